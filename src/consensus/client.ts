@@ -117,10 +117,20 @@ export interface LightClientWatch {
   observeHost(host: StateMachine, client: HubLightClient): HubLightClient;
 }
 
+/** Limit of losses on each EVM host. */
+export interface LossOptions {
+  /** Millionths of a dollar. */
+  readonly limitMicroUsd: bigint;
+  /** Text that keeps the transactions of a chain. */
+  textOf(chain: StateMachine): PersistedText;
+}
+
 /** Chains that follow the hub. */
 export interface FollowerContext extends HubContext {
   /** Absent: nobody watches. */
   readonly watch?: LightClientWatch | undefined;
+  /** `maximum_daily_loss`; absent: there is no limit. */
+  readonly losses?: LossOptions | undefined;
   readonly evmChains: readonly EvmChainSection[];
   readonly substrateChains: readonly FollowerConfig[];
   /** Client by which parachains follow the hub, whatever the type of the hub. */

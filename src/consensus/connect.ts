@@ -3,6 +3,7 @@ import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
 import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
+import { toTokenUnits } from "../core/encoding/decimal.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
@@ -18,11 +19,12 @@ import type {
   HubContext,
   HubStateContext,
   LightClientWatch,
+  LossOptions,
   ProverContext,
   RelayConfig,
 } from "./client.ts";
 import type { ConsensusChainConfig, ConsensusConfig } from "./config/schema.ts";
-import type { PersistedText } from "./persisted_text.ts";
+import { memoryText, type PersistedText } from "./persisted_text.ts";
 import type { HubConsensus } from "./followers/hub_consensus.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import {
@@ -51,6 +53,8 @@ export interface ConnectDeps {
   readonly watch?: LightClientWatch | undefined;
   /** Persistent storage of chains (`--cache`); absent: none. */
   readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
+  /** Texts with the transactions of EVM hosts, which outlive a change of the configuration; absent: none do. */
+  readonly spentTexts?: LossOptions["textOf"] | undefined;
 }
 
 /** Connects the hub and the configured chains. Connections are opened at the first request. */
@@ -92,19 +96,33 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const ofHub = bindHubClient(config.hub.consensus).createChecks({ network, hub: substrate });
   const planEndpointChecks = (): readonly CheckJob[] =>
     [...checks, ofHub ?? (() => [])].flatMap((plan) => plan());
-  const ofHubClient = connectHubClient({ ...network, watch: deps.watch }, config, hub);
+  const { maximumDailyLoss } = config.relayer;
+  const losses = maximumDailyLoss === undefined ? undefined : {
+    limitMicroUsd: toTokenUnits(maximumDailyLoss, 6),
+    textOf: deps.spentTexts ?? memoryText,
+  };
+  const ofHubClient = connectHubClient({ ...network, watch: deps.watch, losses }, config, hub);
   return { hub, proved, receiveOnly, planEndpointChecks, ...ofHubClient };
 }
 
 /** Connects what proves the hub: to its followers, and for governance that creates a client of it. */
 function connectHubClient(
-  { watch, ...network }: SubstrateChainDeps & Pick<FollowerContext, "watch">,
+  { watch, losses, ...network }: SubstrateChainDeps & Pick<FollowerContext, "watch" | "losses">,
   { hub, chains, relayer }: ConsensusConfig,
   target: ConsensusTarget,
 ): Pick<Connections, "hubConsensus" | "hubState" | "fetchBase"> {
   const evmChains = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrateChains = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
-  const context = { network, hub: hub.substrate, target, watch, evmChains, substrateChains, parachains };
+  const context = {
+    network,
+    hub: hub.substrate,
+    target,
+    watch,
+    losses,
+    evmChains,
+    substrateChains,
+    parachains,
+  };
   const targets = {
     ...context,
     evmChains: evmChains.filter(({ inboundOnly }) => !inboundOnly),

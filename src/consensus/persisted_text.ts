@@ -25,6 +25,12 @@ export class PersistedTextFault extends Error {
   }
 }
 
+/** Creates a text that lives as long as the program. */
+export function memoryText(): PersistedText {
+  let kept: string | undefined;
+  return { read: () => kept, write: (text) => (kept = text) === text };
+}
+
 /** Maximum size of a text, bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 

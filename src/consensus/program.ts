@@ -4,7 +4,8 @@ import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains, isProved } from "./connect.ts";
-import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
+import type { LossOptions } from "./client.ts";
+import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
@@ -55,8 +56,10 @@ export function runProgram(
   return runApp(world, { ...options, arguments: args }, async (config, context) => {
     const { log, setLogLevel, print, hasColour, signal, inRounds } = context;
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
+    let spentTexts: LossOptions["textOf"];
     try {
       cachedTexts = openCachedTexts(config, args.cache);
+      spentTexts = openSpentTexts(config, args.cache);
     } catch (error) {
       if (!(error instanceof PersistedTextFault)) throw error;
       log.error("cache_unusable", { explanation: error.message });
@@ -80,6 +83,7 @@ export function runProgram(
       log,
       setLogLevel,
       cachedTexts,
+      spentTexts,
       observer: watch.endpoints,
       watch,
     };
@@ -149,6 +153,24 @@ function openCachedTexts(
       return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
     }),
   );
+}
+
+/** Opens a file in the folder of `--cache` for the transactions of each EVM chain. @throws {PersistedTextFault} */
+function openSpentTexts(
+  { chains, relayer }: ConsensusConfig,
+  folder: string | undefined,
+): LossOptions["textOf"] {
+  const isKept = folder !== undefined && relayer.maximumDailyLoss !== undefined;
+  const texts = new Map<StateMachine, PersistedText>(
+    chains.filter(({ type }) => isKept && type !== "substrate").map(({ stateMachine }) =>
+      [stateMachine, openPersistedText(`${toFolder(folder ?? "")}/${stateMachine}.spent`)] as const
+    ),
+  );
+  return (chain) => {
+    const text = texts.get(chain) ?? memoryText();
+    texts.set(chain, text);
+    return text;
+  };
 }
 
 /** Names of lines, metrics and the status page are those of one hub: another one is used after a restart. */

@@ -222,6 +222,10 @@ function logStart(
     followers: followerNames(hubConsensus),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
+  const hosts = hubConsensus?.hosts.map(({ id }) => id.stateMachine) ?? [];
+  if (hosts.length > 0 && config.relayer.maximumDailyLoss === undefined) {
+    log.info("losses_unlimited", { chains: hosts.join(", ") });
+  }
 }
 
 /** Names of the chains that get proofs of the hub. */

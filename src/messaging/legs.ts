@@ -6,7 +6,7 @@ import type { Fetch } from "../core/rpc/http.ts";
 import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { toTokenUnits } from "./relay/decisions/money.ts";
+import { toTokenUnits } from "../core/encoding/decimal.ts";
 import {
   findRuntimeSupport,
   findSourceAcceptance,

@@ -219,6 +219,25 @@ Deno.test("run: chains that proofs of the hub cannot serve are named in one line
   assert.equal(await scene.clock.run(run), 0);
 });
 
+for (const limit of ["", "maximum_daily_loss = 50\n"]) {
+  Deno.test(`run: the start says whether the costs of proofs are limited: ${limit || "no limit"}`, async () => {
+    const scene = new Scene();
+    const host = {
+      id: idOf("EVM-97/BSC0"),
+      createWorker: () => ({ name: "host", run: () => new Promise<void>(() => {}) }),
+      prove: () => assert.fail("nothing is proved by hand"),
+      close: () => Promise.resolve(),
+    };
+    scene.hubConsensus = { hosts: [host], shared: [], followers: [], skipped: [], skippedText: "" };
+    const run = scene.run(GOOD_CONSENSUS_TOML.replace("[relayer]\n", `[relayer]\n${limit}`));
+    await scene.clock.advance(1_000);
+    const named = scene.log.linesOf("losses_unlimited").map(({ fields }) => fields.chains);
+    assert.deepEqual(named, limit === "" ? ["EVM-97"] : []);
+    scene.stop.abort(new ShutdownRequested("SIGTERM"));
+    await scene.clock.run(run);
+  });
+}
+
 const BEEFY_TOML = GOOD_CONSENSUS_TOML.replace('type = "grandpa"', 'type = "beefy"').replace(
   /\[hub\.grandpa\]\n(?:.+\n)+/,
   "",

@@ -213,7 +213,11 @@ Deno.test("consensus.example.toml: every field of the specification is there, an
 Deno.test("consensus.example.toml: the relayer takes it as it is, without a problem, warning or note", () => {
   const { hub, relayer, chains } = acceptConsensus(consensus);
   assert.deepEqual([hub.consensus.type, hub.substrate.stateMachine], ["grandpa", "POLKADOT-3367"]);
-  assert.deepEqual(relayer, { maximumUpdateIntervals: [], enableHubConsensus: true });
+  assert.deepEqual(relayer, {
+    maximumUpdateIntervals: [],
+    maximumDailyLoss: undefined,
+    enableHubConsensus: true,
+  });
   assert.deepEqual(chains.map(({ type, consensusStateId }) => `${type} ${consensusStateId}`), [
     "evm ETH0",
     "op_stack OPT0",

@@ -10,6 +10,7 @@ const WANTED = [
   "devnet/devnet_test.ts",
   "devnet/waiting_test.ts",
   "tests/core/rpc/http_test.ts",
+  "tests/scenario/gates_test.ts",
   "tests/scenario/support/relayer_process_test.ts",
 ];
 

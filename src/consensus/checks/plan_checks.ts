@@ -47,6 +47,12 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const ofHub = hub.planChecks();
   const followers = hubConsensus?.followers.flatMap(({ target }) => target.planChecks().jobs) ?? [];
   const hosts = hubConsensus?.hosts.flatMap((host) => host.planChecks?.().jobs ?? []) ?? [];
+  const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : hubConsensus?.hosts ?? [];
+  const lossJobs = unlimited.map(({ id: { stateMachine: chain } }): CheckJob => {
+    const check = "losses_unlimited";
+    const found = "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
+    return { chain, check, run: () => Promise.resolve([{ chain, check, result: "ok", found }]) };
+  });
   const followerFindings = hubConsensus === undefined ? [] : checkFollowers(hubConsensus).map((
     { name, check },
   ): CheckJob => ({
@@ -80,6 +86,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ),
     ...subjects.planEndpointChecks?.() ?? [],
     ...hosts,
+    ...lossJobs,
     ...followers,
     ...followerFindings,
     machineJob,

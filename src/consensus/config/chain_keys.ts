@@ -21,7 +21,7 @@ const substrateNode = optional(webSocketUrl, {
 
 /** Keys of all sections of EVM chains besides `type`, with and without effect. `files` reads keys given as a path. */
 export const evmChainKeys = (files: ConfigFiles) => {
-  const { etherscanApiKey, initialHeight, pollIntervalSec, tracingBatchSize, ...used } = evmKeys(files);
+  const { initialHeight, pollIntervalSec, tracingBatchSize, ...used } = evmKeys(files);
   return {
     keys: {
       ...used,
@@ -51,10 +51,15 @@ export const evmChainKeys = (files: ConfigFiles) => {
         ...used.gasPriceBufferPercent,
         description: "Added to the gas price when proofs of the hub are sent.",
       },
+      etherscanApiKey: {
+        ...used.etherscanApiKey,
+        description:
+          "For prices of the native token from Etherscan's API, with which `maximum_daily_loss` is compared. An empty text: " +
+          "the router that the chain's host names is asked.",
+      },
       clientType: { ...used.clientType, description: "What the node runs. The two trace differently." },
     },
     withoutEffect: [
-      unused(etherscanApiKey, "it needs no price"),
       unused(tracingBatchSize, "one transaction at a time is traced"),
       unused(substrateNode, "state of `substrate_evm` chains is read by the messaging relayer"),
       unused(pollIntervalSec, "the one of [hub.substrate] counts"),

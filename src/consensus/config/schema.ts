@@ -2,9 +2,9 @@
  * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
-import { required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/files.ts";
-import { boolean, oneOf } from "../../core/config/values.ts";
+import { boolean, oneOf, positiveAmount } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,
   chainClients,
@@ -82,6 +82,14 @@ const relayerKeys = {
       example: [[{ state_id: "EVM-1", consensus_state_id: "ETH0" }, 3_600], [["EVM-10", "ETH0"], 14_400]],
     },
   ),
+  maximumDailyLoss: optional(positiveAmount("dollars"), {
+    name: "maximum_daily_loss",
+    description:
+      "Maximum cost of transactions with proofs of the hub on each EVM chain within 24 hours; nothing pays for them. Each " +
+      "counts with the most that it can cost, from its signature on. Once the next one does not fit, none is signed there " +
+      "until earlier ones are a day old; everything else continues. Without it there is no limit.",
+    example: 50,
+  }),
   enableHubConsensus: withDefault(boolean, true, {
     name: "enable_hub_consensus",
     alias: "enable_hyperbridge_consensus",

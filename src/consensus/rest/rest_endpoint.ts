@@ -2,25 +2,19 @@
  * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
  * behind it. HTTP status codes are translated here only.
  */
-import { endpointHost } from "../../core/config/redact.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
-import { createSafeDetail, type SafeDetail } from "../../core/rpc/detail.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import {
-  connectionProblem,
-  type Fetch,
-  readRetryAfterMs,
-  splitAuthorization,
-} from "../../core/rpc/http_exchange.ts";
-import { type Json, parseJson } from "../../core/rpc/json.ts";
+import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
+import { readBody } from "../../core/rpc/body.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
+import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import {
   ConnectionEnded,
+  connectionEnded,
   isJson,
   isOctets,
-  JSON_TYPE,
   OCTETS_TYPE,
   readMessage,
   readPieces,
@@ -79,14 +73,13 @@ export interface RestEndpointOptions {
   readonly chain: string;
   /** Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum size of an answer that is read whole, bytes. Default 16 MiB. */
+  /** Maximum size of an answer that is read whole, bytes, where it is below the limit of its route. */
   readonly maxAnswerBytes?: number | undefined;
   /** Maximum size of a streamed body, bytes. Default 4 GiB. */
   readonly maxStreamBytes?: number | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
 /** Maximum size of an error body to read. */
 const MAX_ERROR_BYTES = 4096;
@@ -94,9 +87,7 @@ const MAX_ERROR_BYTES = 4096;
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
-type Deps = {
-  readonly fetch: Fetch;
-  readonly clock: Clock;
+type Deps = HttpDeps & {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 };
@@ -107,20 +98,15 @@ export class RestEndpoint {
   readonly host: string;
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
-  readonly #safeDetail: SafeDetail;
-  readonly #base: URL;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #address: HttpAddress;
   #requests = 0;
   #bytesRead = 0;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
-    const { url, headers } = splitAuthorization(options.url);
-    this.host = endpointHost(options.url);
+    this.#address = new HttpAddress(deps, options);
+    this.host = this.#address.host;
     this.#deps = deps;
     this.#options = options;
-    this.#safeDetail = createSafeDetail(options.url);
-    this.#headers = headers;
-    this.#base = url;
   }
 
   /** Requests made so far. */
@@ -135,8 +121,8 @@ export class RestEndpoint {
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
   async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
-    const { text } = await this.#fetchWhole(request, JSON_TYPE, conditions);
-    return this.#parse(text, request);
+    const { bytes } = await this.#fetchWhole(request, JSON_TYPE, conditions);
+    return this.#parse(bytes, request);
   }
 
   /** Fetches a path, as bytes where the endpoint offers them. @throws {RpcFault} */
@@ -144,7 +130,7 @@ export class RestEndpoint {
     const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
     return whole.isOctets
       ? { kind: "octets", bytes: whole.bytes }
-      : { kind: "json", json: this.#parse(whole.text, request) };
+      : { kind: "json", json: this.#parse(whole.bytes, request) };
   }
 
   /**
@@ -161,7 +147,9 @@ export class RestEndpoint {
       const response = await this.#within(request, first, begin);
       const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
       if (take === undefined) {
-        throw this.#fault("missing_method", request, { detail: "the endpoint serves no bytes here" });
+        throw this.#address.fault("missing_method", request.route, {
+          detail: "the endpoint serves no bytes here",
+        });
       }
       const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
       let size = 0;
@@ -172,28 +160,38 @@ export class RestEndpoint {
         size += next.value.length;
         this.#bytesRead += next.value.length;
         if (size > limit) {
-          throw this.#fault("too_large", request, { detail: `the body exceeds ${limit} bytes` });
+          throw this.#address.fault("too_large", request.route, {
+            detail: `the body exceeds ${limit} bytes`,
+          });
         }
         if (take(next.value) === "enough") return;
       }
-      if (!body.endsItself) throw this.#fault("malformed", request, { detail: "the body is too short" });
+      if (!body.endsItself) {
+        throw this.#address.fault("malformed", request.route, { detail: "the body is too short" });
+      }
     });
   }
 
   /** Reads a whole answer within the deadline. */
-  async #fetchWhole(request: RestRequest, accept: string, conditions: RestConditions): Promise<WholeAnswer> {
-    const limit = this.#options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
+  async #fetchWhole(
+    request: RestRequest,
+    accept: string,
+    conditions: RestConditions,
+  ): Promise<{ readonly bytes: Uint8Array; readonly isOctets: boolean }> {
+    const limit = this.#limitOf(request);
     return await this.#exchange(
       request,
       { accept, signal: conditions.signal },
       (begin) =>
         this.#within(request, conditions, async () => {
           const response = await begin();
-          const bytes = await this.#readUpTo(response, limit + 1);
-          if (bytes.length > limit) {
-            throw this.#fault("too_large", request, { detail: `the answer exceeds ${limit} bytes` });
+          const bytes = await this.#read(response, limit.bytes);
+          if (bytes === undefined) {
+            throw this.#address.fault(limit.excess, request.route, {
+              detail: `the answer exceeds ${limit.bytes} bytes`,
+            });
           }
-          return new WholeAnswer(bytes, isOctets(response));
+          return { bytes, isOctets: isOctets(response) };
         }),
     );
   }
@@ -217,7 +215,7 @@ export class RestEndpoint {
     } catch (cause) {
       signal.throwIfAborted();
       const fault = cause instanceof ConnectionEnded
-        ? this.#fault("unreachable", request, {
+        ? this.#address.fault("unreachable", request.route, {
           detail: "the connection ended before the end of the answer",
         })
         : cause;
@@ -242,58 +240,34 @@ export class RestEndpoint {
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
     this.#requests++;
-    let response: Response;
-    try {
-      response = await this.#deps.fetch(this.#urlOf(request), {
-        method: "GET",
-        headers: { accept, ...this.#headers },
-        // Following a redirect would send keys to a host that is not configured.
-        redirect: "manual",
-        signal,
-      });
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      // The runtime's error text holds the URL, so it does not become the cause.
-      throw this.#fault("unreachable", request, { detail: connectionProblem(cause) });
-    }
+    const { route: what, path } = request;
+    const response = await this.#address.open({ what, path, accept }, signal);
     if (response.status === 200) return response;
     throw await this.#statusFault(response, request);
   }
 
-  #urlOf(request: RestRequest): string {
-    const below = new URL(`http://base${request.path}`);
-    const url = new URL(this.#base);
-    url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
-    for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
-    return url.href;
-  }
-
   async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
-    const words = readMessage(new TextDecoder().decode(await this.#readUpTo(response, MAX_ERROR_BYTES)));
-    return this.#fault(toFaultCode(response.status, words !== undefined), request, {
+    const body = await this.#read(response, MAX_ERROR_BYTES);
+    const words = body === undefined ? undefined : readMessage(new TextDecoder().decode(body));
+    return this.#address.fault(toFaultCode(response.status, words !== undefined), request.route, {
       detail: words === undefined
         ? `HTTP ${response.status}`
-        : `HTTP ${response.status}: ${this.#safeDetail(words)}`,
+        : `HTTP ${response.status}: ${this.#address.safeDetail(words)}`,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
     });
   }
 
-  async #readUpTo(response: Response, limit: number): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    for await (const piece of readPieces(response)) {
-      pieces.push(piece);
-      size += piece.length;
-      this.#bytesRead += piece.length;
-      if (size >= limit) break;
-    }
-    const whole = new Uint8Array(size);
-    let at = 0;
-    for (const piece of pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return whole;
+  /** Reads a whole body; `undefined`: it has more bytes than the limit. @throws {ConnectionEnded} */
+  async #read(response: Response, limit: number): Promise<Uint8Array | undefined> {
+    const body = await readBody(response, limit).catch((cause) => {
+      throw connectionEnded(cause);
+    });
+    this.#bytesRead += body?.length ?? limit;
+    return body;
+  }
+
+  #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {
+    return answerLimit([{ method: route }], this.#options.maxAnswerBytes);
   }
 
   async #within<T>(
@@ -306,38 +280,25 @@ export class RestEndpoint {
       return await withDeadline(this.#deps.clock, { what: request.route, afterMs, signal }, work);
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
-      throw this.#fault("timeout", request, { detail: `no answer within ${afterMs} ms` });
+      throw this.#address.fault("timeout", request.route, { detail: `no answer within ${afterMs} ms` });
     }
   }
 
-  #parse(text: string, request: RestRequest): Json {
+  #parse(bytes: Uint8Array, request: RestRequest): Json {
     try {
-      return parseJson(text);
-    } catch {
-      throw this.#fault("malformed", request, { detail: "the answer is not complete JSON" });
+      return parseJson(new TextDecoder().decode(bytes), this.#limitOf(request));
+    } catch (error) {
+      throw error instanceof JsonLimitError
+        ? this.#address.fault("oversized", request.route, { detail: `the answer has ${error.message}` })
+        : this.#address.fault("malformed", request.route, { detail: "the answer is not complete JSON" });
     }
   }
 
   /** Creates a fault of this endpoint, for callers that interpret the answers. */
   fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
-    return this.#fault(code, { route }, { detail: this.#safeDetail(problem.detail), cause: problem.cause });
-  }
-
-  #fault(
-    code: RpcFaultCode,
-    request: Pick<RestRequest, "route">,
-    options: ConstructorParameters<typeof RpcFault>[3] = {},
-  ): RpcFault {
-    const where = { chain: this.#options.chain, endpointHost: this.host, method: request.route };
-    return new RpcFault(code, reactionTo(code), where, options);
-  }
-}
-
-/** Bytes of an answer, with their declared type. */
-class WholeAnswer {
-  constructor(readonly bytes: Uint8Array, readonly isOctets: boolean) {}
-
-  get text(): string {
-    return new TextDecoder().decode(this.bytes);
+    return this.#address.fault(code, route, {
+      detail: this.#address.safeDetail(problem.detail),
+      cause: problem.cause,
+    });
   }
 }

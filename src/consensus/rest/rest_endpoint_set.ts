@@ -6,7 +6,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import { orAbort } from "../../core/runtime/linked_abort.ts";
 import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
 /** Maximum wait when all endpoints are cooling down. */
@@ -140,7 +140,7 @@ export class RestEndpointSet {
 
 /** True when the same endpoint may succeed a moment later. */
 function isTransient(code: RpcFaultCode): boolean {
-  return classifyFault(code) === "endpoint" && code !== "malformed" && code !== "wrong_chain";
+  return classifyFault(code) === "endpoint" && !FALSE_ANSWERS.has(code) && code !== "wrong_chain";
 }
 
 function isWorthAsking(earlier: RpcFault | undefined): boolean {

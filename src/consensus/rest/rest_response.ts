@@ -1,9 +1,7 @@
 /** Answers of REST endpoints: bodies in pieces, types, and the meaning of statuses. */
 import type { RpcFaultCode } from "../../core/rpc/fault.ts";
+import { JSON_TYPE } from "../../core/rpc/http_exchange.ts";
 import { isJsonObject, parseJson } from "../../core/rpc/json.ts";
-
-/** Type of answers in JSON. */
-export const JSON_TYPE = "application/json";
 
 /** Type of answers in bytes. */
 export const OCTETS_TYPE = "application/octet-stream";
@@ -17,26 +15,16 @@ export class ConnectionEnded extends Error {
 /** Yields the bytes of a body as they arrive. @throws {ConnectionEnded} when they end too early. */
 export async function* readPieces(response: Response): AsyncGenerator<Uint8Array, void, void> {
   if (response.body === null) return;
-  const reader = response.body.getReader();
   try {
-    while (true) {
-      const piece = await nextPiece(reader);
-      if (piece === undefined) return;
-      yield piece;
-    }
-  } finally {
-    // Cancels a body that is not needed any more; cancelling a broken one fails.
-    await reader.cancel().catch(() => undefined);
+    yield* response.body;
+  } catch (cause) {
+    throw connectionEnded(cause);
   }
 }
 
-async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
-  try {
-    return (await reader.read()).value;
-  } catch (cause) {
-    // The runtime's error text holds the URL.
-    throw cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
-  }
+/** What a broken body throws, without the runtime's text, which holds the URL; an abort as it is. */
+export function connectionEnded(cause: unknown): unknown {
+  return cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
 }
 
 /** True for an answer in bytes. */

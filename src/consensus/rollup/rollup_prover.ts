@@ -278,6 +278,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       new ProverFault(code, { chain: reader.chain, endpoint: endpointHost, detail }, { cause: fault });
     switch (fault.code) {
       case "malformed":
+      case "oversized":
       case "wrong_chain":
         return named("bad_data", fault.detail ?? fault.code);
       case "pruned":

@@ -6,7 +6,7 @@ import { CheckBoard } from "../../core/checks/check_board.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
-import { observeHubClient, observeTarget } from "../../core/chains/observed_chain.ts";
+import { observed } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -56,18 +56,20 @@ export class ConsensusWatch {
   /** The target with its light clients observed. */
   observe(target: ConsensusTarget): ConsensusTarget {
     const { stateMachine } = target.id;
-    return observeTarget(target, {
-      onClient: (id, client) => this.updates.noteClient(stateMachine, id, client),
-      onHeight: (of, height) => this.updates.noteHeight(stateMachine, of, height),
+    const reads = observed(target.reads, {
+      fetchClient: (client, [id]) => client && this.updates.noteClient(stateMachine, id, client),
+      fetchLatestHeight: (height, [of]) => {
+        if (height !== undefined) this.updates.noteHeight(stateMachine, of, height);
+      },
     });
+    return { ...target, reads };
   }
 
   /** The hub's light client on an EVM host, observed. */
   observeHost(host: StateMachine, client: HubLightClient): HubLightClient {
-    return observeHubClient(
-      client,
-      (view) => this.updates.noteHost({ chain: this.#hub, target: host }, view),
-    );
+    return observed(client, {
+      fetchConsensusView: (view) => this.updates.noteHost({ chain: this.#hub, target: host }, view),
+    });
   }
 
   /** Lists the light clients that the program advances. */

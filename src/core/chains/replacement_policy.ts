@@ -17,6 +17,12 @@ const WANTED_BUMP_PERMILLE = 250n;
  */
 export const NODE_BUMP_PERMILLE = { geth: 100n, strict: 125n } as const;
 
+/**
+ * Maximum price as a multiple of the market's where no fee sets one: three rises by a quarter double a price, and where
+ * more does not help, the price is not the reason (a chain that halts for hours would otherwise be offered everything).
+ */
+export const MAX_TIMES_MARKET = 4n;
+
 /** Age at which a transaction counts as stuck, ms: ten blocks of the slowest EVM chain. */
 export const STUCK_AFTER_MS = 120_000;
 

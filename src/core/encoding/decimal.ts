@@ -28,3 +28,18 @@ export function formatDecimal(amount: bigint, decimals: number): string {
 export function rescale(amount: bigint, from: number, to: number): bigint {
   return to >= from ? amount * 10n ** BigInt(to - from) : amount / 10n ** BigInt(from - to);
 }
+
+/**
+ * Converts whole currency units to units of a token with the given decimals. The part that the token cannot express is
+ * rounded up, so that the result is never below the threshold.
+ * @throws {RangeError} for amounts below 1 that only an exponent can write, and for those that are not finite.
+ */
+export function toTokenUnits(amount: number, decimals: number): bigint {
+  const parts = /^(\d+)(?:\.(\d+))?$/.exec(
+    Number.isInteger(amount) ? BigInt(amount).toString() : String(amount),
+  );
+  if (parts === null) throw new RangeError("Expected a finite amount of at least 0");
+  const [, whole = "", fraction = ""] = parts;
+  const scaled = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  return /[1-9]/.test(fraction.slice(decimals)) ? scaled + 1n : scaled;
+}

@@ -11,6 +11,32 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
+/** Encoded request: one call, or an array of all. */
+export interface WireRequest {
+  readonly text: string;
+  readonly calls: readonly RpcCall[];
+  /** Id of the first call; the others follow. */
+  readonly firstId: number;
+}
+
+/** Encodes requests, each call with an id of its own. */
+export class WireRequests {
+  #lastId = 0;
+
+  /** Encodes these calls as one request. */
+  write(calls: readonly RpcCall[]): WireRequest {
+    const firstId = this.#lastId + 1;
+    this.#lastId += calls.length;
+    const wire = calls.map(({ method, params }, index) => ({
+      jsonrpc: "2.0",
+      id: firstId + index,
+      method,
+      params,
+    }));
+    return { text: JSON.stringify(wire.length === 1 ? wire[0] : wire), calls, firstId };
+  }
+}
+
 /** Result or fault of one {@link RpcCall} of a batch. */
 export type RpcAnswer =
   | { readonly kind: "result"; readonly result: Json }

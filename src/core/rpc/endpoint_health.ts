@@ -24,6 +24,7 @@ const faultScopes: Readonly<Record<RpcFaultCode, FaultScope>> = {
   throttled: "endpoint",
   server_error: "endpoint",
   malformed: "endpoint",
+  oversized: "endpoint",
   wrong_chain: "endpoint",
   lagging: "capability",
   pruned: "capability",
@@ -53,8 +54,10 @@ export function classifyFault(code: RpcFaultCode): FaultScope {
 
 /** Pauses of an unhealthy endpoint: 1 s, doubling up to a minute, minus up to half at random. */
 const coolDown: Backoff = { firstMs: 1000, maxMs: 60_000, jitter: 0.5 };
-/** Consecutive faults before the first pause; a single one may be chance. Throttling pauses at once. */
+/** Consecutive faults before the first pause; a single one may be chance. */
 const FAULTS_BEFORE_PAUSE = 2;
+/** Faults that pause at once. */
+const PAUSING: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["throttled", "wrong_chain", "oversized"]);
 /** Missing capabilities are tried again after this time; providers change plans and nodes. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
@@ -141,9 +144,7 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
       return;
     }
     this.#faults++;
-    const isPauseDue = fault.code === "throttled" || fault.code === "wrong_chain" ||
-      this.#faults >= FAULTS_BEFORE_PAUSE;
-    if (!isPauseDue) return;
+    if (!PAUSING.has(fault.code) && this.#faults < FAULTS_BEFORE_PAUSE) return;
     this.isVerified = false;
     const steps = Math.max(1, this.#faults - FAULTS_BEFORE_PAUSE + 1);
     const ownMs = nextDelayMs(coolDown, steps, this.#deps.randomness.fraction());

@@ -25,6 +25,8 @@ export type RpcFaultCode =
   | "range_too_wide"
   /** Request or response exceeds what the transport or node allows. */
   | "too_large"
+  /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */
+  | "oversized"
   /** The node does not keep the state or block any longer (or not yet). */
   | "pruned"
   /** The endpoint does not know or does not allow the method. */
@@ -66,6 +68,7 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   lagging: "retry",
   range_too_wide: "retry",
   too_large: "drop",
+  oversized: "retry",
   pruned: "retry",
   missing_method: "drop",
   not_found: "drop",
@@ -135,6 +138,9 @@ export function resultOf<T>(outcome: T | RpcFault): T {
   if (outcome instanceof RpcFault) throw outcome;
   return outcome;
 }
+
+/** Faults of answers that no honest endpoint gives. */
+export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "oversized"]);
 
 /** Faults of the connection or the endpoint: everything that is sent there now meets them. */
 export const ENDPOINT_FAULTS: ReadonlySet<RpcFaultCode> = new Set([

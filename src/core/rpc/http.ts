@@ -12,6 +12,7 @@ import {
   type RpcCall,
   type RpcEndpoint,
   type TranslateError,
+  WireRequests,
 } from "./call.ts";
 import type { RpcFault } from "./fault.ts";
 import {
@@ -21,7 +22,7 @@ import {
   type HttpAnswer,
   type HttpDeps,
 } from "./http_exchange.ts";
-import { isJsonObject, type Json, parseJson } from "./json.ts";
+import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
 export type { Fetch };
 
@@ -42,7 +43,7 @@ class HttpEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #address: HttpAddress;
   readonly #translate: TranslateError;
-  #lastId = 0;
+  readonly #requests = new WireRequests();
 
   constructor(deps: HttpDeps, { translate, ...options }: HttpEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
@@ -53,16 +54,8 @@ class HttpEndpoint implements RpcEndpoint {
   async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const [first] = calls;
     if (first === undefined) return [];
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const wire = calls.map((call, index) => ({
-      jsonrpc: "2.0",
-      id: firstId + index,
-      method: call.method,
-      params: call.params,
-    }));
-    const body = JSON.stringify(wire.length === 1 ? wire[0] : wire);
-    const answer = await this.#address.exchange({ what: formatMethods(calls), body }, conditions);
+    const { text: body, firstId } = this.#requests.write(calls);
+    const answer = await this.#address.exchange({ what: formatMethods(calls), calls, body }, conditions);
     return this.#readAnswers(answer, calls, firstId);
   }
 
@@ -71,9 +64,10 @@ class HttpEndpoint implements RpcEndpoint {
     if (exchange.status === 429) throw this.#address.statusFault(exchange, method);
     let answer: Json;
     try {
-      answer = parseJson(exchange.text);
-    } catch {
-      throw this.#withoutJson(exchange, calls);
+      answer = parseJson(exchange.text, exchange.limit);
+    } catch (error) {
+      if (!(error instanceof JsonLimitError)) throw this.#withoutJson(exchange, calls);
+      throw this.#address.fault("oversized", method, { detail: `the answer has ${error.message}` });
     }
     if (isJsonObject(answer) && calls.length > 1) throw this.#refusedBatch(answer, exchange, method);
     const entries = calls.length === 1 && !Array.isArray(answer) ? [answer] : answer;

@@ -6,6 +6,7 @@ import { decodePercent, endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
+import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import type { CallConditions } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { readBody } from "./body.ts";
@@ -28,7 +29,7 @@ export interface HttpAddressOptions {
   readonly chain: string;
   /** Deadline of a request unless the call sets one, milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum size of an answer, bytes. Default 64 MiB. */
+  /** Maximum size of an answer, bytes, where it is below the limit of its method. */
   readonly maxResponseBytes?: number | undefined;
 }
 
@@ -36,8 +37,12 @@ export interface HttpAddressOptions {
 export interface HttpRequest {
   /** Name of the request in faults. */
   readonly what: string;
-  /** Appended to the path of the URL; absent: the URL itself. */
+  /** Calls that it makes, which limit the answer; absent: the one of this name. */
+  readonly calls?: readonly { readonly method: string }[];
+  /** Path and query, which are appended to those of the URL; absent: the URL itself. */
   readonly path?: string;
+  /** Types of the answer. Default JSON. */
+  readonly accept?: string;
   /** JSON to post; absent: a GET request. */
   readonly body?: string;
 }
@@ -47,12 +52,15 @@ export interface HttpAnswer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly text: string;
+  /** Limit of the answer. */
+  readonly limit: AnswerLimit;
 }
 
+/** Type of JSON. */
+export const JSON_TYPE = "application/json";
 /** Characters after which others have their turn: about 5 ms of reading. */
 const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** An address that answers requests. */
 export class HttpAddress {
@@ -70,7 +78,7 @@ export class HttpAddress {
     this.safeDetail = createSafeDetail(options.url);
     this.#deps = deps;
     this.#options = options;
-    this.#headers = { accept: "application/json", ...headers };
+    this.#headers = headers;
     this.#url = url.href;
   }
 
@@ -110,16 +118,17 @@ export class HttpAddress {
     });
   }
 
-  async #send({ what, path, body }: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
-    let response: Response;
+  /** Sends a request; the body of the response is unread. @throws {RpcFault} `unreachable` */
+  async open(
+    { what, path, body, accept = JSON_TYPE }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers = { accept, ...this.#headers };
     try {
-      response = await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
-        headers: this.#headers,
-        ...body === undefined ? { method: "GET" } : {
-          method: "POST",
-          headers: { "content-type": "application/json", ...this.#headers },
-          body,
-        },
+      return await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
+        ...body === undefined
+          ? { method: "GET", headers }
+          : { method: "POST", headers: { "content-type": JSON_TYPE, ...headers }, body },
         // Following a redirect would send keys and transactions to a host that is not configured.
         redirect: "manual",
         signal,
@@ -129,32 +138,44 @@ export class HttpAddress {
       // The runtime's error text contains the URL, so it does not become the cause.
       throw this.fault("unreachable", what, { detail: connectionProblem(cause) });
     }
-    const text = await this.#readText(response, what, signal);
+  }
+
+  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { what, calls = [{ method: what }] } = request;
+    const limit = answerLimit(calls, this.#options.maxResponseBytes);
+    const response = await this.open(request, signal);
+    const text = await this.#readText(response, { what, limit }, signal);
     if (text.length > LONG_ANSWER) await giveTurn(); // parsing it takes long enough by itself
     return {
       status: response.status,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
       text,
+      limit,
     };
   }
 
   #below(path: string): string {
     const url = new URL(this.#url);
-    url.pathname = url.pathname.replace(/\/+$/, "") + path;
+    const below = new URL(`http://base${path}`);
+    url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
+    for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
     return url.href;
   }
 
-  async #readText(response: Response, what: string, signal: AbortSignal): Promise<string> {
-    const limit = this.#options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES;
+  async #readText(
+    response: Response,
+    { what, limit }: { readonly what: string; readonly limit: AnswerLimit },
+    signal: AbortSignal,
+  ): Promise<string> {
     let bytes: Uint8Array | undefined;
     try {
-      bytes = await readBody(response, limit);
+      bytes = await readBody(response, limit.bytes);
     } catch (cause) {
       if (signal.aborted) throw cause;
       throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
     }
     if (bytes === undefined) {
-      throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });
+      throw this.fault(limit.excess, what, { detail: `the answer exceeds ${limit.bytes} bytes` });
     }
     return new TextDecoder().decode(bytes);
   }
@@ -198,10 +219,11 @@ function codeOfStatus(status: number): RpcFaultCode {
 
 /** Names the problem without the runtime's text, which contains the whole URL. */
 export function connectionProblem(cause: unknown): string {
-  const text = cause instanceof Error ? cause.message.toLowerCase() : "";
+  const text = cause instanceof Error || cause instanceof ErrorEvent ? cause.message.toLowerCase() : "";
   if (text.includes("refused")) return "connection refused";
   if (text.includes("dns") || text.includes("lookup")) return "host name not found";
   if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
-  if (text.includes("reset") || text.includes("closed")) return "connection closed by the endpoint";
+  if (/reset|closed|unexpected eof/.test(text)) return "connection closed by the endpoint";
+  if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
   return "no connection";
 }

@@ -1,6 +1,6 @@
 /**
  * Lossless JSON: integers that a double cannot represent become bigints. Used for all answers of nodes, over HTTP and
- * sockets.
+ * sockets. The structure is counted before anything is parsed: one character of text can become a hundred bytes.
  */
 
 /** Result of {@link parseJson}: JSON with bigints for integers beyond 2^53 - 1. */
@@ -13,38 +13,117 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
+/** Limit of a text's structure. */
+export interface JsonLimit {
+  /** Arrays and objects, and their elements. */
+  readonly values: number;
+  /** Arrays and objects in each other. */
+  readonly depth: number;
+}
+
+/** Thrown for a text with more values or levels than allowed. It was not parsed. */
+export class JsonLimitError extends Error {
+  override readonly name = "JsonLimitError";
+  readonly code = "json_limit";
+}
+
+/** For texts that are short anyway. */
+const SHORT_TEXT: JsonLimit = { values: 50_000, depth: 32 };
+
+/** Digits from which on a double may not represent an integer, and those of the largest integer that is kept, u256. */
+const LONG_DIGITS = 16;
+const MAX_DIGITS = 78;
+
 /**
- * Parses a JSON text. Integers outside the safe range are bigints, all other numbers are numbers.
- * @throws {SyntaxError} as `JSON.parse`.
+ * Parses a JSON text. Integers outside the safe range, up to 78 digits, are bigints, all other numbers are numbers.
+ * @throws {SyntaxError} as `JSON.parse`; {@link JsonLimitError} beyond the limit.
  */
-export function parseJson(text: string): Json {
-  const value: Json = JSON.parse(text);
-  // Hardly any answer has one, and to look at its values takes less than to search its text.
-  return hasRoundedInteger(value) ? JSON.parse(text, reviveLongInteger) : value;
-}
-
-/** True when some number may stand for an integer that a double cannot represent. */
-function hasRoundedInteger(whole: Json): boolean {
-  const pending: Json[] = [whole];
-  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
-    if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
-    if (typeof value !== "object" || value === null) continue;
-    for (const item of Array.isArray(value) ? value : Object.values(value)) {
-      if (typeof item === "number" || typeof item === "object") pending.push(item);
-    }
+export function parseJson(text: string, limit: JsonLimit = SHORT_TEXT): Json {
+  const long = scan(text, limit);
+  if (long.length === 0) return JSON.parse(text);
+  let marked = "";
+  let done = 0;
+  for (const { from, to } of long) {
+    marked += `${text.slice(done, from)}"\\u0000${text.slice(from, to)}"`; // a string while the text is parsed
+    done = to;
   }
-  return false;
+  return restored(JSON.parse(marked + text.slice(done)));
 }
 
-function reviveLongInteger(_name: string, value: unknown, ...rest: readonly unknown[]): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  const source = sourceOf(rest[0]);
-  return source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value;
+/** Part of a text; `to` is behind it. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
 }
 
-function sourceOf(context: unknown): string | undefined {
-  if (typeof context !== "object" || context === null || !("source" in context)) return undefined;
-  return typeof context.source === "string" ? context.source : undefined;
+/** Counts values and levels, and finds integers that a double cannot represent. @throws {JsonLimitError} */
+function scan(text: string, { values, depth }: JsonLimit): readonly Span[] {
+  const long: Span[] = [];
+  let count = 0;
+  let level = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '"':
+        at = endOfString(text, at);
+        continue;
+      case "[":
+      case "{":
+        level++;
+        break;
+      case "]":
+      case "}":
+        level--;
+        continue;
+      case ",":
+        break;
+      default: {
+        const to = endOfNumber(text, at);
+        if (isLongInteger(text, at, to)) long.push({ from: at, to });
+        at = Math.max(at, to - 1);
+        continue;
+      }
+    }
+    if (++count > values) throw new JsonLimitError(`more than ${values} values`);
+    if (level > depth) throw new JsonLimitError(`more than ${depth} levels`);
+  }
+  return long;
+}
+
+/** Index of the quotation mark that ends a string; the text's length without one. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes++;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+/** Index behind a number; `start` where none begins. */
+function endOfNumber(text: string, start: number): number {
+  let end = start;
+  for (let code = text.charCodeAt(end); isOfNumber(code); code = text.charCodeAt(end)) end++;
+  return end;
+}
+
+/** True for digits, signs, the point, and the letters of exponents. */
+function isOfNumber(code: number): boolean {
+  return (code >= 48 && code <= 57) || code === 43 || code === 45 || code === 46 || code === 69 ||
+    code === 101;
+}
+
+function isLongInteger(text: string, from: number, to: number): boolean {
+  if (to - from < LONG_DIGITS || to - from > MAX_DIGITS + 1) return false;
+  const number = text.slice(from, to);
+  return /^-?[1-9][0-9]{15,77}$/.test(number) && !Number.isSafeInteger(Number(number));
+}
+
+/** Replaces marked strings by bigints. */
+function restored(value: Json): Json {
+  if (typeof value === "string") return /^\0-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value;
+  if (Array.isArray(value)) return value.map(restored);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, restored(item)]));
 }
 
 /** True for JSON objects: neither null nor an array. */

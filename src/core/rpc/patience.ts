@@ -64,8 +64,8 @@ export async function sendPatiently(
 }
 
 /**
- * Sends to the only endpoint of a chain, after all callers that are already waiting for it. Only throttling leads to
- * a pause: a lost connection recovers by itself.
+ * Sends to the only endpoint of a chain, after all callers that are already waiting for it. Only throttling and
+ * oversized answers lead to a pause: a lost connection recovers by itself.
  * @throws {RpcFault} also `throttled`, when the endpoint's pause is longer than the maximum wait
  */
 export async function sendToOnly(
@@ -88,7 +88,12 @@ export async function sendToOnly(
     }
   }
   return await only.use(async () => {
-    const answers = await sendPatiently(clock, only, calls, { ...conditions, isPatient: true });
+    const answers = await sendPatiently(clock, only, calls, { ...conditions, isPatient: true }).catch(
+      (fault) => {
+        if (fault instanceof RpcFault && fault.code === "oversized") only.noteFault(fault);
+        throw fault;
+      },
+    );
     // A request sent before another one was throttled says nothing about the pause that follows.
     const isPaused = only.availability().kind === "cooling";
     if (!isPaused && answers.every((answer) => throttleOf(answer) === undefined)) only.noteSuccess();

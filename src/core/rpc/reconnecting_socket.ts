@@ -5,7 +5,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
-import type { RpcAnswer, RpcCall } from "./call.ts";
+import type { RpcAnswer, RpcCall, WireRequests } from "./call.ts";
 import { RpcFault } from "./fault.ts";
 import {
   type FaultMaker,
@@ -14,7 +14,6 @@ import {
   type NotificationHandler,
   type OpenSocket,
   SocketLink,
-  type WireRequests,
 } from "./socket_link.ts";
 
 /** Options of a {@link ReconnectingSocket}. */

@@ -16,19 +16,15 @@ import {
   type RpcCall,
   type RpcEndpoint,
   type TranslateError,
+  WireRequests,
 } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
-import { splitAuthorization } from "./http_exchange.ts";
+import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
-import { LinkEnded, type OpenSocket, WireRequests } from "./socket_link.ts";
-import {
-  subscribeCall,
-  type Subscription,
-  type SubscriptionListener,
-  Subscriptions,
-} from "./socket_subscriptions.ts";
+import { LinkEnded, type OpenSocket } from "./socket_link.ts";
+import type { Json } from "./json.ts";
 
 /** Dependencies of a socket endpoint. */
 export interface SocketDeps {
@@ -59,6 +55,20 @@ export interface SocketEndpointOptions {
    * "Facts about the runtime").
    */
   readonly maxFrameBytes?: number | undefined;
+}
+
+/** What to subscribe to. */
+export interface Subscription {
+  readonly subscribe: string;
+  readonly unsubscribe: string;
+  readonly params: readonly unknown[];
+}
+
+/** Receiver of a subscription. */
+export interface SubscriptionListener {
+  onNotice(value: Json): void;
+  /** The connection has ended: nothing more comes. Not called after the receiver itself has unsubscribed. */
+  onEnd(): void;
 }
 
 /** An endpoint behind a WebSocket. */
@@ -94,7 +104,7 @@ export const platformSocket: OpenSocket = (url, events) => {
   socket.addEventListener("message", (event) => events.onMessage(event.data));
   socket.addEventListener("error", (event) => {
     // The runtime's text may contain the URL, so only known phrases are passed on.
-    problem = event instanceof ErrorEvent ? connectionProblem(event.message) : problem;
+    problem = event instanceof ErrorEvent ? socketProblem(event) : problem;
   });
   socket.addEventListener("close", () => events.onClose(problem), { once: true });
   return { send: (text) => socket.send(text), close: () => socket.close() };
@@ -115,8 +125,6 @@ class WebSocketEndpoint implements SocketEndpoint {
   readonly #requests = new WireRequests();
   readonly #socket: ReconnectingSocket;
   readonly #subscriptions = new Subscriptions();
-  /** Methods whose answers did not fit a frame; bounded by the number of methods. */
-  readonly #byHttp = new Set<string>();
   #takesBatches = true;
 
   constructor(deps: SocketDeps, options: SocketEndpointOptions) {
@@ -153,7 +161,6 @@ class WebSocketEndpoint implements SocketEndpoint {
   async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     conditions.signal.throwIfAborted();
     if (calls.length === 0) return [];
-    if (calls.some((call) => this.#byHttp.has(call.method))) return await this.#http.send(calls, conditions);
     if (calls.length > 1 && !this.#takesBatches) return await this.#sendSingly(calls, conditions);
     try {
       return await this.#exchange(calls, conditions);
@@ -169,7 +176,10 @@ class WebSocketEndpoint implements SocketEndpoint {
     listener: SubscriptionListener,
     conditions: CallConditions,
   ): Promise<() => void> {
-    const [answer] = await this.send([subscribeCall(subscription)], conditions);
+    const [answer] = await this.send(
+      [{ method: subscription.subscribe, params: subscription.params }],
+      conditions,
+    );
     if (answer?.kind === "fault") throw answer.fault;
     if (answer === undefined || this.#socket.link === undefined) {
       throw this.#fault("unreachable", subscription.subscribe, "the connection ended");
@@ -203,7 +213,8 @@ class WebSocketEndpoint implements SocketEndpoint {
     } catch (cause) {
       if (!(cause instanceof LinkEnded)) throw cause;
       if (cause.end.kind === "dropped") throw this.#fault("unreachable", method, cause.end.problem);
-      return await this.#sendByHttp(calls, conditions);
+      // An answer that does not fit a frame broke the connection: by HTTP it is read as far as it may be long.
+      return await this.#http.send(calls, conditions);
     }
   }
 
@@ -231,23 +242,6 @@ class WebSocketEndpoint implements SocketEndpoint {
     } finally {
       ended.unlink();
     }
-  }
-
-  /** Repeats an exchange over HTTP after an answer did not fit a frame and broke the connection. */
-  async #sendByHttp(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    const answers = await this.#http.send(calls, conditions);
-    this.#rememberLargest(calls, answers);
-    return answers;
-  }
-
-  /** Other calls may have been in flight, so only methods with a really large answer go over HTTP from now on. */
-  #rememberLargest(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): void {
-    const sizes = answers.map((answer) =>
-      answer.kind === "result" ? JSON.stringify(answer.result, bigintAsText).length : 0
-    );
-    if (sizes.reduce((sum, size) => sum + size, 0) < this.#limits.maxFrameBytes / 2) return;
-    const largest = calls[sizes.indexOf(Math.max(...sizes))];
-    if (largest !== undefined) this.#byHttp.add(largest.method);
   }
 
   async #sendSingly(
@@ -279,10 +273,6 @@ class WebSocketEndpoint implements SocketEndpoint {
   }
 }
 
-function bigintAsText(_name: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
-}
-
 /** Message and, if it is text, data: Substrate puts the reason for rejecting an extrinsic into `data`. */
 function wordsOf(error: NodeError): string {
   return typeof error.data === "string" && !error.data.startsWith("0x")
@@ -290,16 +280,48 @@ function wordsOf(error: NodeError): string {
     : error.message;
 }
 
-/** Names the problem without the runtime's text, which may contain the whole URL. */
-function connectionProblem(words: string): string {
-  const text = words.toLowerCase();
+/** Names the problem of a WebSocket. */
+function socketProblem(event: ErrorEvent): string {
+  const text = event.message.toLowerCase();
   if (text.includes(FRAME_TOO_LARGE)) return FRAME_TOO_LARGE;
-  if (text.includes("refused")) return "connection refused";
-  if (text.includes("dns") || text.includes("lookup")) return "host name not found";
-  if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
-  if (text.includes("reset") || text.includes("unexpected eof")) return "connection closed by the endpoint";
-  if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
   const status = /invalid status code: (\d{3})/.exec(text)?.[1];
-  if (status !== undefined) return `no WebSocket there (HTTP ${status})`;
-  return "no connection";
+  return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
+}
+
+/**
+ * Subscriptions of one connection, by the ids that the node gave them. They end with the connection; whoever needs them
+ * subscribes again, and meanwhile has to ask.
+ */
+class Subscriptions {
+  readonly #listeners = new Map<string, SubscriptionListener>();
+
+  /**
+   * Adds a subscription that the node accepted as `id`. The returned function removes it and returns the call that
+   * unsubscribes; `undefined` when it has ended already.
+   */
+  add(
+    subscription: Subscription,
+    listener: SubscriptionListener,
+    id: Json,
+  ): () => RpcCall | undefined {
+    const key = String(id);
+    this.#listeners.set(key, listener);
+    return () => {
+      if (this.#listeners.get(key) !== listener) return undefined;
+      this.#listeners.delete(key);
+      return { method: subscription.unsubscribe, params: [id] };
+    };
+  }
+
+  /** Passes a notification to the subscription with this id. */
+  notify(id: string, value: Json): void {
+    this.#listeners.get(id)?.onNotice(value);
+  }
+
+  /** Ends all of them: the connection is gone. */
+  endAll(): void {
+    const ended = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const listener of ended) listener.onEnd();
+  }
 }

@@ -2,9 +2,17 @@
  * One WebSocket connection and its pending calls. It is used until it drops and then replaced; reconnecting is done
  * in socket.ts.
  */
-import { BATCH_METHOD, type NodeError, readNodeError, type RpcAnswer, type RpcCall } from "./call.ts";
+import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
+import {
+  BATCH_METHOD,
+  type NodeError,
+  readNodeError,
+  type RpcAnswer,
+  type RpcCall,
+  type WireRequest,
+} from "./call.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
-import { isJsonObject, type Json, parseJson } from "./json.ts";
+import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
 /** Events of a connection. */
 export interface SocketEvents {
@@ -43,40 +51,22 @@ export class LinkEnded extends Error {
   }
 }
 
-/** Encoded message: one call, or an array of all. */
-export interface WireRequest {
-  readonly text: string;
-  readonly calls: readonly RpcCall[];
-  /** Id of the first call; the others follow. */
-  readonly firstId: number;
-}
-
-/** Encodes requests, each call with an id of its own. */
-export class WireRequests {
-  #lastId = 0;
-
-  /** Encodes these calls as one message. */
-  write(calls: readonly RpcCall[]): WireRequest {
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const wire = calls.map(({ method, params }, index) => ({
-      jsonrpc: "2.0",
-      id: firstId + index,
-      method,
-      params,
-    }));
-    return { text: JSON.stringify(wire.length === 1 ? wire[0] : wire), calls, firstId };
-  }
-}
-
 /** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
 const OVERSIZED_REQUEST = -32007;
+
+/** Limit of notifications, and of answers that nothing waits for: headers and hashes. */
+const NOTICE_LIMIT = answerLimit([{ method: "notification" }]);
+
+/** Characters at both ends of a message among which its id is. */
+const ID_CHARACTERS = 200;
 
 interface Pending {
   readonly calls: readonly RpcCall[];
   readonly firstId: number;
   /** Length of the encoded message. */
   readonly size: number;
+  /** Limit of the answer. */
+  readonly limit: AnswerLimit;
   readonly answers: (RpcAnswer | undefined)[];
   missing: number;
   readonly resolve: (answers: readonly RpcAnswer[]) => void;
@@ -128,6 +118,7 @@ export class SocketLink {
       calls: request.calls,
       firstId: request.firstId,
       size: request.text.length,
+      limit: answerLimit(request.calls, this.#options.maxMessageBytes),
       answers: request.calls.map(() => undefined),
       missing: request.calls.length,
       resolve,
@@ -145,19 +136,26 @@ export class SocketLink {
     }
   }
 
-  /** Handles a message from the socket. */
+  /** Handles a message from the socket. One beyond the limit of what it answers is not parsed. */
   receive(data: unknown): void {
     this.lastHeardMs = this.#options.now();
     if (typeof data !== "string") return;
-    let message: Json;
-    try {
-      message = parseJson(data);
-    } catch {
-      this.#failOldest((pending) => this.#faults.make("malformed", nameOf(pending), "not JSON"));
+    const answered = this.#findAnswered(data);
+    const limit = answered?.limit ?? NOTICE_LIMIT;
+    if (data.length > limit.bytes) {
+      this.#refuse(answered, limit.excess, `the answer exceeds ${limit.bytes} bytes`);
       return;
     }
-    const isTooLarge = data.length > this.#options.maxMessageBytes;
-    for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry, isTooLarge);
+    let message: Json;
+    try {
+      message = parseJson(data, limit);
+    } catch (error) {
+      if (error instanceof JsonLimitError) {
+        this.#refuse(answered, "oversized", `the answer has ${error.message}`);
+      } else this.#failOldest((pending) => this.#faults.make("malformed", nameOf(pending), "not JSON"));
+      return;
+    }
+    for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry);
   }
 
   /** Fails all pending calls; further calls fail at once. */
@@ -169,7 +167,28 @@ export class SocketLink {
     this.#ended.resolve();
   }
 
-  #take(entry: Json, isTooLarge: boolean): void {
+  /** The request that a message answers, by the first or last id in it; `undefined`: a notification, or none waits. */
+  #findAnswered(text: string): Pending | undefined {
+    const ids = [text.slice(0, ID_CHARACTERS), text.slice(-ID_CHARACTERS)]
+      .flatMap((part) => [...part.matchAll(/"id"\s*:\s*([0-9]+)/g)].map(([, id]) => Number(id)));
+    return [...this.#pending].find(({ firstId, calls }) =>
+      ids.some((id) => id >= firstId && id < firstId + calls.length)
+    );
+  }
+
+  /** Fails the calls whose answers are not parsed; the connection ends when no honest node answers so. */
+  #refuse(answered: Pending | undefined, code: AnswerLimit["excess"], detail: string): void {
+    if (code === "oversized") {
+      answered?.reject(this.#faults.make(code, nameOf(answered), detail));
+      this.end({ kind: "dropped", problem: detail });
+      return;
+    }
+    answered?.calls.forEach(({ method }, index) => {
+      this.#settle(answered, index, { kind: "fault", fault: this.#faults.make(code, method, detail) });
+    });
+  }
+
+  #take(entry: Json): void {
     if (!isJsonObject(entry)) return;
     if (isJsonObject(entry.params) && entry.params.subscription !== undefined) {
       this.#options.onNotice(String(entry.params.subscription), entry.params.result ?? null);
@@ -187,7 +206,7 @@ export class SocketLink {
     for (const pending of this.#pending) {
       const call = pending.calls[id - pending.firstId];
       if (call === undefined || id < pending.firstId) continue;
-      this.#settle(pending, id - pending.firstId, this.#read(entry, error, call, isTooLarge));
+      this.#settle(pending, id - pending.firstId, this.#read(entry, error, call));
       return;
     }
   }
@@ -196,13 +215,11 @@ export class SocketLink {
     entry: { readonly [name: string]: Json },
     error: NodeError | undefined,
     call: RpcCall,
-    isTooLarge: boolean,
   ): RpcAnswer {
     const fault = (code: RpcFaultCode, detail: string): RpcAnswer => ({
       kind: "fault",
       fault: this.#faults.make(code, call.method, detail),
     });
-    if (isTooLarge) return fault("too_large", `the answer exceeds ${this.#options.maxMessageBytes} bytes`);
     if (error !== undefined) return { kind: "fault", fault: this.#faults.translate(error, call.method) };
     const result = entry.result;
     if (result === undefined) return fault("malformed", "neither result nor error");

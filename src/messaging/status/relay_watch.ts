@@ -6,7 +6,7 @@ import type { Chain } from "../../core/chains/port.ts";
 import { CheckBoard } from "../../core/checks/check_board.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
-import { observeChain } from "../../core/chains/observed_chain.ts";
+import { observeChain } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";

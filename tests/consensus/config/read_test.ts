@@ -88,7 +88,11 @@ Deno.test("consensus configuration: the good file gives every default, without a
     paraIds: [4009],
     maxBlockRange: 2_400,
   });
-  assert.deepEqual(config.relayer, { maximumUpdateIntervals: [], enableHubConsensus: false });
+  assert.deepEqual(config.relayer, {
+    maximumUpdateIntervals: [],
+    maximumDailyLoss: undefined,
+    enableHubConsensus: false,
+  });
   assert.deepEqual(
     config.chains.map(({ section, type, stateMachine, consensusStateId }) => [
       section,
@@ -168,7 +172,11 @@ Deno.test("consensus configuration: optional frequencies and the epoch length of
 
 Deno.test("consensus configuration: [relayer] may be missing, and hub consensus is on unless it says otherwise", () => {
   const without = edited(["[relayer]\nmaximum_update_intervals = []\nenable_hub_consensus = false\n", ""]);
-  assert.deepEqual(accept(without).relayer, { maximumUpdateIntervals: [], enableHubConsensus: true });
+  assert.deepEqual(accept(without).relayer, {
+    maximumUpdateIntervals: [],
+    maximumDailyLoss: undefined,
+    enableHubConsensus: true,
+  });
   const silent = edited(["enable_hub_consensus = false\n", ""]);
   assert.equal(accept(silent).relayer.enableHubConsensus, true);
   const upstream = edited(["enable_hub_consensus", "enable_hyperbridge_consensus"]);

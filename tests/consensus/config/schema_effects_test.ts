@@ -18,7 +18,7 @@ import { AMOY_SECTION, edited, goodFiles, POLKADOT_HUB_SECTION } from "./wrong_c
 
 const WATCHED = edited(
   ["maximum_update_intervals = []", 'maximum_update_intervals = [[["EVM-97", "BSC0"], 500]]'],
-  ["enable_hub_consensus = false", "enable_hub_consensus = true"],
+  ["enable_hub_consensus = false", "enable_hub_consensus = true\nmaximum_daily_loss = 50"],
 );
 const SUBSTRATE = `
 [solochain]

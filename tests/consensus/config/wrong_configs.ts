@@ -600,9 +600,9 @@ consensus = { type = "polygon" }
       'consensus.toml:64: [chapel].state_machine: found nothing, expected "EVM-n" with a chain id; other relayers derive it; write it here',
       "consensus.toml:64: [chapel].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
+      'consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
       "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
       "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
-      'consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
     ],
   },
   {

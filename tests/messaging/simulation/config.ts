@@ -56,6 +56,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       queryBatchSizeBlocks: undefined,
       tracingBatchSize: undefined,
       gasPriceBufferPercent: 0,
+      maximumGasPriceGwei: undefined,
       clientType: "Geth",
     })),
   };

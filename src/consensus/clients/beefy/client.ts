@@ -1,4 +1,6 @@
 /** Finality of a hub by BEEFY, as the registry lists it: EVM hosts follow it. */
+import { listPriceQuotes } from "../../../core/pricing/price_quotes.ts";
+import { createPriceSource } from "../../../core/pricing/price_source.ts";
 import { createEvmChain, type EvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
@@ -6,7 +8,9 @@ import { webSocketUrl } from "../../../core/config/chain_values.ts";
 import { optional, required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
 import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
-import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
+import type { RouterReader } from "../../../core/pricing/price_quote.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import type { FollowerContext, HubClient, HubContext, LossOptions } from "../../client.ts";
 import type { EvmChainSection } from "../../config/chain_keys.ts";
 import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
 import { paraId, withHubPara } from "../../config/shared_keys.ts";
@@ -14,6 +18,7 @@ import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_cons
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { createAcceptedSource } from "./accepted_source.ts";
+import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
@@ -127,16 +132,17 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain {
-  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, gasPriceBufferPercent, clientType } =
-    chain;
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
+  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
   return createEvmChain(network, {
     stateMachine,
     consensusStateId,
     rpcUrls,
     ismpHost,
     signer,
-    gasPriceBufferPercent,
     clientType,
+    gasPriceBufferPercent,
+    maximumGasPriceGwei,
     queryBatchSizeBlocks: undefined,
     tracingBatchSize: undefined,
   });
@@ -148,7 +154,7 @@ interface VoteContext extends FollowerContext {
 }
 
 function connectHost(
-  { network, hub, watch, recover }: VoteContext,
+  { network, hub, watch, recover, losses }: VoteContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
 ): HubHost {
@@ -158,7 +164,8 @@ function connectHost(
   const hubId = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   const { clock } = network;
   const log = network.log.with({ chain: chain.id.stateMachine });
-  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, recover, chain });
+  const loss = losses && openDailyLoss({ network, hub, log, losses }, section, own.gas);
+  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, recover, chain, loss });
   return {
     id: chain.id,
     createWorker: (deps) => hostWorker({ ...deps, delivery }),
@@ -166,6 +173,24 @@ function connectHost(
     planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };
+}
+
+/** Opens the limit of losses on a host. */
+function openDailyLoss(
+  { network, hub, log, losses }: HubContext & { readonly log: Log; readonly losses: LossOptions },
+  { stateMachine, etherscanApiKey }: EvmChainSection,
+  router: RouterReader,
+): DailyLoss {
+  const config = { stateMachine, etherscanApiKey };
+  const quotes = listPriceQuotes({ config, router, hub: hub.stateMachine, fetch: network.fetch });
+  const { clock } = network;
+  const deps = {
+    clock,
+    log,
+    price: createPriceSource({ clock }, { quotes }),
+    text: losses.textOf(stateMachine),
+  };
+  return new DailyLoss(deps, losses.limitMicroUsd);
 }
 
 /** Proof sources in order of preference, and the checks of their nodes. */

@@ -29,7 +29,13 @@ import {
 } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/authorities.ts";
 import type { HostProofSource } from "./proof_source.ts";
-import { type ProofsOutcome, type SendingChain, sendProofs, simulateProofs } from "./send_proofs.ts";
+import {
+  type ProofsOutcome,
+  type SendDeps,
+  type SendingChain,
+  sendProofs,
+  simulateProofs,
+} from "./send_proofs.ts";
 
 /** An EVM chain as deliveries see it. */
 export type HostChain = SendingChain & Pick<Chain, "check" | "close"> & {
@@ -37,7 +43,7 @@ export type HostChain = SendingChain & Pick<Chain, "check" | "close"> & {
 };
 
 /** Dependencies of deliveries to one host. */
-export interface HostDeliveryDeps {
+export interface HostDeliveryDeps extends Pick<SendDeps, "loss"> {
   readonly clock: Clock;
   /** Names the chain in every line. */
   readonly log: Log;

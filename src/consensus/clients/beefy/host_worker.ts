@@ -143,6 +143,7 @@ class HostWorker implements Pollable {
       log.error("balance_insufficient", { detail });
       return { kind: "failed", failure };
     }
+    if (code === "too_expensive") return { kind: "suspended", failure: { text: detail ?? code } }; // reported
     if (code === "too_large") {
       // Every validator set of this size has such proofs: polling often does not help.
       log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });

@@ -13,10 +13,11 @@ import type {
   SpentGas,
   SubmissionOutcome,
 } from "../../../core/chains/submission.ts";
-import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import { highestPriceWei, lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import {
   decideReplacement,
   MAX_REPLACEMENTS,
+  MAX_TIMES_MARKET,
   type ReplacementDecision,
 } from "../../../core/chains/replacement_policy.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
@@ -25,6 +26,7 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
+import type { DailyLoss } from "./daily_loss.ts";
 
 /** Parts of the chain that sending needs. */
 export type SendingChain =
@@ -36,6 +38,8 @@ export interface SendDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly chain: SendingChain;
+  /** `maximum_daily_loss`; absent: there is no limit. */
+  readonly loss?: DailyLoss | undefined;
 }
 
 /** Proofs for one transaction. */
@@ -75,29 +79,31 @@ const REPORTED_FAILURES = 15;
 /** A transaction that no node knows any more is broadcast again after this time. */
 const REBROADCAST_AFTER_MS = 30_000;
 
-/**
- * Maximum price as a multiple of the market's: three rises by a quarter double a price, and where more does not help,
- * the price is not the reason (a chain that halts for hours would otherwise be offered everything).
- */
-const MAX_TIMES_MARKET = 4n;
-
-/** Gas of a plain transfer, which is what a cancellation is. */
-const TRANSFER_GAS = 21_000n;
-
 /** Simulates, reads the host once more, signs, sends and follows a transaction. */
 export async function sendProofs(
   deps: SendDeps,
   { proofs, isStillNeeded }: ProofsToSend,
   signal: AbortSignal,
 ): Promise<ProofsOutcome> {
-  const { chain } = deps;
+  const { chain, loss } = deps;
   const delivery = toDelivery(proofs);
   const simulation = await simulateProofs(chain, proofs, signal);
   if (!await isStillNeeded("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
-  const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
+  const maxGasPriceWei = await loss?.boundWei(simulation, signal);
+  const signed = await chain.sender.sign(
+    delivery,
+    { simulation, nonceAtLeast: undefined, maxGasPriceWei },
+    signal,
+  );
   if (signed.kind === "overtaken" || signed.kind === "proofs_known") return { kind: "overtaken" };
-  if (signed.kind === "refused") return signed;
+  if (signed.kind === "refused") {
+    const { code, detail } = signed.refusal;
+    // No fees pay for proofs: the limit alone bounds their price.
+    if (code !== "too_expensive" || loss === undefined) return signed;
+    return { kind: "refused", refusal: { code, detail: loss.refuse(detail) } };
+  }
+  await loss?.note(signed.submission, simulation.dataCostWei, signal);
   const sent = await chain.sender.broadcast(signed.submission, signal);
   switch (sent.kind) {
     case "refused":
@@ -249,7 +255,7 @@ class NonceSubmissions {
       nowMs,
       latestNonce: terms.nonces.latest,
       market: terms.market,
-      ...capsOf(terms, newest.gasLimit ?? TRANSFER_GAS),
+      ...await this.#capsOf(terms, newest, signal),
     });
     await this.#apply(decision, newest, signal);
   }
@@ -266,6 +272,7 @@ class NonceSubmissions {
         const outcome = await chain.outcomes.fetchOutcome(newest, signal);
         if (outcome.kind !== "unknown") return;
         this.#broadcastAtMs = clock.now();
+        await this.#deps.loss?.note(newest, 0n, signal);
         await chain.sender.broadcast(newest, signal);
         return;
       }
@@ -291,19 +298,23 @@ class NonceSubmissions {
     this.#submissions.push(submission);
     this.#sentAtMs = nowMs;
     this.#broadcastAtMs = nowMs;
+    await this.#deps.loss?.note(submission, 0n, signal);
     await this.#deps.chain.sender.broadcast(submission, signal);
   }
-}
 
-/** Maximum price per gas of a delivery and of its cancellation, wei: neither exceeds the account's balance. */
-function capsOf(
-  { market, balanceWei }: ReplacementState,
-  gasLimit: bigint,
-): { readonly capWei: bigint; readonly cancelCapWei: bigint } {
-  const most = MAX_TIMES_MARKET * highestPriceWei(market);
-  const least = (affordable: bigint): bigint => affordable < most ? affordable : most;
-  return {
-    capWei: least(balanceWei / (gasLimit === 0n ? 1n : gasLimit)),
-    cancelCapWei: least(balanceWei / TRANSFER_GAS),
-  };
+  /**
+   * Maximum price per gas of a delivery and of its cancellation, wei: neither exceeds the account's balance,
+   * `maximum_gas_price`, or what is left of `maximum_daily_loss`.
+   */
+  async #capsOf(
+    { market, balanceWei, maximumWei }: ReplacementState,
+    { gasLimit, nonce }: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<{ readonly capWei: bigint; readonly cancelCapWei: bigint }> {
+    const capFor = async (gas: bigint): Promise<bigint> => {
+      const lossWei = await this.#deps.loss?.boundWei({ gasLimit: gas, nonce }, signal);
+      return lowest(MAX_TIMES_MARKET * highestPriceWei(market), balanceWei / gas, maximumWei, lossWei);
+    };
+    return { capWei: await capFor(gasLimit || TRANSFER_GAS), cancelCapWei: await capFor(TRANSFER_GAS) };
+  }
 }

@@ -4,7 +4,7 @@
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/fault.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -66,7 +66,7 @@ export class BeaconEndpointSet {
     const { route } = question;
     const onFault = (fault: RpcFault): void => {
       const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
-      if (fault.code === "malformed") this.log.warn("endpoint_data_invalid", fields);
+      if (FALSE_ANSWERS.has(fault.code)) this.log.warn("endpoint_data_invalid", fields);
       else this.log.debug("beacon_node_failed", fields);
       question.onFault?.(fault);
     };
@@ -167,7 +167,7 @@ export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault
       `${unknown}: nothing can be proved until the hub's runtime is upgraded, and this program with it`;
     return new ProverFault("fork_not_followed", { chain, detail }, { cause: fault });
   }
-  if (fault.code === "malformed") {
+  if (FALSE_ANSWERS.has(fault.code)) {
     const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
     const detail = `${blamed.where.method}: ${blamed.detail ?? "unusable data"}`;
     return new ProverFault("bad_data", { chain, endpoint: blamed.where.endpointHost, detail }, {

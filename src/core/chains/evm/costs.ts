@@ -22,7 +22,7 @@ import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { isArbitrum, lowestTip } from "./gas.ts";
+import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 
@@ -58,7 +58,7 @@ export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: ()
   return () => {
     const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
     if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
-    return { ...free, gasPriceWei: higher(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
+    return { ...free, gasPriceWei: highest(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
   };
 }
 
@@ -67,7 +67,7 @@ function addNodePrice(batch: RpcBatch, lowestTipWei: bigint): () => bigint {
   const named = batch.add(gasPrice);
   if (lowestTipWei === 0n) return named;
   const head = batch.add(blockAt("latest"));
-  return () => higher(named(), (head()?.baseFeePerGas ?? 0n) + lowestTipWei);
+  return () => highest(named(), (head()?.baseFeePerGas ?? 0n) + lowestTipWei);
 }
 
 function arbitrumCosts(
@@ -76,7 +76,7 @@ function arbitrumCosts(
   makeUnsigned: (() => Hex) | undefined,
 ): Costs {
   return {
-    gasPriceWei: higher(nodePriceWei, prices?.gasPriceWei),
+    gasPriceWei: highest(nodePriceWei, prices?.gasPriceWei),
     lowestTipWei: 0n,
     dataCostWei: () => 0n,
     layer1Gas: makeUnsigned === undefined || prices === undefined
@@ -151,8 +151,4 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
     place,
     "the oracle of the OP stack does not report what a transaction costs besides gas",
   );
-}
-
-function higher(a: bigint, b: bigint | undefined): bigint {
-  return b !== undefined && b > a ? b : a;
 }

@@ -12,8 +12,9 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type Merging, MergingEndpoint } from "../../rpc/merging_endpoint.ts";
-import { BundlingEndpoint } from "./bundling_endpoint.ts";
-import { LogMergingEndpoint } from "./log_merging_endpoint.ts";
+import { bundleReads } from "./call_bundles.ts";
+import { JoiningEndpoint } from "./joining_endpoint.ts";
+import { joinLogQueries } from "./log_queries.ts";
 import { chainId } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
@@ -50,12 +51,14 @@ export function createEvmEndpointSet(
     deps.log?.info("call_bundles_unavailable", { chain, endpoint });
   const endpoints = options.urls.map((url) => {
     const http = createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError });
-    const bundling = new BundlingEndpoint(
-      { clock: deps.clock, onRefused },
+    const { clock } = deps;
+    const bundling = new JoiningEndpoint(
+      { clock, onRefused, join: bundleReads },
       observeEndpoint(deps, chain, http),
     );
     if (options.merging === undefined) return bundling;
-    return new MergingEndpoint(deps.clock, new LogMergingEndpoint(deps.clock, bundling), options.merging);
+    const joining = new JoiningEndpoint({ clock, join: joinLogQueries }, bundling);
+    return new MergingEndpoint(clock, joining, options.merging);
   });
   const isExpected = (result: Json): boolean =>
     typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;

@@ -6,7 +6,7 @@ import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
-import { LogWidths } from "./log_widths.ts";
+import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
@@ -74,7 +74,7 @@ export class LogReader {
      */
     let most = range.to - range.from + 1n;
     while (next <= range.to) {
-      const wanted = { from: next, to: lower(range.to, next + most - 1n) };
+      const wanted = { from: next, to: lowest(range.to, next + most - 1n) };
       const last = this.#lastOf(filter, wanted);
       const found = await this.#fetchRange({ ...filter, from: next, to: last }, signal, guard);
       if (found === "too_wide") {
@@ -196,10 +196,6 @@ export class LogReader {
   }
 }
 
-function lower(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
 function isTooWide(code: RpcFaultCode): boolean {
   return code === "range_too_wide" || code === "too_large";
 }
@@ -224,4 +220,37 @@ function inOrder(found: readonly Log[]): readonly Log[] {
 function byPlace(a: Log, b: Log): number {
   if (a.blockNumber !== b.blockNumber) return a.blockNumber < b.blockNumber ? -1 : 1;
   return a.logIndex === b.logIndex ? 0 : a.logIndex < b.logIndex ? -1 : 1;
+}
+
+/** Consecutive successful queries after which a learned width is doubled again. */
+const SUCCESSES_BEFORE_GROWTH = 16;
+
+/**
+ * Maximum number of blocks of one `eth_getLogs`, learned per endpoint: plans and nodes differ by factors of a thousand.
+ */
+class LogWidths {
+  readonly #learned = new Map<string, { readonly blocks: bigint; readonly successes: number }>();
+
+  /** Maximum number of blocks of the next query of an endpoint; `undefined`: it has not rejected any yet. */
+  of(host: string): bigint | undefined {
+    return this.#learned.get(host)?.blocks;
+  }
+
+  /** Records that an endpoint rejected `blocks` blocks in one query. */
+  narrow(host: string, blocks: bigint): void {
+    const half = blocks / 2n;
+    this.#learned.set(host, { blocks: half > 0n ? half : 1n, successes: 0 });
+  }
+
+  /** Records that an endpoint answered `blocks` blocks in one query. */
+  noteSuccess(host: string, blocks: bigint): void {
+    const known = this.#learned.get(host);
+    if (known === undefined || blocks < known.blocks) return;
+    const successes = known.successes + 1;
+    const isEnough = successes >= SUCCESSES_BEFORE_GROWTH;
+    this.#learned.set(
+      host,
+      isEnough ? { blocks: known.blocks * 2n, successes: 0 } : { ...known, successes },
+    );
+  }
 }

@@ -2,21 +2,16 @@
  * Replacements of a pending transaction: the same call for another price, or a zero-value transfer. When and at which
  * price is decided elsewhere.
  */
-import { parseTransaction } from "viem";
-import { toHex } from "../../encoding/bytes.ts";
-import { type Address, toAddress } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { type GasPrice, gasPriceFor } from "./gas.ts";
+import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
 import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
-
-/** Gas of a plain transfer; chains that also charge for layer 1 need more. */
-const TRANSFER_GAS = 21_000n;
+import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
 
 /** Replacement of our transactions. */
 export class EvmReplacement implements Replacement {
@@ -31,7 +26,8 @@ export class EvmReplacement implements Replacement {
     submission: SignedSubmission,
     signal: AbortSignal,
   ): Promise<ReplacementState> {
-    const { endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.#context.at;
+    const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
     const nonces = addNonces(this.#context, batch);
     const costs = addCosts(this.#context, batch);
@@ -42,13 +38,16 @@ export class EvmReplacement implements Replacement {
       head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+    const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
     this.#context.hostParams.note(params());
     return {
-      offered: offeredPrice(submission),
-      market: gasPriceFor({ ...costs(), baseFeeWei }, gasPriceBufferPercent),
+      offered: own.price,
+      market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
+      maximumWei: maximumGasPriceWei,
       nonces: nonces(),
       balanceWei: balance(),
-      isHandlerReplaced: !goesTo(submission, [sender, params().handler]),
+      // A cancelling transfer goes to ourselves.
+      isHandlerReplaced: ![sender, params().handler].includes(own.to),
     };
   }
 
@@ -86,12 +85,11 @@ export class EvmReplacement implements Replacement {
     price: GasPrice,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    const nonce = ownNonce(this.#context, submission);
-    const { to, data, gas, value } = parseTransaction(toHex(submission.raw));
-    if (to === undefined || to === null || gas === undefined) throw new Error("The submission calls nothing");
-    const call = { to: toAddress(to), data: data ?? "0x", gasLimit: gas, valueWei: value ?? 0n } as const;
-    const height = submission.madeAtHeight;
-    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
+    const own = readOwn(this.#context, submission);
+    if (own.nonce !== ownNonce(submission)) {
+      throw new Error("The submission has another nonce than its transaction");
+    }
+    return await signCall(this.#context, { ...own, price, height: submission.madeAtHeight }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -101,7 +99,8 @@ export class EvmReplacement implements Replacement {
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.#context.at;
-    const nonce = ownNonce(this.#context, submission);
+    readOwn(this.#context, submission);
+    const nonce = ownNonce(submission);
     const batch = new RpcBatch(endpoints);
     const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
     await batch.send({ signal });
@@ -113,12 +112,6 @@ export class EvmReplacement implements Replacement {
     const height = submission.madeAtHeight;
     return await signCall(this.#context, { ...call, nonce, price, height }, signal);
   }
-}
-
-/** True when a submission calls one of these addresses; a cancelling transfer goes to ourselves. */
-function goesTo({ raw }: SignedSubmission, addresses: readonly Address[]): boolean {
-  const { to } = parseTransaction(toHex(raw));
-  return to !== undefined && to !== null && addresses.includes(toAddress(to));
 }
 
 /** Timeout per endpoint; a slower one is ignored. */
@@ -136,20 +129,15 @@ function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
   };
 }
 
-/** Gas price offered by a signed transaction. */
-function offeredPrice(submission: SignedSubmission): GasPrice {
-  const signed = parseTransaction(toHex(submission.raw));
-  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = signed;
-  if (signed.type === "legacy" && gasPrice !== undefined) return { type: "legacy", gasPriceWei: gasPrice };
-  if (signed.type === "eip1559" && maxFeePerGas !== undefined) {
-    return { type: "eip1559", maxFeeWei: maxFeePerGas, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
-  }
-  throw new Error(`A submission of type ${signed.type} is not ours`);
-}
-
-function ownNonce(context: EvmContext, { account, nonce, chain }: SignedSubmission): bigint {
-  if (account !== context.at.sender || chain !== context.at.id.stateMachine || nonce === undefined) {
+/** The transaction of a submission, whose bytes may come from a database. @throws {Error} when it is not ours */
+function readOwn({ at }: EvmContext, { account, chain, raw }: SignedSubmission): TransactionToSign {
+  if (account !== at.sender || chain !== at.id.stateMachine) {
     throw new Error("The submission is not one of this account on this chain");
   }
+  return readOwnTransaction(raw, at);
+}
+
+function ownNonce({ nonce }: SignedSubmission): bigint {
+  if (nonce === undefined) throw new Error("The submission has no nonce");
   return nonce;
 }

@@ -21,8 +21,6 @@ import type { LogFields } from "../../telemetry/log.ts";
 /** Requests decoded at once, about 5 ms. */
 export const LOGS_AT_ONCE = 50;
 
-/** Maximum number of blocks whose nonce is remembered. */
-const KNOWN_BLOCKS = 64;
 /** A block whose state no endpoint keeps is not read again for this time, nor are blocks just above it. */
 const UNREADABLE_MS = 10 * 60_000;
 /** Blocks for which most nodes keep the state. */
@@ -90,8 +88,6 @@ export interface GapRead {
 /** Request bookkeeping of one host. */
 export class RequestGaps {
   readonly #context: EvmContext;
-  /** The host's nonce at the end of blocks, oldest first. */
-  readonly #known = new Map<bigint, bigint>();
   /** Progress of what was passed on. */
   #progress: Progress | undefined;
   /** Requests are missing after the anchor: at the end of that block the host's next nonce is `next` or higher. */
@@ -236,10 +232,7 @@ export class RequestGaps {
   }
 
   #accept({ from, to }: LogRange, { first, end, found, progress }: Seen): Progress {
-    if (end !== undefined) {
-      this.#remember(to, end);
-      return { anchor: { block: to, next: end }, seen: new Map(), unreadable: 0, to };
-    }
+    if (end !== undefined) return { anchor: { block: to, next: end }, seen: new Map(), unreadable: 0, to };
     const lowest = lowestOf(found.blocks.keys());
     const next = first ?? lowest;
     // Requests below a nonce that was read, or below the first request ever seen, are not missing.
@@ -257,8 +250,6 @@ export class RequestGaps {
 
   /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
   #nonceAt(batch: RpcBatch, height: bigint): () => bigint | undefined {
-    const known = this.#known.get(height);
-    if (known !== undefined) return () => known;
     if (this.#isUnreadable(height)) return () => undefined;
     const slot = batch.addOptional(nonceQuery(this.#context, height));
     return () => {
@@ -277,11 +268,6 @@ export class RequestGaps {
       return false;
     }
     return height <= this.#unreadable.height + KEPT_STATES;
-  }
-
-  #remember(height: bigint, nonce: bigint): void {
-    this.#known.set(height, nonce);
-    dropOldest(this.#known, KNOWN_BLOCKS);
   }
 }
 

@@ -6,6 +6,7 @@ import type { CheckRow } from "../../checks/check_row.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
+import { TRANSFER_GAS } from "./gas.ts";
 import { SignerFault } from "./signer_fault.ts";
 
 /** What is checked. */
@@ -22,9 +23,6 @@ const UNREACHABLE_NONCE = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** A message that asks nothing of the hub. */
 const PROBE = consensusSignerMessage(new TextEncoder().encode("causeway check"));
-
-/** Gas of a plain transfer. */
-const TRANSFER_GAS = 21_000n;
 
 /** Checks the account of a chain. */
 export async function checkSigner(subject: SignerSubject, signal: AbortSignal): Promise<CheckRow> {

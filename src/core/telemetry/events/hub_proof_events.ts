@@ -85,6 +85,18 @@ export const hubProofEvents = {
     text: "Gas spent on a transaction with proofs",
     meaning: "What a mined transaction cost.",
   },
+  losses_unlimited: {
+    text: "What is spent on proofs of the hub is not limited",
+    meaning:
+      "`[relayer]` has no `maximum_daily_loss`: only `maximum_gas_price` bounds what an endpoint can make it cost.",
+    action: "Set `maximum_daily_loss`.",
+  },
+  losses_unreadable: {
+    text:
+      "Transactions of the last day unreadable in the folder of --cache: maximum_daily_loss counts from now on",
+    meaning: "The file was cut off or changed, e.g. because the machine stopped while it was written.",
+    action: "Nothing, unless it repeats: then check the disk.",
+  },
   proof_too_large: {
     text: "Proof too large for one transaction: use an endpoint that takes larger ones",
     meaning: "The chain or its endpoint takes no transaction of this size. Messages wait for other updates.",

@@ -149,8 +149,10 @@ export const messageEvents = {
   },
   loss_limit_reached: {
     text: "maximum_daily_loss reached: nothing is sent to this chain for now",
-    meaning: "Transactions of the last 24 hours cost so much more than they earned.",
-    action: "Find the cause in `gas_spent`; raise `maximum_daily_loss` if it is acceptable.",
+    meaning:
+      "Transactions of the last 24 hours cost so much more than they earned; those with proofs earn nothing.",
+    action:
+      "Find the cause in `gas_spent` or `proofs_gas_spent`; raise `maximum_daily_loss` if it is acceptable.",
   },
   loss_limit_cleared: {
     text: "Losses below maximum_daily_loss again: sending resumed",

@@ -11,7 +11,7 @@ import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
 import type { HubCallStatus, NonceOwner } from "../hub_calls.ts";
 import type { OrderStatus } from "./withdrawal_step.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
-import { toTokenUnits } from "../../relay/decisions/money.ts";
+import { toTokenUnits } from "../../../core/encoding/decimal.ts";
 
 /** Outcome for one account. */
 export type OrderResult =

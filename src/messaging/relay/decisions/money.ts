@@ -4,6 +4,7 @@
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
 import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
+import { unitPrice27 } from "../../../core/evm/native_price.ts";
 
 /**
  * Converts a fee in units of a token with the given decimals to dollars x 10^18. Up to 18 decimals it is exact; tokens
@@ -34,11 +35,6 @@ const MIN_PAYMENT_TO_COST = 10n;
 /** Computes the maximum cost of delivering our own payment: less than a tenth of it, dollars x 10^18. */
 export function paymentBudget18(amount18: bigint): bigint {
   return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
-}
-
-/** Dollars per wei x 10^27, of a price in dollars per whole token x 10^27. Rounds down. */
-export function unitPrice27(price27: bigint): bigint {
-  return price27 / 10n ** 18n;
 }
 
 /** Dollars x 10^18 per unit of gas. Rounds down. */
@@ -75,21 +71,6 @@ export function costUsd18(usage: Usage, market: MarketPrices): bigint | undefine
 /** Minimum fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
 export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
   return cost18 + BigInt(profitPercent) * cost18 / 100n;
-}
-
-/**
- * Converts whole currency units to units of a token with the given decimals. The part that the token cannot express is
- * rounded up, so that the result is never below the threshold.
- * @throws {RangeError} for amounts below 1 that only an exponent can write, and for those that are not finite.
- */
-export function toTokenUnits(amount: number, decimals: number): bigint {
-  const parts = /^(\d+)(?:\.(\d+))?$/.exec(
-    Number.isInteger(amount) ? BigInt(amount).toString() : String(amount),
-  );
-  if (parts === null) throw new RangeError("Expected a finite amount of at least 0");
-  const [, whole = "", fraction = ""] = parts;
-  const scaled = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
-  return /[1-9]/.test(fraction.slice(decimals)) ? scaled + 1n : scaled;
 }
 
 /** Formats units of a token in whole units, for people; exact. */

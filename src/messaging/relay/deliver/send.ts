@@ -8,6 +8,7 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
+  SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
@@ -15,7 +16,13 @@ import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
-import { decideAllowance, noteFunded, noteRefusedFunds } from "../limits/spending.ts";
+import {
+  boundByLosses,
+  decideAllowance,
+  noteFunded,
+  noteRefusedFunds,
+  stopUncovered,
+} from "../limits/spending.ts";
 import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
@@ -79,8 +86,11 @@ export async function sendConsensus(
   { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusInput,
 ): Promise<ConsensusResult> {
   const sendNow = async (): Promise<ConsensusResult> => {
-    const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei };
-    const signing = await leg.target.sender.sign(delivery, { simulation, ...hints }, leg.signal);
+    const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
+    if (signing.kind === "uncovered") {
+      stopUncovered(leg, signing.detail);
+      return "refused";
+    }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
       leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
@@ -107,6 +117,42 @@ export async function sendConsensus(
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
 }
 
+/** Batch whose cost what is left of the loss limit does not cover. */
+interface Uncovered {
+  readonly kind: "uncovered";
+  readonly detail: string;
+  /** Price per gas that it covers, and the current one, wei. */
+  readonly coveredWei: bigint;
+  readonly priceWei: bigint;
+}
+
+/** Number of messages of a batch that are covered, with a margin for what a transaction costs besides them. */
+function countCovered(messages: number, { coveredWei, priceWei }: Uncovered): number {
+  return priceWei === 0n ? 1 : Math.max(1, Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n)));
+}
+
+/** Signs at most for what the fees and the rest of the loss limit pay for. */
+async function signBounded(
+  leg: LegRun,
+  { delivery, simulation, maxGasPriceWei }: Pick<
+    ConsensusInput,
+    "delivery" | "simulation" | "maxGasPriceWei"
+  >,
+): Promise<SigningResult | Uncovered> {
+  const lossBoundWei = await boundByLosses(leg, leg.profit?.price, simulation);
+  const isBound = lossBoundWei !== undefined &&
+    (maxGasPriceWei === undefined || lossBoundWei < maxGasPriceWei);
+  const input = {
+    simulation,
+    nonceAtLeast: nextNonce(leg),
+    maxGasPriceWei: isBound ? lossBoundWei : maxGasPriceWei,
+  };
+  const signing = await leg.target.sender.sign(delivery, input, leg.signal);
+  if (!isBound || signing.kind !== "refused" || signing.refusal.code !== "too_expensive") return signing;
+  const { detail } = signing.refusal;
+  return { kind: "uncovered", detail, coveredWei: lossBoundWei, priceWei: simulation.gasPriceWei };
+}
+
 /** Signs, journals and sends one batch while holding the lock of the account. */
 export function send(
   leg: LegRun,
@@ -120,13 +166,17 @@ async function sendInTurn(
   leg: LegRun,
   work: SendInput,
 ): Promise<SendResult> {
-  const { part, candidates } = work;
-  const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei: work.maxGasPriceWei };
-  const signing = await leg.target.sender.sign(
-    part.delivery,
-    { simulation: part.simulation, ...hints },
-    leg.signal,
-  );
+  const { part, candidates, maxGasPriceWei } = work;
+  const { delivery, simulation } = part;
+  const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
+  if (signing.kind === "uncovered") {
+    // The others stay due: they follow in later rounds, and are held while the chain is stopped.
+    const again = candidates.length === 1
+      ? []
+      : candidates.slice(0, countCovered(candidates.length, signing));
+    if (again.length === 0) stopUncovered(leg, signing.detail);
+    return { sent: 0, again: stillOpen(leg, again), isOutdated: again.length === 0 };
+  }
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await endDelivered(leg, work) };

@@ -6,7 +6,7 @@ import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { planNonces, settleNonce } from "../decisions/nonces.ts";
 import { reopen } from "./item_outcomes.ts";
-import { replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
+import { limitsOf, replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
 import {
   type Included,
   isKnownBlock,
@@ -181,7 +181,7 @@ async function fillGap(
     dataCostWei: 0n,
     marketWei: highestPriceWei(terms.market),
     balanceWei: terms.balanceWei,
-  });
+  }, await limitsOf(context, terms, { gasLimit: 0n, nonce }));
   const bumped = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
   const isMarketAffordable = highestPriceWei(terms.market) <= cancelCapWei;
   const price = bumped ?? (isMarketAffordable ? terms.market : undefined);

@@ -7,7 +7,7 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ReplacementState } from "../../../core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
-import { expectedGas, type GasPrice, highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
@@ -16,8 +16,8 @@ import {
   type ReplacementDecision,
   STUCK_AFTER_MS,
 } from "../../../core/chains/replacement_policy.ts";
-import { type PriceCapInput, priceCaps, shortfallWei } from "../decisions/gas_price.ts";
-import { isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
+import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
+import { boundByLosses, isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
@@ -57,7 +57,7 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const ofNewest = newest.id === highestPriced.id
     ? terms
     : await replacing.replacement.fetchReplacementState(newest.submission, signal);
-  const caps = priceCaps(facts);
+  const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
       nonce,
@@ -89,6 +89,20 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, highestPriced, replacements };
+}
+
+/** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
+export async function limitsOf(
+  context: Settling,
+  { maximumWei }: Pick<ReplacementState, "maximumWei">,
+  { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
+): Promise<PriceLimits> {
+  const price = context.replacing?.profit?.price;
+  return {
+    maximumWei,
+    lossBoundWei: await boundByLosses(context, price, { gasLimit, nonce }),
+    cancelLossBoundWei: await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }),
+  };
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */

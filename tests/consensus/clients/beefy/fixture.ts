@@ -2,6 +2,10 @@
 import assert from "node:assert/strict";
 import { createAcceptedSource } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
+import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
+import { memoryText } from "../../../../src/consensus/persisted_text.ts";
+import { oneDollar } from "../../../../src/core/pricing/price_quote.ts";
+import { createPriceSource } from "../../../../src/core/pricing/price_source.ts";
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
@@ -170,6 +174,8 @@ export interface RelayerOptions {
   readonly account?: "relayer" | "relayer2";
   readonly sources?: (accepted: HostProofSource) => readonly HostProofSource[];
   readonly chain?: (chain: HostChain) => HostChain;
+  /** `maximum_daily_loss`, millionths of a dollar; a native token costs a dollar. */
+  readonly maxLossMicroUsd?: bigint;
 }
 
 /** Deliveries of a relayer to a host, with its log and its clock. */
@@ -189,6 +195,10 @@ export function deliveryTo(
     hub: hubId,
     sources: options.sources?.(accepted) ?? [accepted],
     chain: options.chain?.(chain) ?? chain,
+    loss: options.maxLossMicroUsd === undefined ? undefined : new DailyLoss(
+      { clock, log, price: createPriceSource({ clock }, { quotes: [oneDollar] }), text: memoryText() },
+      options.maxLossMicroUsd,
+    ),
   });
   return { delivery, log, clock };
 }

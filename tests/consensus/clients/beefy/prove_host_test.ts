@@ -5,7 +5,7 @@ import type { ProofResult } from "../../../../src/consensus/proven.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/update_observer.ts";
 import { OperationRefusal } from "../../../../src/core/commands/control_operation.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { deliveryTo, type FollowingHost, type RelayerOptions, startHost } from "./fixture.ts";
+import { deliveryTo, type FollowingHost, relay, type RelayerOptions, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -71,6 +71,28 @@ Deno.test("prove to a host: what it lacks is sent, part by part, and then there 
     updates.map(({ kind, result }) => [kind, result]),
     Array(3).fill(["hub_proofs", "accepted"]),
   );
+});
+
+Deno.test("prove to a host: what maximum_daily_loss does not cover is not signed, with what was sent before", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  for (let each = 0; each < 4; each++) await hub.rotate();
+  const cost = await operator(hub, target).prove(true);
+  const micro = BigInt(Math.ceil(Number(cost.cost?.native) * 1e6));
+  const poor = await operator(hub, target, { maxLossMicroUsd: micro / 2n }).prove(false);
+  assert.equal(poor.outcome, "refused");
+  assert.match(poor.text, /maximum_daily_loss: 0 of 0\.\d+ dollars are spent or under way within 24 hours/);
+  assert.equal(await target.sent(), 0);
+  const { prove } = operator(hub, target, { maxLossMicroUsd: 3n * micro });
+  assert.equal((await prove(false)).outcome, "accepted");
+  let text = "";
+  for (let each = 0; each < 20 && !text.includes("maximum_daily_loss"); each++) {
+    await hub.rotate();
+    ({ text } = await prove(false));
+  }
+  assert.match(text, /maximum_daily_loss: 0\.\d+ of 0\.\d+ dollars/);
+  await using relayer = relay(hub, target, { maxLossMicroUsd: micro / 2n });
+  await relayer.until("the warning", () => relayer.log.linesOf("loss_limit_reached").length === 1);
 });
 
 Deno.test("prove to a host: what stands in the way is said, and nothing is sent", async () => {

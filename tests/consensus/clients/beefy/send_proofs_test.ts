@@ -1,10 +1,12 @@
 /** What becomes of a transaction with proofs, with a chain whose every answer is scripted. */
 import assert from "node:assert/strict";
+import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
 import {
   type ProofsOutcome,
   type SendingChain,
   sendProofs,
 } from "../../../../src/consensus/clients/beefy/send_proofs.ts";
+import { memoryText } from "../../../../src/consensus/persisted_text.ts";
 import type {
   BroadcastResult,
   SignedSubmission,
@@ -25,8 +27,11 @@ class OneNonce implements SendingChain {
   readonly prices = new Map<string, bigint>();
   outcome: (submission: SignedSubmission) => SubmissionOutcome = () => ({ kind: "pending" });
   broadcasting: () => BroadcastResult = () => ({ kind: "sent" });
+  nonce = 7n;
   latestNonce = 7n;
   faults = 0;
+  /** `maximum_gas_price`. */
+  maximumWei: bigint | undefined;
   #made = 0;
 
   get simulator(): this {
@@ -53,7 +58,7 @@ class OneNonce implements SendingChain {
       chain: this.id.stateMachine,
       raw: new Uint8Array(),
       account: "0x",
-      nonce: 7n,
+      nonce: this.nonce,
       gasPriceWei: priceWei,
       gasLimit: 1n,
       madeAtHeight: 1n,
@@ -64,7 +69,11 @@ class OneNonce implements SendingChain {
     const zero = { gasUsed: 1n, gasLimit: 1n, gasPriceWei: 1n, dataCostWei: 0n };
     return Promise.resolve({ kind: "accepted", handled: [], messageGas: [], ...zero });
   };
-  sign: SendingChain["sender"]["sign"] = () => {
+  sign: SendingChain["sender"]["sign"] = (_, { maxGasPriceWei }) => {
+    if (maxGasPriceWei !== undefined && maxGasPriceWei < 100n) {
+      const detail = `gas costs 100 wei now, ${maxGasPriceWei} wei may be paid`;
+      return Promise.resolve({ kind: "refused", refusal: { code: "too_expensive", detail } });
+    }
     this.log.push("sign");
     return Promise.resolve({ kind: "signed", submission: this.#submission(100n) });
   };
@@ -87,6 +96,7 @@ class OneNonce implements SendingChain {
       nonces: { latest: this.latestNonce, pending: this.latestNonce + 1n },
       balanceWei: 10n ** 18n,
       isHandlerReplaced: false,
+      maximumWei: this.maximumWei,
     });
   };
   resign: SendingChain["replacement"]["resign"] = (_, price) => {
@@ -117,11 +127,23 @@ interface Scene {
   send(): Promise<ProofsOutcome>;
 }
 
-function scene(): Scene {
+/** @param limitMicroUsd `maximum_daily_loss`; a wei is a micro-dollar here */
+function scene(limitMicroUsd?: bigint): Scene {
   const chain = new OneNonce();
   const clock = new FakeClock();
   const stop = new AbortController();
   const log = new RecordedLog();
+  const price27 = 10n ** 39n;
+  const price = {
+    kind: "known",
+    price27,
+    origin: "fixed",
+    readAtMs: 0,
+    isRemembered: false,
+    failures: [],
+  } as const;
+  const deps = { clock, log, price: { fetchPrice: () => Promise.resolve(price) }, text: memoryText() };
+  const loss = limitMicroUsd === undefined ? undefined : new DailyLoss(deps, limitMicroUsd);
   const made: Scene = {
     chain,
     clock,
@@ -130,7 +152,7 @@ function scene(): Scene {
     isNews: true,
     send: () =>
       sendProofs(
-        { clock, log, chain },
+        { clock, log, chain, loss },
         { proofs: [Uint8Array.of(1)], isStillNeeded: () => Promise.resolve(made.isNews) },
         stop.signal,
       ),
@@ -197,6 +219,42 @@ Deno.test("beefy: what waits too long is replaced at a higher price, at most thr
   const firstCancel = [...made.chain.prices.keys()].at(-2);
   made.chain.outcome = ({ hash }) => hash === firstCancel ? mined : { kind: "replaced" };
   assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
+});
+
+Deno.test("beefy: nothing is signed that maximum_daily_loss does not cover, with all that was signed before", async () => {
+  const made = scene(250n);
+  made.chain.outcome = () => mined;
+  for (let sent = 0; sent < 2; sent++) {
+    // A nonce of its own for each.
+    made.chain.nonce = BigInt(sent);
+    assert.equal((await made.clock.run(made.send())).kind, "mined");
+  }
+  made.chain.nonce = 2n;
+  const refused = await made.clock.run(made.send());
+  assert.ok(refused.kind === "refused" && refused.refusal.code === "too_expensive");
+  assert.match(refused.refusal.detail ?? "", /^maximum_daily_loss: 0.0002 of 0.00025 dollars/);
+  assert.equal(made.chain.log.filter((line) => line === "sign").length, 2);
+  await made.clock.advance(86_400_000);
+  assert.equal((await made.clock.run(made.send())).kind, "mined");
+});
+
+Deno.test("beefy: replacements and cancellations stay within maximum_gas_price and maximum_daily_loss", async () => {
+  for (
+    const [limitMicroUsd, maximumWei] of [[140n, undefined], [undefined, 140n], [
+      10n ** 9n,
+      140n,
+    ]] as const
+  ) {
+    const made = scene(limitMicroUsd);
+    made.chain.maximumWei = maximumWei;
+    const sent = made.send();
+    await made.clock.advance(1_000_000);
+    made.chain.outcome = () => mined;
+    await made.clock.run(sent);
+    const prices = [...made.chain.prices.values()];
+    assert.equal(prices.length > 1, true);
+    assert.deepEqual(prices.filter((price) => price > 140n), []);
+  }
 });
 
 Deno.test("beefy: while a chain stands still, the price of a cancellation stays near the market's", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
+import { encodeAbiParameters, encodeEventTopics, parseTransaction, serializeTransaction } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
 import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -7,6 +8,7 @@ import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.t
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import {
   type Answerer,
@@ -329,12 +331,35 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
     const signing = await chain.sender.sign(delivery, { simulation: accept(), ...noHints }, never);
     assert.ok(signing.kind === "signed");
     await chain.sender.broadcast(signing.submission, never);
-    // The fifth is the host's parameters, which a check at start leaves in the cache.
-    assert.equal(requests.count, 5);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [0, 0, 0, 0]);
+    // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
+    // compared with: the fee history, and the price of the second endpoint.
+    assert.equal(requests.count, 7);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 0, 0, 0]);
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
+});
+
+Deno.test("evm chain: a transaction from the database is signed again only when this account signed it before", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc]);
+  const own = await sign(chain);
+  const price = { type: "eip1559", maxFeeWei: 10n ** 10n, maxPriorityFeeWei: 1n } as const;
+  const foreignCall = { to: host, data: "0x12345678", chainId: 1, gas: 21_000n, gasPrice: 1n } as const;
+  const thief = privateKeyToAccount(DEVNET_KEYS.user);
+  const foreign = fromHex(await thief.signTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
+  const unsigned = fromHex(serializeTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
+  // The data of a delivery is in the middle of its bytes.
+  const altered = own.raw.with(own.raw.length >> 1, (own.raw[own.raw.length >> 1] ?? 0) ^ 1);
+  for (const raw of [foreign, unsigned, altered, new Uint8Array()]) {
+    const tampered = { ...own, raw };
+    const refusal = /none of ours.*nothing is signed in its place/;
+    await assert.rejects(chain.replacement.resign(tampered, price, never), refusal);
+    await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
+    await assert.rejects(chain.replacement.fetchReplacementState(tampered, never), refusal);
+  }
+  await assert.rejects(chain.replacement.resign({ ...own, nonce: 99n }, price, never), /another nonce/);
+  assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
 });
 
 Deno.test("evm chain: a node that does not show its pool does not keep us from signing", async () => {
@@ -421,7 +446,8 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
   const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
   const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "accepted" ? simulation.gasUsed : undefined, 0x200000n);
-  assert.equal(requests.count, 2);
+  // Host parameters, the simulation, and the fee history that the first price is compared with.
+  assert.equal(requests.count, 3);
 });
 
 Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", async () => {
@@ -431,7 +457,7 @@ Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", asyn
   assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "too_large");
 });
 
-Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the price", async () => {
+Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the maximum, not the tip", async () => {
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const legacy = await sign(chain);
@@ -450,7 +476,7 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
   );
   const typed = parseTransaction(toHex((await sign(chain)).raw));
-  assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 130n, 30n]);
+  assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 132n, 20n]);
 });
 
 Deno.test("evm chain: Polygon's node that suggests less than it takes is offered its lowest tip, which the fees have to pay", async () => {
@@ -479,13 +505,13 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
     const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...hints }, never);
     return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
   };
-  assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, its fees pay for 99 wei/);
+  assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, 99 wei may be paid/);
   assert.deepEqual([await signAt(100n), await signAt(104n), await signAt(1_000n)], [100n, 104n, 110n]);
   rpc.on(
     "eth_getBlockByNumber",
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
   );
-  assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 130n]);
+  assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 132n]);
   rpc.on(
     "eth_getBlockByNumber",
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x78" }),

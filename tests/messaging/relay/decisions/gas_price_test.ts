@@ -1,6 +1,6 @@
+import { MAX_TIMES_MARKET } from "../../../../src/core/chains/replacement_policy.ts";
 import assert from "node:assert/strict";
 import {
-  MAX_TIMES_MARKET,
   type PriceCapInput,
   priceCaps,
   shortfallWei,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { toTokenUnits } from "../../../../src/core/encoding/decimal.ts";
+import { unitPrice27 } from "../../../../src/core/evm/native_price.ts";
 import {
   costUsd18,
   formatTokenUnits,
   gasCostUsd18,
   requiredUsd18,
   toFee18,
-  toTokenUnits,
-  unitPrice27,
 } from "../../../../src/messaging/relay/decisions/money.ts";
 
 const dollars27 = (whole: bigint): bigint => whole * 10n ** 27n;

@@ -1,6 +1,7 @@
 /** Logs of several contracts in one query, at nodes that answer it and at others. */
 import assert from "node:assert/strict";
-import { LogMergingEndpoint } from "../../../../src/core/chains/evm/log_merging_endpoint.ts";
+import { JoiningEndpoint } from "../../../../src/core/chains/evm/joining_endpoint.ts";
+import { joinLogQueries } from "../../../../src/core/chains/evm/log_queries.ts";
 import type { RpcAnswer, RpcCall } from "../../../../src/core/rpc/call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
 import type { Json } from "../../../../src/core/rpc/json.ts";
@@ -36,7 +37,7 @@ class Scene {
   /** Answers a query of several contracts. */
   joined: (answer: RpcAnswer) => RpcAnswer = (answer) => answer;
   single: (answer: RpcAnswer) => RpcAnswer = (answer) => answer;
-  readonly endpoint = new LogMergingEndpoint(this.clock, {
+  readonly endpoint = new JoiningEndpoint({ clock: this.clock, join: joinLogQueries }, {
     host: "node",
     send: (calls) => {
       this.requests.push(calls);

@@ -1,6 +1,7 @@
 /** Contract reads of a request as one call, at nodes that run such calls and at others. */
 import assert from "node:assert/strict";
-import { BundlingEndpoint } from "../../../../src/core/chains/evm/bundling_endpoint.ts";
+import { bundleReads } from "../../../../src/core/chains/evm/call_bundles.ts";
+import { JoiningEndpoint } from "../../../../src/core/chains/evm/joining_endpoint.ts";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import type { RpcAnswer, RpcCall } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
@@ -43,7 +44,10 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
     chain: "EVM-1",
     translate: translateEvmError,
   });
-  const endpoint = new BundlingEndpoint({ clock, onRefused: (host) => refused.push(host) }, http);
+  const endpoint = new JoiningEndpoint(
+    { clock, onRefused: (host) => refused.push(host), join: bundleReads },
+    http,
+  );
   let seen = 0;
   return {
     rpc,
