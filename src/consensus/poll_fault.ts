@@ -1,4 +1,5 @@
 /** Handling of faults in workers that poll a chain. */
+import { BlockHeaderError } from "../core/evm/block_header.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { DeadlineFault } from "../core/runtime/retry.ts";
 import type { EventCode } from "../core/telemetry/events.ts";
@@ -14,6 +15,7 @@ export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
   expired: "client_expired",
   hub_state: "client_unusable",
   unrecoverable: "client_unrecoverable",
+  fork_not_followed: "fork_not_followed",
 };
 
 /** Poll interval while a node lacks a method: operators restart nodes, gateways change their rules. */
@@ -51,6 +53,10 @@ export function reportFailedPoll(
   if (error instanceof ProverFault) {
     log.error(proverEvents[error.code], { failures: failures + 1, error });
     return { kind: error.code === "unrecoverable" ? "suspended" : "failed", failure };
+  }
+  if (error instanceof BlockHeaderError) {
+    log.error("header_not_carried", { error });
+    return { kind: "suspended", failure };
   }
   if (error instanceof RpcFault && error.reaction === "stop") {
     log.error("endpoint_wrong_chain", {

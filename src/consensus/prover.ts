@@ -68,10 +68,18 @@ export class ProverFault extends Error {
   /**
    * @param code `bad_data`: an endpoint answered with data that our verifier refuses; `not_served`: no endpoint has
    * what is needed; `frozen`, `expired`: the target's light client accepts no update; `hub_state`: it is missing, of
-   * another type or unreadable; `unrecoverable`: no update can advance it.
+   * another type or unreadable; `unrecoverable`: no update can advance it; `fork_not_followed`: the chain has reached a
+   * fork that this program or the target does not know.
    */
   constructor(
-    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "unrecoverable",
+    readonly code:
+      | "bad_data"
+      | "not_served"
+      | "frozen"
+      | "expired"
+      | "hub_state"
+      | "unrecoverable"
+      | "fork_not_followed",
     { chain, endpoint, detail }: ProverProblem,
     options?: ErrorOptions,
   ) {

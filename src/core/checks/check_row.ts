@@ -34,6 +34,7 @@ export const checkSubjects = {
   open_files: "files and connections that the program may open",
   light_client: "the light client that updates advance",
   beacon_routes: "what the beacon node serves, and so the size of an update",
+  beacon_forks: "forks of the beacon chain by the node's schedule, and whether they can be followed",
   grandpa: "finality proofs of the relay chain's node",
   beefy: "BEEFY justifications of the relay chain's node",
 } as const;

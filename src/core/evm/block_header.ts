@@ -3,13 +3,14 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/geth-primitives/src/lib.rs (CodecHeader, Header).
  */
 import { RLP } from "@ethereumjs/rlp";
+import { enhanceCodec } from "scale-ts";
 import * as z from "zod";
-import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
 import { type Address, addressCodec, toAddress } from "./address.ts";
 
-/** A header of up to 21 fields; those that a chain does not have yet are undefined. */
+/** A header with the fields of its fork; those that a chain does not have yet are undefined. */
 export interface EvmBlockHeader {
   readonly parentHash: Hash256;
   readonly unclesHash: Hash256;
@@ -41,17 +42,31 @@ export interface EvmBlockHeader {
   readonly parentBeaconBlockRoot: Hash256 | undefined;
   /** EIP-7685. */
   readonly requestsHash: Hash256 | undefined;
+  /** EIP-7928. */
+  readonly blockAccessListHash?: Hash256 | undefined;
+  /** EIP-7843. */
+  readonly slotNumber?: bigint | undefined;
 }
 
-/** Reason why a block served by a node is not usable. */
+/** Reason why a block header is not usable. */
 export type BlockHeaderErrorCode =
   /** Not the JSON of a block. */
   | "malformed_json"
-  /**
-   * The fields do not match the hash that the node claims: it returned false data, or headers of the chain have
-   * further fields.
-   */
-  | "hash_mismatch";
+  /** The fields do not match the hash that the node claims: it returned false data. */
+  | "hash_mismatch"
+  /** As before, but the block has further fields: it is of a fork that this version does not know. */
+  | "unknown_fork"
+  /** Headers of the hub (`CodecHeader`, 21 fields) have no place for a field of this header. */
+  | "not_carried";
+
+const headerErrorTexts: Readonly<Record<BlockHeaderErrorCode, string>> = {
+  malformed_json: "not the JSON of a block",
+  hash_mismatch: "not the hash of the fields",
+  unknown_fork:
+    "a field of a fork that this version does not know; the node is not at fault, upgrade this program",
+  not_carried:
+    "a field of a fork that the hub does not know: nothing can be proved until the hub's runtime is upgraded",
+};
 
 /** A block header that cannot be part of an update. */
 export class BlockHeaderError extends Error {
@@ -62,12 +77,11 @@ export class BlockHeaderError extends Error {
     /** First field that does not fit, e.g. `stateRoot`; empty for the whole. */
     readonly field: string,
   ) {
-    super(`Block header${field === "" ? "" : `, ${field}`}: ${code}`);
+    super(`Block header${field === "" ? "" : `, ${field}`}: ${headerErrorTexts[code]}`);
   }
 }
 
-/** SCALE of {@link EvmBlockHeader} (`CodecHeader`): 714 bytes, and the extra data with its length, when nothing is absent. */
-export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = Struct({
+const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
   parentHash: hash256,
   unclesHash: hash256,
   coinbase: addressCodec,
@@ -91,28 +105,39 @@ export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = Struct({
   requestsHash: Option(hash256),
 });
 
-/** Fields that a chain may lack, in their RLP order. */
-function laterFields(header: EvmBlockHeader): (bigint | Uint8Array | undefined)[] {
-  const hash = (value: Hash256 | undefined): Uint8Array | undefined =>
-    value === undefined ? undefined : fromHex(value);
-  return [
-    header.baseFeePerGas,
-    hash(header.withdrawalsRoot),
-    header.blobGasUsed,
-    header.excessBlobGas,
-    hash(header.parentBeaconBlockRoot),
-    hash(header.requestsHash),
-  ];
-}
+/**
+ * SCALE of {@link EvmBlockHeader} (`CodecHeader`): 714 bytes, and the extra data with its length, when nothing is
+ * absent. The encoder throws a {@link BlockHeaderError} `not_carried` for a header with fields since Amsterdam: the hub
+ * would compute another hash.
+ */
+export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = enhanceCodec(
+  carriedHeaderCodec,
+  (header: EvmBlockHeader) => {
+    const surplus = (["blockAccessListHash", "slotNumber"] as const).find((name) =>
+      header[name] !== undefined
+    );
+    if (surplus !== undefined) throw new BlockHeaderError("not_carried", surplus);
+    return header;
+  },
+  (header): EvmBlockHeader => header,
+);
 
 /**
- * Hash of the block: Keccak-256 of the RLP list of the fields. Absent fields at the end are omitted, an absent one
- * before a present one is the empty string.
+ * RLP list of the fields. Absent fields at the end are omitted, an absent one before a present one is the empty string.
  */
-export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
-  const later = laterFields(header);
+export function encodeBlockHeader(header: EvmBlockHeader): Uint8Array {
+  const later = [
+    header.baseFeePerGas,
+    header.withdrawalsRoot,
+    header.blobGasUsed,
+    header.excessBlobGas,
+    header.parentBeaconBlockRoot,
+    header.requestsHash,
+    header.blockAccessListHash,
+    header.slotNumber,
+  ];
   const count = later.findLastIndex((field) => field !== undefined) + 1;
-  return toHash256(keccak256(RLP.encode([
+  return RLP.encode([
     fromHex(header.parentHash),
     fromHex(header.unclesHash),
     fromHex(header.coinbase),
@@ -128,8 +153,50 @@ export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
     header.extraData,
     fromHex(header.mixHash),
     header.nonce,
-    ...later.slice(0, count).map((field) => field ?? new Uint8Array(0)),
-  ])));
+    ...later.slice(0, count).map((field) => typeof field === "bigint" ? field : fromHex(field ?? "0x")),
+  ]);
+}
+
+/** Hash of the block: Keccak-256 of {@link encodeBlockHeader}. */
+export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
+  return toHash256(keccak256(encodeBlockHeader(header)));
+}
+
+/** Commitment to the state of a block, as the RLP of its header holds it. */
+export interface HeaderCommitment {
+  readonly stateRoot: Hash256;
+  readonly blockNumber: bigint;
+  /** Unix time in seconds. */
+  readonly timestampSec: bigint;
+}
+
+/** Reads {@link HeaderCommitment} from the RLP of a header of any fork; `undefined`: the bytes are none. */
+export function readHeaderCommitment(rlp: Uint8Array): HeaderCommitment | undefined {
+  const items = decodeList(rlp);
+  const [stateRoot, number, timestamp] = [items[3], items[8], items[11]];
+  const isHeader = items.length >= 15 && stateRoot instanceof Uint8Array && stateRoot.length === 32 &&
+    number instanceof Uint8Array && number.length <= 8 &&
+    timestamp instanceof Uint8Array && timestamp.length <= 8;
+  if (!isHeader) return undefined;
+  return {
+    stateRoot: toHash256(stateRoot),
+    blockNumber: BigInt(`0x0${toHex(number).slice(2)}`),
+    timestampSec: BigInt(`0x0${toHex(timestamp).slice(2)}`),
+  };
+}
+
+/** Number of items in the RLP of a header: 21 in Prague, 23 in Amsterdam; 0 when the bytes are none. */
+export function countHeaderItems(rlp: Uint8Array): number {
+  return decodeList(rlp).length;
+}
+
+function decodeList(rlp: Uint8Array): readonly unknown[] {
+  try {
+    const items: unknown = RLP.decode(rlp);
+    return Array.isArray(items) ? items : [];
+  } catch {
+    return []; // the library's errors have no code
+  }
 }
 
 /** Maximum size of extra data; the longest known are BSC's epoch headers with under 4 KiB. */
@@ -148,7 +215,7 @@ const hash = sized(32).transform((value) => toHash256(value));
 const later = <T>(field: z.ZodType<T>): z.ZodType<T | undefined> =>
   field.nullish().transform((value) => value ?? undefined);
 
-const headerJson: z.ZodType<EvmBlockHeader> = z.object({
+const headerFields = z.object({
   parentHash: hash,
   sha3Uncles: hash,
   miner: sized(20).transform((value) => toAddress(value)),
@@ -170,7 +237,13 @@ const headerJson: z.ZodType<EvmBlockHeader> = z.object({
   excessBlobGas: later(quantity(64n)),
   parentBeaconBlockRoot: later(hash),
   requestsHash: later(hash),
-}).transform(({ sha3Uncles, miner, timestamp, ...same }): EvmBlockHeader => ({
+  blockAccessListHash: later(hash),
+  slotNumber: later(quantity(64n)),
+});
+
+const headerJson: z.ZodType<EvmBlockHeader> = headerFields.transform((
+  { sha3Uncles, miner, timestamp, blockAccessListHash, slotNumber, ...same },
+): EvmBlockHeader => ({
   ...same,
   unclesHash: sha3Uncles,
   coinbase: miner,
@@ -182,7 +255,26 @@ const headerJson: z.ZodType<EvmBlockHeader> = z.object({
   excessBlobGas: same.excessBlobGas,
   parentBeaconBlockRoot: same.parentBeaconBlockRoot,
   requestsHash: same.requestsHash,
+  ...(blockAccessListHash === undefined ? {} : { blockAccessListHash }),
+  ...(slotNumber === undefined ? {} : { slotNumber }),
 }));
+
+/**
+ * Fields of blocks beside those of their headers: of every node, then of Arbitrum (nitro: internal/ethapi) and BSC. Any
+ * other one may be a header's, of a later fork.
+ */
+const bodyFields: ReadonlySet<string> = new Set([
+  "hash",
+  "size",
+  "totalDifficulty",
+  "transactions",
+  "uncles",
+  "withdrawals",
+  "l1BlockNumber",
+  "sendCount",
+  "sendRoot",
+  "milliTimestamp",
+]);
 
 /**
  * Reads the header out of a block of `eth_getBlockBy…`.
@@ -194,7 +286,7 @@ export function parseBlockHeader(json: unknown): EvmBlockHeader {
   throw new BlockHeaderError("malformed_json", parsed.error.issues[0]?.path.join(".") ?? "");
 }
 
-const hashJson = z.object({ hash });
+const blockJson = z.looseObject({ hash });
 
 /**
  * Reads the header of a block of `eth_getBlockBy…` and checks that it has the hash that the block names.
@@ -202,9 +294,13 @@ const hashJson = z.object({ hash });
  */
 export function parseHashedBlock(json: unknown): { readonly header: EvmBlockHeader; readonly hash: Hash256 } {
   const header = parseBlockHeader(json);
-  const named = hashJson.safeParse(json);
-  if (!named.success) throw new BlockHeaderError("malformed_json", "hash");
+  const block = blockJson.safeParse(json);
+  if (!block.success) throw new BlockHeaderError("malformed_json", "hash");
   const computed = hashBlockHeader(header);
-  if (computed !== named.data.hash) throw new BlockHeaderError("hash_mismatch", "hash");
-  return { header, hash: computed };
+  if (computed === block.data.hash) return { header, hash: computed };
+  const unknown = Object.keys(block.data).find((name) =>
+    !bodyFields.has(name) && !(name in headerFields.shape)
+  );
+  if (unknown === undefined) throw new BlockHeaderError("hash_mismatch", "hash");
+  throw new BlockHeaderError("unknown_fork", unknown.slice(0, 64));
 }

@@ -13,7 +13,9 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
-import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
+import { type BeaconNetwork, epochOfSlot } from "./spec/beacon_network.ts";
+import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { adviseOnNodes, type ProbedNode } from "./start_check.ts";
 
 /** Time for which the routes of a node are remembered: a probe makes it load a state. */
@@ -39,10 +41,14 @@ export function checkBeaconEndpoints(
 ): () => readonly CheckJob[] {
   const known = new Map<RestEndpoint, { readonly routes: ServedRoutes; readonly untilMs: number }>();
 
-  async function fetchRoutes(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
+  async function fetchRoutes(
+    endpoint: RestEndpoint,
+    of: BeaconNetwork,
+    signal: AbortSignal,
+  ): Promise<ServedRoutes> {
     const remembered = known.get(endpoint);
     if (remembered !== undefined && clock.now() < remembered.untilMs) return remembered.routes;
-    const routes = await probeBeaconNode(endpoint, signal, REQUEST_TIMEOUT_MS);
+    const routes = await probeBeaconNode(endpoint, { network: of, signal, timeoutMs: REQUEST_TIMEOUT_MS });
     known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
     return routes;
   }
@@ -51,8 +57,8 @@ export function checkBeaconEndpoints(
     const row = { chain, endpoint: endpoint.host } as const;
     const startMs = clock.now();
     try {
-      const conditions = { timeoutMs: REQUEST_TIMEOUT_MS };
-      const root = await new BeaconNode(endpoint, signal, conditions).fetchGenesisValidatorsRoot();
+      const node = new BeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
+      const root = await node.fetchGenesisValidatorsRoot();
       const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
       const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
       if (root !== network.genesisValidatorsRoot) {
@@ -60,10 +66,16 @@ export function checkBeaconEndpoints(
         const stranger = { result: "failed", found: "is of another network", advice } as const;
         return { rows: [answering, { ...row, check: "chain_id", ...stranger }], probed: undefined };
       }
-      const routes = await fetchRoutes(endpoint, signal);
+      const own = await fetchSchedule(node);
+      const routes = await fetchRoutes(endpoint, own ?? network, signal);
       const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
       return {
-        rows: [answering, serving, { ...row, check: "beacon_routes", ...judgeRoutes(routes) }],
+        rows: [
+          answering,
+          serving,
+          { ...row, check: "beacon_routes", ...judgeRoutes(routes) },
+          { ...row, check: "beacon_forks", ...judgeForks(own, routes.slot) },
+        ],
         probed: { host: endpoint.host, routes },
       };
     } catch (fault) {
@@ -85,13 +97,43 @@ export function checkBeaconEndpoints(
   return () => [{ chain, check: "beacon_routes", run }];
 }
 
+/** Fetches the network with the forks that a node knows; `undefined`: it does not serve them. */
+async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
+  try {
+    return await node.fetchNetwork();
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
+    return undefined;
+  }
+}
+
+/** Forks of a node's schedule, by its newest finalized slot. */
+function judgeForks(
+  network: BeaconNetwork | undefined,
+  slot: bigint | undefined,
+): Pick<CheckRow, "result" | "found" | "advice"> {
+  if (network === undefined || slot === undefined) {
+    return { result: "ok", found: "serves no schedule of forks" };
+  }
+  const unfollowed = findUnfollowedFork(network, slot, undefined);
+  if (unfollowed !== undefined) {
+    const advice = "upgrade this program before the fork, and see that the hub is upgraded";
+    return { result: "warning", found: describeUnfollowedFork(unfollowed), advice };
+  }
+  const next = network.forks.find(({ epoch }) => epoch > epochOfSlot(network, slot));
+  return {
+    result: "ok",
+    found: next ? `next fork ${next.name} at epoch ${next.epoch}` : "no fork has a date",
+  };
+}
+
 /** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
 function judgeRoutes(routes: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  const { lightClient, stateProofs, summaries, states } = routes;
-  const served =
-    `light clients ${lightClient}, state proofs ${stateProofs}, summaries ${summaries}, states ${states}`;
+  const { lightClient, updates, stateProofs, summaries, states } = routes;
+  const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
+    `state proofs ${stateProofs}, summaries ${summaries}, states ${states}`;
   if (stateProofs === "yes") return { result: "ok", found: `${served}: 5 KB an update` };
-  if (lightClient === "yes" && summaries === "yes") {
+  if (lightClient === "yes" && (summaries === "yes" || routes.isGloas)) {
     return { result: "ok", found: `${served}: 60 to 160 KB an update` };
   }
   if (lightClient === "yes" && (states === "bytes" || states === "slow")) {

@@ -8,8 +8,13 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
 import { BeaconNode } from "./beacon_node.ts";
-import { unknownForkOf } from "./unknown_fork.ts";
+import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import { DerivationError } from "./spec/derivation_error.ts";
+
+/** Time for which the fork schedule of a node is remembered; operators upgrade nodes before a fork. */
+const SCHEDULE_TTL_MS = 60 * 60_000;
 
 /** Consecutive server errors of a route before another route of the node is probed. */
 const SERVER_ERRORS = 2;
@@ -33,12 +38,21 @@ export class BeaconEndpointSet {
   readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
   /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
   readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
+  /** By endpoint: the network with the forks that it knows. */
+  readonly #networks = new Map<RestEndpoint, { readonly network: BeaconNetwork; readonly untilMs: number }>();
+  readonly #clock: Clock;
+  readonly #network: BeaconNetwork;
+  readonly log: Log;
 
   constructor(
+    deps: { readonly clock: Clock; readonly log: Log; readonly network: BeaconNetwork },
     readonly chain: StateMachine,
     readonly rest: RestEndpointSet,
-    readonly log: Log,
-  ) {}
+  ) {
+    this.#clock = deps.clock;
+    this.#network = deps.network;
+    this.log = deps.log;
+  }
 
   /**
    * Returns the result of the first node that succeeds. `work` throws faults of its endpoint only. @throws {RpcFault}
@@ -57,7 +71,7 @@ export class BeaconEndpointSet {
       question.onFault?.(fault);
     };
     return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
-      const node = new BeaconNode(endpoint, signal);
+      const node = new BeaconNode(endpoint, { network: await this.networkOf(endpoint, signal), signal });
       try {
         const result = await work(node);
         this.#misses.get(endpoint)?.delete(route);
@@ -72,6 +86,23 @@ export class BeaconEndpointSet {
         throw fault;
       }
     }, signal);
+  }
+
+  /**
+   * The network by the node's own fork schedule: a false one makes the node's own data fail. Without the route the known
+   * forks count. @throws {RpcFault}
+   */
+  async networkOf(endpoint: RestEndpoint, signal: AbortSignal): Promise<BeaconNetwork> {
+    const known = this.#networks.get(endpoint);
+    if (known !== undefined && this.#clock.now() < known.untilMs) return known.network;
+    let network = this.#network;
+    try {
+      network = await new BeaconNode(endpoint, { network, signal }).fetchNetwork();
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || !(isAbsence(fault) || fault.code === "server_error")) throw fault;
+    }
+    this.#networks.set(endpoint, { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS });
+    return network;
   }
 
   /**
@@ -130,12 +161,11 @@ export function isAbsence(fault: RpcFault): boolean {
 
 /** Converts a fault of beacon nodes: invalid and missing data become {@link ProverFault}s. */
 export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault | RpcFault {
-  const unknown = unknownForkOf(fault);
+  const unknown = unknownForkIn(fault);
   if (unknown !== undefined) {
     const detail =
-      `the beacon chain has reached ${unknown.fork}, which the hub's client does not know yet: ` +
-      "nothing can be proved until the hub's runtime is upgraded, and this program with it";
-    return new ProverFault("unrecoverable", { chain, detail }, { cause: fault });
+      `${unknown}: nothing can be proved until the hub's runtime is upgraded, and this program with it`;
+    return new ProverFault("fork_not_followed", { chain, detail }, { cause: fault });
   }
   if (fault.code === "malformed") {
     const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
@@ -145,10 +175,16 @@ export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault
     });
   }
   if (!isAbsence(fault)) return fault;
-  const detail = `no beacon node serves ${fault.where.method}${
+  const detail = `no node serves ${fault.where.method}${
     fault.detail === undefined ? "" : ` (${fault.detail})`
   }`;
   return new ProverFault("not_served", { chain, endpoint: fault.where.endpointHost, detail }, {
     cause: fault,
   });
+}
+
+/** Describes the unknown fork behind a fault; `undefined`: the fault has another cause. */
+function unknownForkIn({ cause, detail }: RpcFault): string | undefined {
+  if (cause instanceof DerivationError && cause.code === "unknown_fork") return detail;
+  return cause instanceof RpcFault ? unknownForkIn(cause) : undefined;
 }

@@ -6,7 +6,9 @@
  */
 import * as z from "zod";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
+import { type BeaconNetwork, forkNames } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/derivation_error.ts";
+import { readForkSchedule } from "./spec/fork_schedule.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,
@@ -16,17 +18,16 @@ import {
   parseFinalityUpdate,
   parseLightClientBootstrap,
   parseLightClientUpdate,
+  parseSigningBlock,
+  type SigningBlock,
 } from "./spec/light_client_data.ts";
 import { headerRoot } from "./spec/ssz_roots.ts";
-import { readSummaries } from "./spec/state_fields.ts";
-import type { HistoricalSummary } from "./spec/state_prefix.ts";
+import { type HistoricalSummary, readSummaries } from "./spec/state_prefix.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { type BlockFacts, parseBlock } from "./block_json.ts";
-import { findUnknownFork, UnknownForkError } from "./unknown_fork.ts";
 
 /** A header with its recomputed root. */
 export interface RootedHeader {
@@ -72,6 +73,7 @@ export const beaconRoutes = {
   summaries: "states/{id}/historical_summaries",
   state: "debug/beacon/states/{id}",
   genesis: "genesis",
+  spec: "config/spec",
 } as const;
 
 const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));
@@ -79,6 +81,8 @@ const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform(fromHex);
 const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
 
 const envelope = z.object({ data: z.unknown() });
+/** Fork of an answer, or of the first of a list (ethereum/beacon-APIs: `version` beside `data`). */
+const versioned = z.object({ version: z.string().regex(/^[a-z0-9]{1,32}$/) });
 const headerShape = z.object({ data: z.object({ root: hash, header: z.object({ message: z.unknown() }) }) });
 const checkpointsShape = z.object({ data: z.object({ finalized: z.object({ epoch: uint64, root: hash }) }) });
 const genesisShape = z.object({ data: z.object({ genesis_validators_root: hash }) });
@@ -110,19 +114,28 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
 
 /** One beacon node, within one operation. Every method may throw an `RpcFault`. */
 export class BeaconNode {
+  /** With the forks that the node knows. */
+  readonly network: BeaconNetwork;
   readonly #conditions: RestConditions;
 
-  /** @param patience timeout of every request; absent: the endpoint's, and ten minutes for a state's first byte. */
+  /** @param timeoutMs of every request; absent: the endpoint's, and ten minutes for a state's first byte. */
   constructor(
     readonly endpoint: RestEndpoint,
-    signal: AbortSignal,
-    patience?: { readonly timeoutMs: number },
+    { network, signal, timeoutMs }: {
+      readonly network: BeaconNetwork;
+      readonly signal: AbortSignal;
+      readonly timeoutMs?: number;
+    },
   ) {
-    this.#conditions = {
-      signal,
-      firstByteTimeoutMs: patience?.timeoutMs ?? STATE_FIRST_BYTE_MS,
-      ...patience,
-    };
+    this.network = network;
+    this.#conditions = { signal, timeoutMs, firstByteTimeoutMs: timeoutMs ?? STATE_FIRST_BYTE_MS };
+  }
+
+  /** Fetches the network with the node's fork schedule. */
+  async fetchNetwork(): Promise<BeaconNetwork> {
+    const route = beaconRoutes.spec;
+    const json = await this.#json(route, "/eth/v1/config/spec");
+    return believed(this.endpoint, route, () => readForkSchedule(this.network, json));
   }
 
   /** Fetches the newest finality update. */
@@ -176,7 +189,7 @@ export class BeaconNode {
   }
 
   /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
-  async fetchBlock(root: Hash256): Promise<BlockFacts> {
+  async fetchBlock(root: Hash256): Promise<SigningBlock> {
     try {
       return await this.#block(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`);
     } catch (fault) {
@@ -187,9 +200,9 @@ export class BeaconNode {
     return await this.#block(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`);
   }
 
-  async #block(route: string, path: string): Promise<BlockFacts> {
+  async #block(route: string, path: string): Promise<SigningBlock> {
     const json = await this.#json(route, path);
-    return believed(this.endpoint, route, () => parseBlock(envelope.parse(json).data));
+    return believed(this.endpoint, route, () => parseSigningBlock(envelope.parse(json).data));
   }
 
   /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */
@@ -230,13 +243,13 @@ export class BeaconNode {
     await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
   }
 
-  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of an unknown fork. */
+  /** @throws {RpcFault} `refused`, caused by a {@link DerivationError} `unknown_fork`, for answers of such a fork. */
   async #json(route: string, path: string): Promise<Json> {
     const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
-    const fork = findUnknownFork(json);
-    if (fork === undefined) return json;
-    const error = new UnknownForkError(fork);
-    throw this.endpoint.fault("refused", route, { detail: error.message, cause: error });
+    const reported = versioned.safeParse(Array.isArray(json) ? json[0] : json).data?.version;
+    if (reported === undefined || forkNames.some((name) => name === reported)) return json;
+    const detail = `the beacon chain has reached fork ${reported}, which this version does not know`;
+    throw this.endpoint.fault("refused", route, { detail, cause: new DerivationError("unknown_fork") });
   }
 }
 
@@ -253,7 +266,7 @@ function readProof(answer: RestAnswer): readonly Hash256[] {
   return hashesIn(bytes.subarray(start, end));
 }
 
-/** Length of the branch of the summaries in a state of Electra or later. */
+/** Length of the branch of the summaries in a state of Electra or Fulu. */
 const SUMMARIES_DEPTH = 6;
 
 /** Bytes: offset of the summaries, the branch in place, the slot, the summaries. */

@@ -3,33 +3,34 @@
  * takes the proofs from the states, by the proof route where there is one, otherwise from whole states. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
+import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
-import { isWorthSubmitting, planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update.ts";
-import { countSigners, type StateUpdate } from "./spec/update.ts";
+import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update.ts";
+import type { SigningBlock } from "./spec/light_client_data.ts";
+import { ZERO_NODE } from "./spec/merkle.ts";
+import { countSigners } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
-import type { BlockFacts } from "./block_json.ts";
 import {
   type BeaconContext,
+  finishUpdate,
   type TrustedBeaconState,
   type UpdateAttempt,
-  verified,
   waitingAttempt,
 } from "./update_attempt.ts";
-import { type FinalityParts, StateParts } from "./state_parts.ts";
+import { fetchFinality } from "./state_parts.ts";
 
 /** Maximum number of blocks to walk back from the head to one with enough signers. */
 const MAX_STEPS = 32;
 /** Maximum number of slots to walk back from the end of a missed period to a block. Source: the reference's prover. */
 const MAX_EMPTY_SLOTS = 100n;
-const ZERO: Hash256 = `0x${"00".repeat(32)}`;
 
 /** A block that signs a header which the hub can use. */
 interface Candidate {
+  /** Of the node that served it. */
+  readonly network: BeaconNetwork;
   readonly attested: RootedHeader;
-  readonly signing: BlockFacts;
+  readonly signing: SigningBlock;
   readonly withCommittee: boolean;
 }
 
@@ -42,11 +43,9 @@ type Selection = { readonly kind: "candidate"; readonly candidate: Candidate } |
 /** Builds updates from blocks and states. */
 export class BlockStateStrategy {
   readonly #context: BeaconContext;
-  readonly #parts: StateParts;
 
   constructor(context: BeaconContext) {
     this.#context = context;
-    this.#parts = new StateParts(context);
   }
 
   /** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
@@ -55,10 +54,12 @@ export class BlockStateStrategy {
     const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
     const position = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
       const checkpoint = await node.fetchFinalizedCheckpoint("head");
-      return { checkpoint, head: await node.fetchHeader("head") };
+      const head = await node.fetchHeader("head");
+      this.#context.noteHead(node.network, head.header.slot);
+      return { checkpoint, head };
     }, signal);
     const { checkpoint, head } = position;
-    if (checkpoint.root === ZERO) return { kind: "wait", reason: "the chain has finalized nothing yet" };
+    if (checkpoint.root === ZERO_NODE) return { kind: "wait", reason: "the chain has finalized nothing yet" };
     if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
     const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
     const selection = await endpoints.ask(
@@ -97,7 +98,8 @@ export class BlockStateStrategy {
       const attested = await node.fetchHeader(signing.parentRoot);
       const plan = await this.#planFor(node, trusted, { signing, attested });
       if (plan.action === "build") {
-        const candidate = { attested, signing, withCommittee: plan.committee === "with_committee" };
+        const withCommittee = plan.committee === "with_committee";
+        const candidate = { network: node.network, attested, signing, withCommittee };
         believed(node.endpoint, beaconRoutes.block, () => this.#checkSigned(trusted, candidate));
         return { kind: "candidate", candidate };
       }
@@ -117,7 +119,7 @@ export class BlockStateStrategy {
     trusted: TrustedBeaconState,
     { signing, attested }: Pick<Candidate, "signing" | "attested">,
   ): Promise<UpdatePlan> {
-    const { network } = this.#context;
+    const { network } = node;
     const offer = {
       attestedSlot: attested.header.slot,
       signatureSlot: signing.slot,
@@ -132,10 +134,10 @@ export class BlockStateStrategy {
   }
 
   /** Verifies the signature, which binds the attested header; later data is verified against its state root. */
-  #checkSigned(trusted: TrustedBeaconState, { attested, signing, withCommittee }: Candidate): void {
+  #checkSigned(trusted: TrustedBeaconState, { network, attested, signing, withCommittee }: Candidate): void {
     const state = trusted.state.lightClientState;
     checkSignature(
-      this.#context.network,
+      network,
       withCommittee ? state.nextSyncCommittee : state.currentSyncCommittee,
       {
         attestedHeader: attested.header,
@@ -147,42 +149,34 @@ export class BlockStateStrategy {
 
   async #finish(
     trusted: TrustedBeaconState,
-    { attested, signing, withCommittee, hasMore }: Candidate & { readonly hasMore: boolean },
+    { network, attested, signing, withCommittee, hasMore }: Candidate & { readonly hasMore: boolean },
     signal: AbortSignal,
   ): Promise<UpdateAttempt> {
-    const finality: FinalityParts = await this.#parts.fetchFinality(attested.header, withCommittee, signal);
+    const { endpoints } = this.#context;
+    const wanted = { network, attested: attested.header, withCommittee };
+    const finality = await fetchFinality(endpoints, wanted, signal);
     // The node may have reported another epoch than the state proves.
-    const plan = planUpdate(this.#context.network, trusted.state.lightClientState, {
+    const plan = planUpdate(network, trusted.state.lightClientState, {
       attestedSlot: attested.header.slot,
       finalizedEpoch: finality.checkpoint.epoch,
       signatureSlot: signing.slot,
       signerCount: countSigners(signing.syncAggregate.bits),
     });
-    if (plan.action === "wait") return waitingAttempt(this.#context.network, plan.reason);
-    const finalized = await this.#context.endpoints.ask(
+    if (plan.action === "wait") return waitingAttempt(network, plan.reason);
+    const finalized = await endpoints.ask(
       { route: beaconRoutes.header },
       (node) => node.fetchHeader(finality.checkpoint.root),
       signal,
     );
-    const payload = await this.#parts.fetchPayload(finalized.header, signal);
-    const update: StateUpdate = {
+    const signed = {
       attestedHeader: attested.header,
       syncCommitteeUpdate: finality.committee,
       finalizedHeader: finalized.header,
-      executionPayload: payload.proof,
-      finalityProof: { epoch: finality.checkpoint.epoch, finalityBranch: finality.branch },
+      finalityProof: finality.finalityProof,
       syncAggregate: signing.syncAggregate,
       signatureSlot: signing.slot,
     };
-    if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
-      return { kind: "wait", reason: `the hub knows height ${trusted.height ?? 0n} already` };
-    }
-    return {
-      kind: "update",
-      update,
-      verified: verified(this.#context, trusted, update),
-      sources: [finality.source, payload.source],
-      hasMore,
-    };
+    const source = { network, signed, sources: [finality.source], hasMore };
+    return await finishUpdate(this.#context, trusted, source, signal);
   }
 }

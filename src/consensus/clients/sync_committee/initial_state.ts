@@ -3,8 +3,6 @@
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state); light client strategy:
  * docs/protocol/evm-consensus.md section 5.10.
  */
-import * as z from "zod";
-import { toHash256 } from "../../../core/encoding/bytes.ts";
 import { epochOfSlot, periodOfSlot } from "./spec/beacon_network.ts";
 import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/consensus_state.ts";
 import { BEACON_CHALLENGE_SEC, BEACON_UNBONDING_SEC, initialBeaconState } from "./spec/initial_state.ts";
@@ -16,14 +14,8 @@ import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import type { BeaconContext } from "./update_attempt.ts";
+import { fetchExecutionHeader } from "./execution_blocks.ts";
 import { fetchWholeState } from "./state_bytes.ts";
-
-const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
-const blockShape = z.object({
-  number: quantity,
-  timestamp: quantity,
-  stateRoot: z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text)),
-});
 
 /** Fetches everything that governance needs to create the client. @throws {RpcFault} */
 export async function fetchInitialBeaconState(
@@ -48,17 +40,15 @@ async function fetchState(context: BeaconContext, signal: AbortSignal): Promise<
   const { endpoints } = context;
   const route = beaconRoutes.bootstrap;
   try {
-    return await endpoints.ask({ route }, (node) => fromLightClient(context, node), signal);
+    return await endpoints.ask({ route }, fromLightClient, signal);
   } catch (fault) {
     if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
   }
-  return await endpoints.ask({ route: beaconRoutes.state }, (node) => fromState(context, node), signal);
+  return await endpoints.ask({ route: beaconRoutes.state }, fromState, signal);
 }
 
-async function fromLightClient(
-  { network }: BeaconContext,
-  node: BeaconNode,
-): Promise<BeaconConsensusState> {
+async function fromLightClient(node: BeaconNode): Promise<BeaconConsensusState> {
+  const { network } = node;
   const finalized = await node.fetchHeader("finalized");
   const bootstrap = await node.fetchBootstrap(finalized.root);
   const update = await node.fetchPeriodUpdate(periodOfSlot(network, finalized.header.slot));
@@ -69,13 +59,10 @@ async function fromLightClient(
   );
 }
 
-async function fromState(
-  { network }: BeaconContext,
-  node: BeaconNode,
-): Promise<BeaconConsensusState> {
+async function fromState(node: BeaconNode): Promise<BeaconConsensusState> {
+  const { network } = node;
   const { header } = await node.fetchHeader("finalized");
-  const expected = { root: header.stateRoot, slotsPerEpoch: network.slotsPerEpoch };
-  const parts = await fetchWholeState(node, String(header.slot), expected);
+  const parts = await fetchWholeState(node, { network, header });
   return {
     frozenHeight: undefined,
     lightClientState: {
@@ -95,16 +82,6 @@ async function fromState(
  * on the hub until finality has passed it.
  */
 async function fetchNewest(execution: RpcEndpointSet, signal: AbortSignal): Promise<StateCommitmentHeight> {
-  const call = { method: "eth_getBlockByNumber", params: ["latest", false] };
-  const block = blockShape.parse(
-    await execution.request(call, {
-      signal,
-      accept: ([answer], place) => {
-        const isBlock = answer?.kind !== "result" || blockShape.safeParse(answer.result).success;
-        return isBlock ? undefined : new RpcFault("malformed", "retry", place, { detail: "no block" });
-      },
-    }),
-  );
-  const { number: height, timestamp: timestampSec, stateRoot } = block;
+  const { number: height, timestampSec, stateRoot } = await fetchExecutionHeader(execution, "latest", signal);
   return { height, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
 }

@@ -1,20 +1,16 @@
 /**
- * Sources of the branch of the execution payload header in a finalized state: four, the smaller first, each tried on
- * every beacon node before the next. All data is verified against the root of the state. Source of the order:
- * docs/protocol/evm-consensus.md section 5.7.
+ * Sources of the proof of the execution block in a finalized state, the smaller first, each tried on every beacon node
+ * before the next. All data is verified against the root of the state. Source of the order:
+ * docs/protocol/evm-consensus.md sections 5.7 and 5.11.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { payloadHeaderRoot } from "./spec/build_update.ts";
-import { type BeaconNetwork, electraStateIndices } from "./spec/beacon_network.ts";
+import { encodeBlockHeader } from "../../../core/evm/block_header.ts";
+import { checkExecutionHeader, deriveExecutionPayloadProof, payloadHeaderRoot } from "./spec/build_update.ts";
+import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/derivation_error.ts";
+import type { LightClientBootstrap } from "./spec/light_client_data.ts";
 import { branchOfNodes, branchRoot, depthOf } from "./spec/merkle.ts";
-import {
-  branchOfFields,
-  branchOfStateProof,
-  branchOfSummariesProof,
-  type PayloadPlace,
-  STATE_PROOF_FORMAT,
-} from "./spec/payload_branch.ts";
+import { branchOfBootstrap, branchOfFields, branchOfSummariesProof } from "./spec/payload_branch.ts";
 import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import {
   historicalSummariesRoot,
@@ -22,7 +18,19 @@ import {
   readNeighbourFields,
   readNewestSummary,
 } from "./spec/state_prefix.ts";
-import type { BeaconBlockHeader } from "./spec/update.ts";
+import {
+  executionNodes,
+  executionProofOf,
+  type ProvedHash,
+  ProvedState,
+  stateProofFormat,
+} from "./spec/state_proof.ts";
+import type {
+  BeaconBlockHeader,
+  ExecutionPayloadProof,
+  LegacyPayloadProof,
+  SyncCommittee,
+} from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
@@ -34,72 +42,85 @@ import {
   type SummariesProof,
 } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
-import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
+import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
-import { fetchNextWithdrawalIndex } from "./withdrawals.ts";
+import { fetchExecutionHeader, fetchNextWithdrawalIndex } from "./execution_blocks.ts";
 
-/** Names of the sources, as logged and cached. */
-const payloadSources = ["state proof", "historical summaries", "state prefix", "whole state"] as const;
+/** Sources before and from Gloas on, as logged and cached. The last of each is always tried: there is no other one. */
+const sourcesByFork = {
+  earlier: ["state proof", "historical summaries", "state prefix", WHOLE_STATE],
+  gloas: ["bootstrap", "state proof", WHOLE_STATE],
+} as const;
 
 /** Name of a source. */
-export type PayloadSource = typeof payloadSources[number];
+type PayloadSource = (typeof sourcesByFork)[keyof typeof sourcesByFork][number];
 
 /** A finalized block that the attested header vouches for. */
 export interface FinalizedBlock {
+  readonly network: BeaconNetwork;
   readonly beacon: BeaconBlockHeader;
+  /** The execution header, or its hash from Gloas on, where a light client object of the block has shown it. */
+  readonly execution?: ExecutionPayloadHeader | Hash256;
+  /** Committees of which one is the next in the finalized state. */
+  readonly committees: readonly SyncCommittee[];
+}
+
+/** A block with its execution header, before Gloas. */
+interface KnownBlock extends FinalizedBlock {
   readonly execution: ExecutionPayloadHeader;
 }
 
-/** A branch with its source. */
-export interface FoundBranch {
-  readonly branch: readonly Hash256[];
-  readonly source: PayloadSource;
-  readonly endpoint: string;
+/** A proof with its source, for the log. */
+export interface FoundProof {
+  readonly proof: ExecutionPayloadProof;
+  readonly source: string;
 }
+
+/** What sources lead to; a hash still lacks the header. */
+type SourcedProof = LegacyPayloadProof | ProvedHash;
 
 /** Generalized index of the historical summaries in an Electra or Fulu state. */
 const SUMMARIES_INDEX = 91;
 
-/** Function that reads the branch from one node. Throws faults of that node only. */
-type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
+/** Function that reads the proof from one node. Throws faults of that node only. */
+type ReadProof = (node: BeaconNode) => Promise<SourcedProof>;
 
-/** Dependencies of the search for branches. */
-export interface PayloadBranchesDeps {
+/** Dependencies of the search for proofs. */
+export interface PayloadProofsDeps {
   readonly endpoints: BeaconEndpointSet;
   /** Nodes of the execution chain. */
   readonly execution: RpcEndpointSet;
-  readonly network: BeaconNetwork;
   /** Absent: nothing outlives the program. */
   readonly summaries?: SummariesMemory;
 }
 
-/** Finds branches, and caches data for the next one. */
-export class PayloadBranches {
+/** Finds proofs, and caches data for the next one. */
+export class PayloadProofs {
   readonly #endpoints: BeaconEndpointSet;
   readonly #execution: RpcEndpointSet;
-  readonly #network: BeaconNetwork;
   readonly #summaries: SummariesMemory;
   /** Path of {@link summariesPaths} that an endpoint served last. */
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
-  constructor({ endpoints, execution, network, summaries = new SummariesMemory() }: PayloadBranchesDeps) {
+  constructor({ endpoints, execution, summaries = new SummariesMemory() }: PayloadProofsDeps) {
     this.#summaries = summaries;
     this.#endpoints = endpoints;
     this.#execution = execution;
-    this.#network = network;
   }
 
   /**
-   * Fetches the branch of the payload header in the state of a finalized block. @throws {RpcFault} when no source has
+   * Fetches the proof of the execution block in the state of a finalized block. @throws {RpcFault} when no source has
    * it; `malformed` where a node's data was refused on the way.
    */
-  async find(block: FinalizedBlock, signal: AbortSignal): Promise<FoundBranch> {
+  async find(block: FinalizedBlock, signal: AbortSignal): Promise<FoundProof> {
+    const isGloas = isGloasAt(block.network, block.beacon.slot);
     const faults: RpcFault[] = [];
-    for (const source of payloadSources) {
+    for (const source of sourcesByFork[isGloas ? "gloas" : "earlier"]) {
       const read = await this.#readerOf(source, block, signal);
       if (read === undefined) continue;
       try {
-        return await this.#ask({ source, read }, block, signal);
+        const found = await this.#ask({ source, read }, block, signal);
+        return { proof: await this.#complete(found.proof, signal), source: found.source };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
         faults.push(fault);
@@ -109,21 +130,30 @@ export class PayloadBranches {
   }
 
   async #ask(
-    { source, read }: { readonly source: PayloadSource; readonly read: ReadBranch },
+    { source, read }: { readonly source: PayloadSource; readonly read: ReadProof },
     block: FinalizedBlock,
     signal: AbortSignal,
-  ): Promise<FoundBranch> {
+  ): Promise<{ readonly proof: SourcedProof; readonly source: string }> {
     const question = {
       route: source,
       subject: String(block.beacon.slot),
-      // The last source is always tried: there is no other one.
-      asksAgain: source === "whole state",
+      asksAgain: source === WHOLE_STATE,
     };
     return await this.#endpoints.ask(
       question,
-      async (node) => ({ branch: await read(node), source, endpoint: node.endpoint.host }),
+      async (node) => ({ proof: await read(node), source: `${source} of ${node.endpoint.host}` }),
       signal,
     );
+  }
+
+  /** Adds the execution header to a proof of its hash. */
+  async #complete(proof: SourcedProof, signal: AbortSignal): Promise<ExecutionPayloadProof> {
+    if (!("blockHash" in proof)) return proof;
+    const { blockHash, executionPayloadBranch } = proof;
+    const header = await fetchExecutionHeader(this.#execution, blockHash, signal);
+    const { stateRoot, number: blockNumber, timestampSec } = header;
+    const executionHeader = encodeBlockHeader(header);
+    return { stateRoot, blockNumber, timestampSec, executionHeader, executionPayloadBranch };
   }
 
   /** Returns the reader of a source for this block; `undefined` when the source is not usable now. */
@@ -131,36 +161,83 @@ export class PayloadBranches {
     source: PayloadSource,
     block: FinalizedBlock,
     signal: AbortSignal,
-  ): Promise<ReadBranch | undefined> {
+  ): Promise<ReadProof | undefined> {
     switch (source) {
+      case "bootstrap":
+        return (node) => this.#fromBootstrap(node, block);
       case "state proof":
         return (node) => this.#fromProof(node, block);
       case "historical summaries": {
         if (!this.#endpoints.mayServe(source)) return undefined;
-        const index = await this.#nextWithdrawal(block, signal);
-        return index === undefined ? undefined : (node) => this.#fromSummaries(node, block, index);
+        const known = await this.#withHeader(block, signal);
+        if (known === undefined) return undefined;
+        const index = await this.#nextWithdrawal(known, signal);
+        return index === undefined ? undefined : (node) => this.#fromSummaries(node, known, index);
       }
       case "state prefix": {
         const missing = this.#summaries.missingSlots(block.beacon.slot);
-        return missing === undefined ? undefined : (node) => this.#fromPrefix(node, block, missing);
+        if (missing === undefined) return undefined;
+        const known = await this.#withHeader(block, signal);
+        return known && ((node) => this.#fromPrefix(node, known, missing));
       }
-      case "whole state":
+      case WHOLE_STATE:
         return (node) => this.#fromState(node, block);
     }
   }
 
-  /** Source A: seven nodes in one answer. */
-  async #fromProof(node: BeaconNode, block: FinalizedBlock): Promise<Hash256[]> {
-    const leaves = await node.fetchStateProof(String(block.beacon.slot), STATE_PROOF_FORMAT);
-    return believed(node.endpoint, beaconRoutes.stateProof, () => branchOfStateProof(toPlace(block), leaves));
+  /**
+   * The block with its execution header: light client updates that are attested in Gloas have only its hash. @returns
+   * undefined when no bootstrap of the block has it.
+   */
+  async #withHeader(block: FinalizedBlock, signal: AbortSignal): Promise<KnownBlock | undefined> {
+    const { execution } = block;
+    if (typeof execution === "object") return { ...block, execution };
+    if (execution === undefined) return undefined;
+    const question = { route: "bootstrap", subject: String(block.beacon.slot), asksAgain: false };
+    try {
+      const bootstrap = await this.#endpoints.ask(question, (node) => fetchBootstrap(node, block), signal);
+      const { execution } = bootstrap.header;
+      return typeof execution === "object" ? { ...block, execution } : undefined;
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      return undefined;
+    }
   }
 
-  /** Source B: the summaries with their branch; the sibling of the payload header is known from withdrawals. */
+  /** From Gloas on: the current committee's branch leads to that of the hash. */
+  async #fromBootstrap(node: BeaconNode, block: FinalizedBlock): Promise<ProvedHash> {
+    const bootstrap = await fetchBootstrap(node, block);
+    return believed(node.endpoint, beaconRoutes.bootstrap, () => {
+      const { execution: blockHash } = bootstrap.header;
+      if (typeof blockHash !== "string") throw new DerivationError("execution_header");
+      const current = {
+        root: committeeRoot(bootstrap.currentSyncCommittee),
+        branch: bootstrap.currentSyncCommitteeBranch,
+      };
+      const place = { stateRoot: block.beacon.stateRoot, blockHash };
+      const nextRoots = block.committees.map((committee) => committeeRoot(committee));
+      return { blockHash, executionPayloadBranch: branchOfBootstrap(place, current, nextRoots) };
+    });
+  }
+
+  /** A few nodes in one answer. It is requested by slot: some nodes do not find the root of a just finalized state. */
+  async #fromProof(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
+    const indices = hubIndicesAt(network, beacon.slot);
+    const nodes = executionNodes(indices);
+    const leaves = await node.fetchStateProof(String(beacon.slot), stateProofFormat(nodes));
+    return believed(
+      node.endpoint,
+      beaconRoutes.stateProof,
+      () => executionProofOf(new ProvedState(beacon.stateRoot, nodes, leaves), indices),
+    );
+  }
+
+  /** The summaries with their branch; the sibling of the payload header is known from withdrawals. */
   async #fromSummaries(
     node: BeaconNode,
-    block: FinalizedBlock,
+    block: KnownBlock,
     nextWithdrawalIndex: bigint,
-  ): Promise<Hash256[]> {
+  ): Promise<LegacyPayloadProof> {
     const place = toPlace(block);
     const { entries, branch } = await this.#fetchSummaries(node, String(block.beacon.slot));
     const route = beaconRoutes.summaries;
@@ -174,7 +251,8 @@ export class PayloadBranches {
     });
     this.#summaries.note(block.beacon.slot, entries);
     try {
-      return branchOfSummariesProof(place, { summariesRoot, branch }, nextWithdrawalIndex);
+      const stateBranch = branchOfSummariesProof(place, { summariesRoot, branch }, nextWithdrawalIndex);
+      return deriveExecutionPayloadProof(block.execution, stateBranch);
     } catch (cause) {
       if (!(cause instanceof DerivationError)) throw cause;
       // The node's part is proved, so this is the execution node's.
@@ -208,8 +286,8 @@ export class PayloadBranches {
     throw missing ?? new Error("There are paths");
   }
 
-  /** The execution nodes' part of source B; their faults are not those of a beacon node. */
-  async #nextWithdrawal(block: FinalizedBlock, signal: AbortSignal): Promise<bigint | undefined> {
+  /** The execution nodes' part of that; their faults are not those of a beacon node. */
+  async #nextWithdrawal(block: KnownBlock, signal: AbortSignal): Promise<bigint | undefined> {
     const { blockNumber: number, blockHash: hash } = block.execution;
     try {
       return await fetchNextWithdrawalIndex(this.#execution, { number, hash }, signal);
@@ -220,12 +298,12 @@ export class PayloadBranches {
     }
   }
 
-  /** Source C: neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
+  /** Neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
   async #fromPrefix(
     node: BeaconNode,
-    block: FinalizedBlock,
+    block: KnownBlock,
     missingSlots: readonly bigint[],
-  ): Promise<Hash256[]> {
+  ): Promise<LegacyPayloadProof> {
     const { slot } = block.beacon;
     const bootstrap = await node.fetchBootstrap(headerRoot(block.beacon));
     const added: HistoricalSummary[] = [];
@@ -247,7 +325,7 @@ export class PayloadBranches {
       ? this.#deriveUnproven(node, derive)
       : believed(node.endpoint, beaconRoutes.state, derive);
     this.#summaries.note(slot, entries);
-    return branch;
+    return deriveExecutionPayloadProof(block.execution, branch);
   }
 
   /** With unproven summaries a mismatch is no fault of the node: another source is tried. */
@@ -264,17 +342,32 @@ export class PayloadBranches {
     }
   }
 
-  /** Source D: every field of the state is hashed. */
-  async #fromState(node: BeaconNode, block: FinalizedBlock): Promise<Hash256[]> {
-    const { slot, stateRoot } = block.beacon;
-    const expected = { root: stateRoot, slotsPerEpoch: this.#network.slotsPerEpoch };
-    const parts = await byRootOrSlot(block.beacon, (state) => fetchWholeState(node, state, expected));
-    this.#summaries.note(slot, parts.historicalSummaries);
-    return branchOfNodes(electraStateIndices.executionPayloadHeader, (index) => parts.nodes[index]);
+  /** Every field of the state is hashed. */
+  async #fromState(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
+    const { execution, nodes, historicalSummaries } = await fetchWholeState(node, {
+      network,
+      header: beacon,
+    });
+    const branch = branchOfNodes(hubIndicesAt(network, beacon.slot).execution, (index) => nodes.get(index));
+    if (typeof execution === "string") return { blockHash: execution, executionPayloadBranch: branch };
+    this.#summaries.note(beacon.slot, historicalSummaries);
+    return deriveExecutionPayloadProof(execution, branch);
   }
 }
 
-function toPlace({ beacon, execution }: FinalizedBlock): PayloadPlace {
+/** Fetches the bootstrap of a block, whose execution header or hash is verified. */
+async function fetchBootstrap(
+  node: BeaconNode,
+  { network, beacon }: FinalizedBlock,
+): Promise<LightClientBootstrap> {
+  const bootstrap = await node.fetchBootstrap(headerRoot(beacon));
+  believed(node.endpoint, beaconRoutes.bootstrap, () => checkExecutionHeader(network, bootstrap.header));
+  return bootstrap;
+}
+
+function toPlace(
+  { beacon, execution }: KnownBlock,
+): { readonly stateRoot: Hash256; readonly payloadRoot: Hash256 } {
   return { stateRoot: beacon.stateRoot, payloadRoot: payloadHeaderRoot(execution) };
 }
 

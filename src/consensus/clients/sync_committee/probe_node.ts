@@ -4,7 +4,8 @@
  */
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import { STATE_PROOF_FORMAT } from "./spec/payload_branch.ts";
+import { type BeaconNetwork, hubIndicesAt, isGloasAt, periodOfSlot } from "./spec/beacon_network.ts";
+import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
 import { BeaconNode, summariesPaths } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
@@ -14,8 +15,14 @@ export type Served = "yes" | "no" | "unknown";
 
 /** Capabilities of one node. */
 export interface ServedRoutes {
-  /** `light_client/*`. */
+  /** Newest finalized slot; `undefined`: not served. */
+  readonly slot: bigint | undefined;
+  /** True when the finalized state is of Gloas: light client routes are then enough. */
+  readonly isGloas: boolean;
+  /** `light_client/*`, without the updates of periods. */
   readonly lightClient: Served;
+  /** `light_client/updates`, which gateways may deny. */
+  readonly updates: Served;
   /** Proofs of single nodes of a state (Lodestar). */
   readonly stateProofs: Served;
   /** Historical summaries with their proof (Nimbus, Lodestar). */
@@ -30,10 +37,14 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Probes all routes of a node in parallel. Faults are findings, but an abort is thrown. */
 export async function probeBeaconNode(
   endpoint: RestEndpoint,
-  signal: AbortSignal,
-  timeoutMs: number = PROBE_TIMEOUT_MS,
+  { network, signal, timeoutMs = PROBE_TIMEOUT_MS }: {
+    /** With the forks that the node knows. */
+    readonly network: BeaconNetwork;
+    readonly signal: AbortSignal;
+    readonly timeoutMs?: number;
+  },
 ): Promise<ServedRoutes> {
-  const node = new BeaconNode(endpoint, signal, { timeoutMs });
+  const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const lightClient = served(() => node.fetchFinalityUpdate());
   let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
   try {
@@ -41,19 +52,32 @@ export async function probeBeaconNode(
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
     return {
+      slot: undefined,
+      isGloas: false,
       lightClient: await lightClient,
+      updates: "unknown",
       stateProofs: "unknown",
       summaries: "unknown",
       states: "unknown",
     };
   }
   const slot = String(header.slot);
-  const [stateProofs, summaries, states] = await Promise.all([
-    served(() => node.fetchStateProof(slot, STATE_PROOF_FORMAT)),
+  const format = stateProofFormat(executionNodes(hubIndicesAt(network, header.slot)));
+  const [updates, stateProofs, summaries, states] = await Promise.all([
+    served(() => node.fetchPeriodUpdate(periodOfSlot(network, header.slot))),
+    served(() => node.fetchStateProof(slot, format)),
     servedByAny(summariesPaths.map((path) => () => node.fetchSummaries(path(slot)))),
     statesOf(node, header),
   ]);
-  return { lightClient: await lightClient, stateProofs, summaries, states };
+  return {
+    slot: header.slot,
+    isGloas: isGloasAt(network, header.slot),
+    lightClient: await lightClient,
+    updates,
+    stateProofs,
+    summaries,
+    states,
+  };
 }
 
 async function served(ask: () => Promise<unknown>): Promise<Served> {

@@ -9,7 +9,7 @@ import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
 
 /** Checks the beacon nodes, each independently of the others. */
 export async function checkBeaconNodes(
-  { network, endpoints }: BeaconContext,
+  { network, endpoints, noteHead }: BeaconContext,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const probed: ProbedNode[] = [];
@@ -17,9 +17,12 @@ export async function checkBeaconNodes(
     endpoints.rest.endpoints.map(async (endpoint): Promise<CheckFinding[]> => {
       const where = `${endpoints.chain}: beacon node ${endpoint.host}`;
       try {
-        const root = await new BeaconNode(endpoint, signal).fetchGenesisValidatorsRoot();
+        const root = await new BeaconNode(endpoint, { network, signal }).fetchGenesisValidatorsRoot();
         if (root === network.genesisValidatorsRoot) {
-          probed.push({ host: endpoint.host, routes: await probeBeaconNode(endpoint, signal) });
+          const own = await endpoints.networkOf(endpoint, signal);
+          const routes = await probeBeaconNode(endpoint, { network: own, signal });
+          if (routes.slot !== undefined) noteHead(own, routes.slot);
+          probed.push({ host: endpoint.host, routes });
           return [];
         }
         const text = `${where} is of another network; correct or remove its URL in beacon_http_urls`;
@@ -86,10 +89,17 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const hasProofs = may(({ stateProofs }) => stateProofs !== "no");
   const hasSummaries = may(({ summaries }) => summaries !== "no");
   const hasStates = may(({ states }) => states !== "no");
-  if (hasProofs || (hasLightClient && hasSummaries)) {
-    return hasLightClient
-      ? []
-      : [note("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
+  const isGloas = may((routes) => routes.isGloas);
+  if (hasProofs || (hasLightClient && (hasSummaries || isGloas))) {
+    if (!hasLightClient) {
+      return [note("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
+    }
+    return may(({ updates }) => updates !== "no") ? [] : [
+      note(
+        "light_client_updates_missing",
+        `${where} serve no light_client/updates: a change of the period is read from a state`,
+      ),
+    ];
   }
   if (!hasStates) {
     const text =

@@ -1,8 +1,9 @@
 /**
  * Beacon states of a node: a prefix of one, or a whole one hashed while it arrives, in bytes or in JSON.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { DerivationError } from "./spec/derivation_error.ts";
+import { type BeaconNetwork, epochOfSlot, forkAtEpoch } from "./spec/beacon_network.ts";
+import { stateLayout } from "./spec/state_layout.ts";
 import { STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { type BeaconStateParts, BeaconStateReader } from "./spec/state_stream.ts";
@@ -27,12 +28,27 @@ export async function fetchStatePrefix(node: BeaconNode, state: string): Promise
   return prefix;
 }
 
-/** Fetches the state with this root, read to its end. @throws {RpcFault} `malformed` when its root is another one. */
-export async function fetchWholeState(
+/** A state to be read whole, in a network whose forks say how. */
+export interface WantedState {
+  readonly network: BeaconNetwork;
+  readonly header: Pick<BeaconBlockHeader, "stateRoot" | "slot">;
+}
+
+/**
+ * Fetches the state of a block, read to its end, by its root or its slot. @throws {RpcFault} `malformed` when its root
+ * is another one.
+ */
+export function fetchWholeState(node: BeaconNode, wanted: WantedState): Promise<BeaconStateParts> {
+  return byRootOrSlot(wanted.header, (state) => readWholeState(node, state, wanted));
+}
+
+async function readWholeState(
   node: BeaconNode,
   state: string,
-  expected: { readonly root: Hash256; readonly slotsPerEpoch: bigint },
+  { network, header }: WantedState,
 ): Promise<BeaconStateParts> {
+  const fork = forkAtEpoch(network, epochOfSlot(network, header.slot));
+  const layout = stateLayout(fork.name, Number(network.slotsPerEpoch));
   const route = beaconRoutes.state;
   let reader: BeaconStateReader | StateJsonReader | undefined;
   const takeWith = (make: () => BeaconStateReader | StateJsonReader): TakePiece => (bytes) => {
@@ -42,15 +58,18 @@ export async function fetchWholeState(
   };
   await node.streamState(state, {
     endsItself: true,
-    take: takeWith(() => new BeaconStateReader(expected.slotsPerEpoch)),
-    takeJson: takeWith(() => new StateJsonReader(expected.slotsPerEpoch)),
+    take: takeWith(() => new BeaconStateReader(layout)),
+    takeJson: takeWith(() => new StateJsonReader(layout)),
   });
   return believed(node.endpoint, route, () => {
     const parts = reader?.finish();
-    if (parts?.nodes[1] !== expected.root) throw new DerivationError("state_root");
+    if (parts?.nodes.get(1) !== header.stateRoot) throw new DerivationError("state_root");
     return parts;
   });
 }
+
+/** Name of whole states as a source, in the log and in the endpoints' capabilities. */
+export const WHOLE_STATE = "whole state";
 
 /** Fault codes of nodes that find a state only by its other identifier. */
 const UNKNOWN_STATE_CODES: ReadonlySet<string> = new Set(["not_found", "refused", "server_error"]);

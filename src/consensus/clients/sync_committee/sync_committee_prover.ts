@@ -14,7 +14,14 @@ import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
-import type { UpdateLayout } from "./spec/update.ts";
+import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
+import {
+  canCarry,
+  type StateUpdate,
+  stateUpdateCodecs,
+  type UpdateLayout,
+  updateLayouts,
+} from "./spec/update.ts";
 import {
   type ConsensusStateId,
   evmStateMachine,
@@ -41,12 +48,12 @@ import {
 } from "../../prover.ts";
 import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchInitialBeaconState } from "./initial_state.ts";
-import { LayoutChoice } from "./layout_choice.ts";
 import { LightClientStrategy } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
-import { PayloadBranches } from "./payload_sources.ts";
+import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
+import { countHeaderItems } from "../../../core/evm/block_header.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
@@ -75,12 +82,16 @@ export interface SyncCommitteeProverOptions extends Omit<ProverOptions, "stateMa
   readonly network: BeaconNetwork;
   /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
   readonly beaconUrls: readonly EndpointUrl[];
-  /** Update layout of the hub's runtime. Absent: detected by a dry run. */
-  readonly layout?: UpdateLayout;
 }
 
 /** Polls of one finalized state that no node serves before a fault is reported: new states take a moment. */
 const MAX_UNSERVED_POLLS = 3;
+
+/** Time between two warnings about the same fork, ms. */
+const FORK_WARNING_MS = 24 * 3_600_000;
+
+/** Items of an execution header of before Amsterdam. */
+const EARLIER_HEADER_ITEMS = 21;
 
 /** Creates the prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
 export function createSyncCommitteeProver(
@@ -104,7 +115,15 @@ class SyncCommitteeProver implements ConsensusProver {
   readonly #context: BeaconContext;
   readonly #light: LightClientStrategy;
   readonly #blockState: BlockStateStrategy;
-  readonly #layout: LayoutChoice;
+  /** Layout of updates that the hub's runtime is known or, before its first dry run, taken to read. */
+  #layout: { readonly name: UpdateLayout; readonly isConfirmed: boolean } = {
+    name: "flat",
+    isConfirmed: false,
+  };
+  /** Finalized epoch of the trusted state for which an update was last encoded. */
+  #encodedEpoch: bigint | undefined;
+  /** Text of the last warning about a fork, and when the next one is due. */
+  #forkWarning: { readonly text: string; readonly dueMs: number } | undefined;
   /** Consecutive polls without served data, with the hub's epoch at that time. */
   #unserved = { epoch: -1n, polls: 0 };
 
@@ -118,23 +137,19 @@ class SyncCommitteeProver implements ConsensusProver {
     const nodes = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
-    const endpoints = new BeaconEndpointSet(
-      this.chain,
-      new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes }),
-      deps.log,
-    );
-    const { log, summariesText: text } = deps;
+    const { clock, log, summariesText: text } = deps;
+    const rest = new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes });
+    const endpoints = new BeaconEndpointSet({ clock, log, network }, this.chain, rest);
     const file = text && { text, log, network: network.genesisValidatorsRoot };
-    const branches = new PayloadBranches({
+    const proofs = new PayloadProofs({
       endpoints,
       execution: deps.execution,
-      network,
       summaries: new SummariesMemory(file),
     });
-    this.#context = { network, consensusStateId, endpoints, branches, clock: deps.clock };
+    const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
+    this.#context = { network, consensusStateId, endpoints, proofs, clock, noteHead };
     this.#light = new LightClientStrategy(this.#context);
     this.#blockState = new BlockStateStrategy(this.#context);
-    this.#layout = new LayoutChoice(deps, consensusStateId, options.layout);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -149,7 +164,8 @@ class SyncCommitteeProver implements ConsensusProver {
   async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     try {
       await this.#fetchTrusted(signal);
-      return [];
+      const text = this.#forkWarning?.text;
+      return text === undefined ? [] : [{ severity: "warning", event: "fork_not_followed", text }];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
       return [{ severity: "warning", event: proverEvents[fault.code], text: fault.message }];
@@ -209,9 +225,11 @@ class SyncCommitteeProver implements ConsensusProver {
         const committee = update.syncCommitteeUpdate === undefined
           ? ""
           : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
+        const proof = await this.#encode(update, epoch, signal);
+        if (proof === undefined) return this.#findingOfRefusedGloas(update);
         return {
           kind: "updates",
-          proofs: [await this.#layout.encode(update, epoch, signal)],
+          proofs: [proof],
           madeOn: trusted.bytes,
           height: isHigher ? height : undefined,
           summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
@@ -219,6 +237,84 @@ class SyncCommitteeProver implements ConsensusProver {
         };
       }
     }
+  }
+
+  /**
+   * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: it is dry run until one is
+   * accepted, and again when the hub did not take the previous update. Source: docs/protocol/evm-consensus.md section
+   * 5.11. @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the previous
+   * update. @returns `undefined` when the hub refuses an update of Gloas in every layout.
+   */
+  async #encode(
+    update: StateUpdate,
+    trustedEpoch: bigint,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    const known = this.#layout;
+    const isRepeated = this.#encodedEpoch === trustedEpoch;
+    this.#encodedEpoch = trustedEpoch;
+    const carrying = updateLayouts.filter((layout) => canCarry(layout, update.executionPayload))
+      .sort((a, b) => Number(b === known.name) - Number(a === known.name));
+    if (known.isConfirmed && !isRepeated && carrying[0] === known.name) {
+      return stateUpdateCodecs[known.name].enc(update);
+    }
+    for (const name of carrying) {
+      const bytes = stateUpdateCodecs[name].enc(update);
+      const isAccepted = await this.#accepts(bytes, signal);
+      if (isAccepted === undefined) return bytes;
+      if (!isAccepted) continue;
+      if (name !== known.name) this.#deps.log.info("update_layout_changed", { layout: name });
+      this.#layout = { name, isConfirmed: true };
+      return bytes;
+    }
+    return canCarry("flat", update.executionPayload) ? stateUpdateCodecs[known.name].enc(update) : undefined;
+  }
+
+  /** Dry runs an update; `undefined`: the hub is unavailable, which counts as accepting it for now. */
+  async #accepts(bytes: Uint8Array, signal: AbortSignal): Promise<boolean | undefined> {
+    const id = this.consensusStateId;
+    try {
+      return await this.#deps.hub.updates.dryRunUpdates({ id, proofs: [bytes] }, signal) === undefined;
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      this.#deps.log.debug("dry_run_failed", { error: fault });
+      return undefined;
+    }
+  }
+
+  /**
+   * The first finalized checkpoint of Gloas still commits to a block of before, whose header has fewer items than hubs
+   * take: the next one follows after an epoch. @throws {ProverFault} `fork_not_followed` for later ones.
+   */
+  #findingOfRefusedGloas({ executionPayload, finalizedHeader }: StateUpdate): ProverFinding {
+    const slot = finalizedHeader.slot;
+    const items = "executionHeader" in executionPayload
+      ? countHeaderItems(executionPayload.executionHeader)
+      : 0;
+    if (items <= EARLIER_HEADER_ITEMS) {
+      const reason =
+        `the hub refuses the first finalized slot ${slot} of Gloas, whose execution block is of before`;
+      return { kind: "nothing", reason };
+    }
+    const detail =
+      `the hub refuses finalized slot ${slot} of Gloas in every layout of updates: nothing can be ` +
+      "proved until its runtime follows the fork";
+    throw new ProverFault("fork_not_followed", { chain: this.chain, detail });
+  }
+
+  /** Warns of a fork that cannot be followed, daily. */
+  #noteHead(network: BeaconNetwork, slot: bigint): void {
+    const { clock, log } = this.#deps;
+    const { name, isConfirmed } = this.#layout;
+    const fork = findUnfollowedFork(network, slot, isConfirmed ? name : undefined);
+    if (fork === undefined) {
+      this.#forkWarning = undefined;
+      return;
+    }
+    if (this.#forkWarning !== undefined && clock.now() < this.#forkWarning.dueMs) return;
+    const text = `${this.chain}: ${describeUnfollowedFork(fork)}`;
+    this.#forkWarning = { text, dueMs: clock.now() + FORK_WARNING_MS };
+    log.warn("fork_not_followed", { explanation: text });
   }
 
   /** Fetches the hub's state. @throws {ProverFault} `hub_state` */

@@ -4,20 +4,23 @@
 import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/beacon_client.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
-import type { WaitReason } from "./spec/plan_update.ts";
-import type { StateUpdate } from "./spec/update.ts";
+import { isWorthSubmitting, type WaitReason } from "./spec/plan_update.ts";
+import type { SignedUpdate, StateUpdate } from "./spec/update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
-import type { PayloadBranches } from "./payload_sources.ts";
+import type { FinalizedBlock, PayloadProofs } from "./payload_sources.ts";
 
 /** Dependencies of both strategies. */
 export interface BeaconContext {
+  /** With the forks that this program knows; each node has its own in `BeaconNode.network`. */
   readonly network: BeaconNetwork;
   readonly consensusStateId: ConsensusStateId;
   readonly endpoints: BeaconEndpointSet;
-  readonly branches: PayloadBranches;
+  readonly proofs: PayloadProofs;
   readonly clock: Clock;
+  /** Notified of the newest slot that a node offers, with the forks that it knows. */
+  noteHead(network: BeaconNetwork, slot: bigint): void;
 }
 
 /** State of the hub. */
@@ -65,11 +68,41 @@ export function waitingAttempt(network: BeaconNetwork, reason: WaitReason): Upda
   return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };
 }
 
-/** Checks a finished update as the hub will. @throws {SyncCommitteeError} */
-export function verified(
-  context: Pick<BeaconContext, "network" | "consensusStateId">,
+/** An update as the signatures prove it, with what its execution block is looked up by. */
+export interface SignedSource {
+  readonly network: BeaconNetwork;
+  readonly signed: SignedUpdate;
+  /** See `FinalizedBlock.execution`. */
+  readonly execution?: FinalizedBlock["execution"];
+  /** Sources so far, for the log. */
+  readonly sources: readonly string[];
+  readonly hasMore: boolean;
+}
+
+/** Adds the proof of the execution block, and checks the update as the hub will. @throws {RpcFault} */
+export async function finishUpdate(
+  { consensusStateId, proofs }: BeaconContext,
   trusted: TrustedBeaconState,
-  update: StateUpdate,
-): VerifiedBeaconUpdate {
-  return verifyBeaconUpdate(context, trusted.state, update);
+  { network, signed, execution, sources, hasMore }: SignedSource,
+  signal: AbortSignal,
+): Promise<UpdateAttempt> {
+  const { currentSyncCommittee, nextSyncCommittee } = trusted.state.lightClientState;
+  const committees = [nextSyncCommittee, currentSyncCommittee, signed.syncCommitteeUpdate?.nextSyncCommittee];
+  const found = await proofs.find({
+    network,
+    beacon: signed.finalizedHeader,
+    committees: committees.flatMap((committee) => committee ?? []),
+    ...(execution === undefined ? {} : { execution }),
+  }, signal);
+  const update: StateUpdate = { ...signed, executionPayload: found.proof };
+  if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
+    return { kind: "wait", reason: `the hub knows height ${trusted.height ?? 0n} already` };
+  }
+  return {
+    kind: "update",
+    update,
+    verified: verifyBeaconUpdate({ network, consensusStateId }, trusted.state, update),
+    sources: [...sources, found.source],
+    hasMore,
+  };
 }

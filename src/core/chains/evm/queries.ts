@@ -113,7 +113,8 @@ export interface HashedHeader {
 
 /**
  * Complete header of a block; `undefined` when the node does not have it. An answer whose fields do not match the
- * hash that it names, or that is about another block, is malformed.
+ * hash that it names, or that is about another block, is malformed, unless it shows a fork that this version does not
+ * know ({@link BlockHeaderError} `unknown_fork`).
  */
 export function headerAt(which: BlockReference): Query<HashedHeader | undefined> {
   const isHash = typeof which === "string" && which.startsWith("0x");
@@ -130,7 +131,7 @@ function readHeader(result: Json, which: BlockReference, method: string): Hashed
   try {
     block = parseHashedBlock(result);
   } catch (cause) {
-    if (!(cause instanceof BlockHeaderError)) throw cause;
+    if (!(cause instanceof BlockHeaderError) || cause.code === "unknown_fork") throw cause;
     const field = cause.field === "" ? method : `${method}.${cause.field}`;
     throw new SchemaError(cause.code === "hash_mismatch" ? `${field}, not the hash of the fields` : field, {
       cause,

@@ -1,6 +1,7 @@
 /**
  * Several queries as one HTTP request, with typed answers.
  */
+import { BlockHeaderError } from "../../evm/block_header.ts";
 import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
 import type { RpcAnswer } from "../../rpc/call.ts";
@@ -111,9 +112,12 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
   } catch (cause) {
     const isShape = cause instanceof SchemaError || cause instanceof HostReadError ||
       cause instanceof TraceError;
-    if (!isShape) throw cause;
+    // The node of an unknown fork is not at fault; another one may be behind the fork.
+    const isUnknownFork = cause instanceof BlockHeaderError && cause.code === "unknown_fork";
+    if (!isShape && !isUnknownFork) throw cause;
     const where = { ...place, method: query.call.method };
-    throw new RpcFault("malformed", reactionTo("malformed"), where, { detail: cause.message, cause });
+    const code = isUnknownFork ? "refused" : "malformed";
+    throw new RpcFault(code, reactionTo(code), where, { detail: cause.message, cause });
   }
 }
 

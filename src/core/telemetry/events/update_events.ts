@@ -188,6 +188,24 @@ export const updateEvents = {
     meaning: "The hub verifies with its own epoch length.",
     action: "Correct `epoch_length`.",
   },
+  fork_not_followed: {
+    text: "Fork of a beacon chain that cannot be followed",
+    meaning:
+      "A fork is in force, or comes within 14 days, that the hub's runtime or this version does not know.",
+    action: "Upgrade this program before the fork; the hub's runtime is upgraded by its governance.",
+  },
+  header_not_carried: {
+    text: "Block header with fields that the hub does not know, checking again in 10 min",
+    meaning:
+      "The chain has reached a fork with other headers than the hub's runtime reads; no node is at fault.",
+    action: "Nothing can be proved until the hub's runtime is upgraded.",
+    reaction: "the chain is checked again in 10 min, the others continue",
+  },
+  light_client_updates_missing: {
+    text: "No beacon node serves light_client/updates: the next sync committee is read from a state",
+    meaning: "The change of the period is proved by the attested state, by a proof or whole.",
+    action: "Use a node that serves the route; gateways deny it.",
+  },
   beacon_node_failed: {
     text: "Beacon node did not answer",
     meaning: "One request to a beacon node failed; the next node is asked.",

@@ -30,7 +30,7 @@ export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusSt
  * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {SyncCommitteeError}
  * `undecodable_update`
  */
-export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "current"): StateUpdate {
+export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "flat"): StateUpdate {
   return decode(stateUpdateCodecs[layout], bytes, "undecodable_update");
 }
 

@@ -6,7 +6,7 @@
 import type { Hash256, Hex } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusClientId } from "../../../../core/ismp/state_machine.ts";
 
-/** Forks of the beacon chain in their order. */
+/** Forks of the beacon chain that this program knows, in their order. */
 export const forkNames = [
   "phase0",
   "altair",
@@ -15,14 +15,16 @@ export const forkNames = [
   "deneb",
   "electra",
   "fulu",
+  "gloas",
 ] as const;
 
-/** Name of a fork, as beacon nodes write it in `version`. */
+/** Name of a known fork, as beacon nodes write it in `version`. */
 export type ForkName = typeof forkNames[number];
 
 /** A change of the rules at the start of an epoch. */
 export interface Fork {
-  readonly name: ForkName;
+  /** A {@link ForkName}, or a later one that only the nodes know. */
+  readonly name: string;
   readonly epoch: bigint;
   /** Four bytes. */
   readonly version: Hex;
@@ -54,7 +56,8 @@ export interface StateIndices {
   readonly finalizedCheckpoint: number;
   readonly currentSyncCommittee: number;
   readonly nextSyncCommittee: number;
-  readonly executionPayloadHeader: number;
+  /** The execution payload header; from Gloas on the hash of the last execution block. */
+  readonly execution: number;
 }
 
 /** Capella and Deneb: 28 fields, depth 5. */
@@ -62,15 +65,23 @@ export const capellaStateIndices: StateIndices = {
   finalizedCheckpoint: 52,
   currentSyncCommittee: 54,
   nextSyncCommittee: 55,
-  executionPayloadHeader: 56,
+  execution: 56,
 };
 
-/** Electra (37 fields) and Fulu (38 fields): depth 6. The only ones that the hub knows, whatever the slot. */
+/** Electra (37 fields) and Fulu (38 fields): depth 6. The hub uses them for all forks before Gloas. */
 export const electraStateIndices: StateIndices = {
   finalizedCheckpoint: 84,
   currentSyncCommittee: 86,
   nextSyncCommittee: 87,
-  executionPayloadHeader: 88,
+  execution: 88,
+};
+
+/** Gloas: a progressive container of 46 fields. */
+export const gloasStateIndices: StateIndices = {
+  finalizedCheckpoint: 367,
+  currentSyncCommittee: 2945,
+  nextSyncCommittee: 2946,
+  execution: 2947,
 };
 
 /** Epoch of a slot. */
@@ -94,17 +105,30 @@ export function forkAtEpoch(network: BeaconNetwork, epoch: bigint): Fork {
 }
 
 /**
- * Layout of a state of this slot. Needed for states before Electra, which nodes may still serve; the hub always uses
- * {@link electraStateIndices}. @returns undefined before Capella, whose states are not supported.
+ * Layout of a state of this slot. Nodes may still serve states of before Electra. @returns undefined before Capella,
+ * whose states are not supported, and for forks that this program does not know.
  */
 export function stateIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices | undefined {
   const { name } = forkAtEpoch(network, epochOfSlot(network, slot));
-  if (isAtLeast(name, "electra")) return electraStateIndices;
-  return isAtLeast(name, "capella") ? capellaStateIndices : undefined;
+  const order = orderOf(name);
+  if (order >= orderOf("gloas")) return gloasStateIndices;
+  if (order >= orderOf("electra")) return electraStateIndices;
+  return order >= orderOf("capella") ? capellaStateIndices : undefined;
 }
 
-function isAtLeast(fork: ForkName, other: ForkName): boolean {
-  return forkNames.indexOf(fork) >= forkNames.indexOf(other);
+/** Layout that the hub takes a state of this slot to have. */
+export function hubIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices {
+  return isGloasAt(network, slot) ? gloasStateIndices : electraStateIndices;
+}
+
+/** True from the first slot of Gloas on. */
+export function isGloasAt(network: BeaconNetwork, slot: bigint): boolean {
+  return stateIndicesAt(network, slot) === gloasStateIndices;
+}
+
+/** Place of a fork in {@link forkNames}; -1: unknown. */
+function orderOf(name: string): number {
+  return forkNames.findIndex((known) => known === name);
 }
 
 /**

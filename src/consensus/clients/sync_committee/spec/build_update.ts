@@ -1,24 +1,25 @@
 /**
- * Builds an update for the hub from light client objects. Three nodes of the finalized state are in none of them: see
- * `payload_branch.ts`, which finds the branch that is passed in here. Source of the indices: ethereum/consensus-specs:
- * specs/electra/light-client/sync-protocol.md.
+ * Builds an update for the hub from light client objects. The proof of the execution block is in none of them: see
+ * `payload_branch.ts`. Source of the indices: ethereum/consensus-specs:
+ * specs/{electra,gloas}/light-client/sync-protocol.md.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import {
-  type BeaconNetwork,
-  electraStateIndices,
-  type StateIndices,
-  stateIndicesAt,
-} from "./beacon_network.ts";
+import { type BeaconNetwork, electraStateIndices, isGloasAt, stateIndicesAt } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
 import type { FinalityUpdate, LightClientHeader } from "./light_client_data.ts";
-import { branchRoot, depthOf, helperIndices, sha256Pair } from "./merkle.ts";
-import { headerRoot, payloadNodes, uint64OfRoot } from "./ssz_roots.ts";
-import type { CheckpointProof, ExecutionPayloadProof, StateUpdate, SyncCommitteeUpdate } from "./update.ts";
+import { branchRoot, depthOf, helperIndices, sha256Pair, withoutPadding } from "./merkle.ts";
+import { type ExecutionPayloadHeader, headerRoot, payloadNodes, uint64OfRoot } from "./ssz_roots.ts";
+import type { CheckpointProof, LegacyPayloadProof, SignedUpdate, SyncCommitteeUpdate } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 
 /** Generalized index of the execution payload in a block body, Bellatrix to Fulu. */
 const PAYLOAD_IN_BODY = 25;
+
+/** Generalized index of the hash in that payload, Deneb to Fulu. */
+const BLOCK_HASH_IN_BODY = 812;
+
+/** Generalized index of the parent's block hash in the bid of a block body of Gloas. */
+const PARENT_HASH_IN_BODY = 2856;
 
 /** A node of an inner tree level and its place. */
 function branchNode(branch: readonly Hash256[], level: number): Hash256 {
@@ -33,9 +34,11 @@ function branchNode(branch: readonly Hash256[], level: number): Hash256 {
  * @throws {DerivationError} `branch_length`, `not_an_epoch`
  */
 export function deriveFinalityProof(
-  branch: readonly Hash256[],
-  indices: StateIndices = electraStateIndices,
+  network: BeaconNetwork,
+  update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch">,
 ): CheckpointProof {
+  const indices = stateIndicesAt(network, update.attestedHeader.slot) ?? electraStateIndices;
+  const branch = withoutPadding(update.finalityBranch, 2 * indices.finalizedCheckpoint);
   if (branch.length !== depthOf(indices.finalizedCheckpoint) + 1) throw new DerivationError("branch_length");
   const epoch = uint64OfRoot(branchNode(branch, 0));
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
@@ -43,20 +46,27 @@ export function deriveFinalityProof(
 }
 
 /** Root of an execution payload header. */
-export function payloadHeaderRoot(header: LightClientHeader["execution"]): Hash256 {
+export function payloadHeaderRoot(header: ExecutionPayloadHeader): Hash256 {
   const [root] = payloadNodes(header, [1]);
   if (root === undefined) throw new Error("A tree has a root");
   return root;
 }
 
 /**
- * Verifies that the execution header is that of the beacon block. @throws {DerivationError} `branch_length`,
- * `execution_header`
+ * Verifies that the execution header, or the hash, is that of the beacon block. @throws {DerivationError}
+ * `branch_length`, `execution_header`
  */
-export function checkExecutionHeader(header: LightClientHeader): void {
-  if (header.executionBranch.length !== depthOf(PAYLOAD_IN_BODY)) throw new DerivationError("branch_length");
-  const root = branchRoot(payloadHeaderRoot(header.execution), header.executionBranch, PAYLOAD_IN_BODY);
-  if (root !== header.beacon.bodyRoot) throw new DerivationError("execution_header");
+export function checkExecutionHeader(network: BeaconNetwork, header: LightClientHeader): void {
+  const isHash = typeof header.execution === "string";
+  const isGloas = isGloasAt(network, header.beacon.slot);
+  if (isGloas && !isHash) throw new DerivationError("execution_header");
+  const index = isGloas ? PARENT_HASH_IN_BODY : isHash ? BLOCK_HASH_IN_BODY : PAYLOAD_IN_BODY;
+  const branch = withoutPadding(header.executionBranch, index);
+  if (branch.length !== depthOf(index)) throw new DerivationError("branch_length");
+  const leaf = typeof header.execution === "string" ? header.execution : payloadHeaderRoot(header.execution);
+  if (branchRoot(leaf, branch, index) !== header.beacon.bodyRoot) {
+    throw new DerivationError("execution_header");
+  }
 }
 
 /**
@@ -64,9 +74,9 @@ export function checkExecutionHeader(header: LightClientHeader): void {
  * the state.
  */
 export function deriveExecutionPayloadProof(
-  header: LightClientHeader["execution"],
+  header: ExecutionPayloadHeader,
   stateBranch: readonly Hash256[],
-): ExecutionPayloadProof {
+): LegacyPayloadProof {
   return {
     stateRoot: header.stateRoot,
     blockNumber: header.blockNumber,
@@ -78,48 +88,43 @@ export function deriveExecutionPayloadProof(
 
 /**
  * Branch of the next committee in the attested state of a finality update, so that any of them can carry the rotation:
- * node 42 is above the checkpoint, its sibling 43 above the two committees.
- * Electra and Fulu only.
+ * before Gloas, node 42 is above the checkpoint, its sibling 43 above the two committees.
  * @param currentRoot root of the committee of the attested header's own period.
+ * @returns `undefined` in Gloas, whose states have the checkpoint in another subtree than the committees.
  * @throws {DerivationError} `branch_length`, `committee_pair`
  */
 export function deriveNextCommitteeBranch(
-  update: Pick<FinalityUpdate, "finalityBranch" | "finalizedHeader">,
-  currentRoot: Hash256,
-  nextRoot: Hash256,
-): Hash256[] {
-  const { finalityBranch: branch, finalizedHeader } = update;
-  if (branch.length !== depthOf(electraStateIndices.finalizedCheckpoint) + 1) {
-    throw new DerivationError("branch_length");
-  }
+  network: BeaconNetwork,
+  update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch" | "finalizedHeader">,
+  { currentRoot, nextRoot }: { readonly currentRoot: Hash256; readonly nextRoot: Hash256 },
+): Hash256[] | undefined {
+  const indices = stateIndicesAt(network, update.attestedHeader.slot);
+  if (indices !== electraStateIndices) return undefined;
+  const branch = withoutPadding(update.finalityBranch, 2 * indices.finalizedCheckpoint);
+  if (branch.length !== depthOf(indices.finalizedCheckpoint) + 1) throw new DerivationError("branch_length");
   if (branchNode(branch, 2) !== sha256Pair(currentRoot, nextRoot)) {
     throw new DerivationError("committee_pair");
   }
-  const checkpoint = sha256Pair(branchNode(branch, 0), headerRoot(finalizedHeader.beacon));
+  const checkpoint = sha256Pair(branchNode(branch, 0), headerRoot(update.finalizedHeader.beacon));
   return [currentRoot, sha256Pair(checkpoint, branchNode(branch, 1)), ...branch.slice(3)];
 }
 
 /**
- * Converts a finality update (or the update of a period) to an update for the hub. It still has to pass the verifier.
+ * Converts a finality update (or the update of a period) to an update for the hub, without the execution block. It still
+ * has to pass the verifier.
  * @throws {DerivationError} `branch_length`, `not_an_epoch`, `execution_header`
  */
-export function buildUpdate(
+export function buildSignedUpdate(
   network: BeaconNetwork,
   source: FinalityUpdate,
-  parts: {
-    /** Branch of the payload header in the finalized state. */
-    readonly payloadBranch: readonly Hash256[];
-    readonly committee: SyncCommitteeUpdate | undefined;
-  },
-): StateUpdate {
-  checkExecutionHeader(source.finalizedHeader);
-  const indices = stateIndicesAt(network, source.attestedHeader.slot) ?? electraStateIndices;
+  committee: SyncCommitteeUpdate | undefined,
+): SignedUpdate {
+  checkExecutionHeader(network, source.finalizedHeader);
   return {
     attestedHeader: source.attestedHeader,
-    syncCommitteeUpdate: parts.committee,
+    syncCommitteeUpdate: committee,
     finalizedHeader: source.finalizedHeader.beacon,
-    executionPayload: deriveExecutionPayloadProof(source.finalizedHeader.execution, parts.payloadBranch),
-    finalityProof: deriveFinalityProof(source.finalityBranch, indices),
+    finalityProof: deriveFinalityProof(network, source),
     syncAggregate: source.syncAggregate,
     signatureSlot: source.signatureSlot,
   };

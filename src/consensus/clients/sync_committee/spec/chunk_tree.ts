@@ -18,7 +18,8 @@ const zeroNodes: readonly Uint8Array[] = (() => {
   return nodes;
 })();
 
-function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
+/** Parent of two nodes. */
+export function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
   const both = new Uint8Array(2 * CHUNK_BYTES);
   both.set(left);
   both.set(right, CHUNK_BYTES);
@@ -53,8 +54,14 @@ export function mixLength(root: Uint8Array, length: number): Uint8Array {
   return parentOf(root, leaf);
 }
 
-/** The tree over the chunks of a value. */
-export class ChunkTree {
+/** A tree over the chunks of a value. The caller keeps to its limit, and takes the root once, after the last byte. */
+export interface HashTree {
+  take(bytes: Uint8Array): void;
+  root(): Uint8Array;
+}
+
+/** A tree of a depth. */
+export class ChunkTree implements HashTree {
   readonly #depth: number;
   readonly #batchLevels: number;
   readonly #buffer: Uint8Array;
@@ -70,7 +77,6 @@ export class ChunkTree {
     this.#buffer = new Uint8Array(CHUNK_BYTES * Math.max(2, 2 ** this.#batchLevels));
   }
 
-  /** Takes the next bytes. The caller keeps to the limit. */
   take(bytes: Uint8Array): void {
     const capacity = CHUNK_BYTES * 2 ** this.#batchLevels;
     for (let at = 0; at < bytes.length;) {
@@ -94,7 +100,6 @@ export class ChunkTree {
     this.#waiting[level] = node;
   }
 
-  /** The root after the last byte. The tree takes no more bytes afterwards. */
   root(): Uint8Array {
     let node: Uint8Array | undefined;
     if (this.#filled > 0) {
@@ -109,5 +114,39 @@ export class ChunkTree {
       else if (node !== undefined) node = parentOf(node, zeroNode(level));
     }
     return node ?? this.#waiting[this.#depth] ?? zeroNode(this.#depth);
+  }
+}
+
+/**
+ * The tree of a progressive list: subtrees of 1, 4, 16, … chunks, each beside the node of all that follow it
+ * (ethereum/EIPs: EIPS/eip-7916.md).
+ */
+export class ProgressiveTree implements HashTree {
+  readonly #full: Uint8Array[] = [];
+  #tree = new ChunkTree(0);
+  /** Bytes that the subtree still lacks. */
+  #room = CHUNK_BYTES;
+
+  take(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length;) {
+      const count = Math.min(this.#room, bytes.length - at);
+      this.#tree.take(bytes.subarray(at, at + count));
+      at += count;
+      this.#room -= count;
+      if (this.#room === 0) this.#nextSubtree();
+    }
+  }
+
+  #nextSubtree(): void {
+    this.#full.push(this.#tree.root());
+    const depth = 2 * this.#full.length;
+    this.#tree = new ChunkTree(depth);
+    this.#room = CHUNK_BYTES * 2 ** depth;
+  }
+
+  root(): Uint8Array {
+    const isEmpty = this.#room === CHUNK_BYTES * 4 ** this.#full.length;
+    const roots = isEmpty ? this.#full : [...this.#full, this.#tree.root()];
+    return roots.reduceRight((rest, root) => parentOf(root, rest), zeroNode(0));
   }
 }

@@ -1,27 +1,27 @@
 /**
- * Field roots of a beacon state of Electra or Fulu, from bytes or JSON: the root of each field, the tree above them,
- * and the values that updates need. Memory does not grow with the number of validators.
+ * Field roots of a beacon state, from bytes or JSON: the root of each field, the tree above them, and the values that
+ * updates need. Memory does not grow with the number of validators.
  */
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { ChunkTree, mixLength } from "./chunk_tree.ts";
+import { ChunkTree, type HashTree, mixLength, ProgressiveTree } from "./chunk_tree.ts";
 import { DerivationError } from "./derivation_error.ts";
-import { sha256Pair } from "./merkle.ts";
+import { sha256Pair, ZERO_NODE } from "./merkle.ts";
 import { RecordTree } from "./record_tree.ts";
-import { type ExecutionPayloadHeader, readPayloadHeader } from "./ssz_roots.ts";
-import { readCommittee, readSummaries } from "./state_fields.ts";
+import { type ExecutionPayloadHeader, readPayloadHeader, uint64Root } from "./ssz_roots.ts";
 import { checkpointType, STATE_FIELD, type StateField } from "./state_layout.ts";
-import type { HistoricalSummary } from "./state_prefix.ts";
+import { type HistoricalSummary, readCommittee, readSummaries } from "./state_prefix.ts";
 import type { SyncCommittee } from "./update.ts";
 
 /** Parts of a whole state: its tree above the fields, and the values that updates need. */
 export interface BeaconStateParts {
   readonly slot: bigint;
-  /** Nodes by generalized index, 1 (the state's root) to 127; the fields are at 64 and above. */
-  readonly nodes: readonly Hash256[];
+  /** Nodes by generalized index, from 1 (the state's root) down to the fields. */
+  readonly nodes: ReadonlyMap<number, Hash256>;
   readonly finalizedCheckpoint: { readonly epoch: bigint; readonly root: Hash256 };
   readonly currentSyncCommittee: SyncCommittee;
   readonly nextSyncCommittee: SyncCommittee;
-  readonly payloadHeader: ExecutionPayloadHeader;
+  /** The payload header; in Gloas the hash of the last execution block. */
+  readonly execution: ExecutionPayloadHeader | Hash256;
   readonly historicalSummaries: readonly HistoricalSummary[];
 }
 
@@ -32,7 +32,7 @@ export interface FieldSink {
   end(): void;
 }
 
-/** Leaves of the tree over the fields. */
+/** Leaves of the tree over the fields before Gloas. */
 const LEAVES = 64;
 
 const keptFields: ReadonlySet<number> = new Set([
@@ -40,7 +40,7 @@ const keptFields: ReadonlySet<number> = new Set([
   STATE_FIELD.finalizedCheckpoint,
   STATE_FIELD.currentSyncCommittee,
   STATE_FIELD.nextSyncCommittee,
-  STATE_FIELD.payloadHeader,
+  STATE_FIELD.execution,
   STATE_FIELD.historicalSummaries,
 ]);
 
@@ -76,11 +76,11 @@ class Collector implements FieldSink {
 
 /** Hashes the bytes of a long field while they arrive. */
 class TreeSink implements FieldSink {
-  readonly #tree: ChunkTree | RecordTree;
+  readonly #tree: HashTree;
   readonly #done: (length: number, root: () => Uint8Array) => void;
   #length = 0;
 
-  constructor(tree: ChunkTree | RecordTree, done: (length: number, root: () => Uint8Array) => void) {
+  constructor(tree: HashTree, done: (length: number, root: () => Uint8Array) => void) {
     this.#tree = tree;
     this.#done = done;
   }
@@ -97,8 +97,14 @@ class TreeSink implements FieldSink {
 
 /** The fields of one state. The values are only as authentic as the resulting root: compare it before use. */
 export class FieldRoots {
+  readonly #isProgressive: boolean;
   readonly #roots: (Uint8Array | undefined)[] = [];
   readonly #kept = new Map<number, Uint8Array>();
+
+  /** @param isProgressive see `StateLayout`. */
+  constructor(isProgressive: boolean) {
+    this.#isProgressive = isProgressive;
+  }
 
   /** Returns the consumer of a field's content. */
   sinkOf(index: number, field: StateField): FieldSink {
@@ -115,13 +121,11 @@ export class FieldRoots {
           if (length !== field.bytes) throw new DerivationError("state_bytes");
           this.#roots[index] = root();
         });
-      case "list": {
-        const chunks = Math.ceil(field.limit * field.itemBytes / 32);
-        return this.#listSink(index, new ChunkTree(Math.ceil(Math.log2(chunks))), field);
-      }
+      case "list":
+        return this.#listSink(index, treeOf(field.limit, field.itemBytes / 32), field);
       case "records": {
         const itemBytes = field.sizes.reduce((sum, size) => sum + size, 0);
-        const tree = new RecordTree(field.sizes, Math.ceil(Math.log2(field.limit)));
+        const tree = new RecordTree(field.sizes, treeOf(field.limit, 1));
         return this.#listSink(index, tree, { itemBytes, limit: field.limit });
       }
     }
@@ -140,15 +144,17 @@ export class FieldRoots {
       finalizedCheckpoint: readCheckpoint(kept(STATE_FIELD.finalizedCheckpoint)),
       currentSyncCommittee: readCommittee(kept(STATE_FIELD.currentSyncCommittee)),
       nextSyncCommittee: readCommittee(kept(STATE_FIELD.nextSyncCommittee)),
-      payloadHeader: readPayloadHeader(kept(STATE_FIELD.payloadHeader)),
+      execution: this.#isProgressive
+        ? toHash256(kept(STATE_FIELD.execution))
+        : readPayloadHeader(kept(STATE_FIELD.execution)),
       historicalSummaries: readSummaries(kept(STATE_FIELD.historicalSummaries)),
     };
   }
 
   #listSink(
     index: number,
-    tree: ChunkTree | RecordTree,
-    { itemBytes, limit }: { readonly itemBytes: number; readonly limit: number },
+    tree: HashTree,
+    { itemBytes, limit = Infinity }: { readonly itemBytes: number; readonly limit: number | undefined },
   ): FieldSink {
     return new TreeSink(tree, (length, root) => {
       const items = length / itemBytes;
@@ -167,17 +173,57 @@ export class FieldRoots {
     if (keptFields.has(index)) this.#kept.set(index, bytes);
   }
 
-  #nodes(): Hash256[] {
-    const nodes = Array<Hash256>(2 * LEAVES).fill(`0x${"00".repeat(32)}`);
-    this.#roots.forEach((root, index) => {
-      if (root !== undefined) nodes[LEAVES + index] = toHash256(root);
-    });
-    for (let index = LEAVES - 1; index >= 1; index--) {
-      const [left, right] = [nodes[2 * index], nodes[2 * index + 1]];
-      if (left !== undefined && right !== undefined) nodes[index] = sha256Pair(left, right);
+  #nodes(): ReadonlyMap<number, Hash256> {
+    const roots = Array.from(this.#roots, (root) => root === undefined ? ZERO_NODE : toHash256(root));
+    const nodes = new Map<number, Hash256>();
+    if (!this.#isProgressive) {
+      placeTree(nodes, 1, { roots, leaves: LEAVES });
+      return nodes;
     }
+    placeProgressive(nodes, 2, { roots, leaves: 1 });
+    const activeFields = (1n << BigInt(roots.length)) - 1n;
+    nodes.set(3, uint64Root(activeFields));
+    placeParent(nodes, 1);
     return nodes;
   }
+}
+
+/** Roots of fields, and the number of leaves of the (sub)tree that they are to be placed in. */
+interface Placed {
+  readonly roots: readonly Hash256[];
+  readonly leaves: number;
+}
+
+/** Places a tree of a power of two leaves at a generalized index. */
+function placeTree(nodes: Map<number, Hash256>, index: number, { roots, leaves }: Placed): void {
+  if (leaves === 1) {
+    nodes.set(index, roots[0] ?? ZERO_NODE);
+    return;
+  }
+  const half = leaves / 2;
+  placeTree(nodes, 2 * index, { roots: roots.slice(0, half), leaves: half });
+  placeTree(nodes, 2 * index + 1, { roots: roots.slice(half), leaves: half });
+  placeParent(nodes, index);
+}
+
+/** Places a progressive tree: one of `leaves` on the left, one of all further roots on the right. */
+function placeProgressive(nodes: Map<number, Hash256>, index: number, { roots, leaves }: Placed): void {
+  if (roots.length === 0) {
+    nodes.set(index, ZERO_NODE);
+    return;
+  }
+  placeTree(nodes, 2 * index, { roots: roots.slice(0, leaves), leaves });
+  placeProgressive(nodes, 2 * index + 1, { roots: roots.slice(leaves), leaves: 4 * leaves });
+  placeParent(nodes, index);
+}
+
+function placeParent(nodes: Map<number, Hash256>, index: number): void {
+  nodes.set(index, sha256Pair(nodes.get(2 * index) ?? ZERO_NODE, nodes.get(2 * index + 1) ?? ZERO_NODE));
+}
+
+/** Tree of a list by its limit in items. @param chunks of an item. */
+function treeOf(limit: number | undefined, chunks: number): HashTree {
+  return limit === undefined ? new ProgressiveTree() : new ChunkTree(Math.ceil(Math.log2(limit * chunks)));
 }
 
 function uint64Of(bytes: Uint8Array): bigint {

@@ -6,7 +6,7 @@ import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from ".
 import type { BeaconConsensusState } from "./consensus_state.ts";
 import { DerivationError } from "./derivation_error.ts";
 import type { LightClientBootstrap, LightClientUpdate } from "./light_client_data.ts";
-import { branchRoot, depthOf } from "./merkle.ts";
+import { branchRoot, depthOf, withoutPadding } from "./merkle.ts";
 import { committeeRoot } from "./ssz_roots.ts";
 import { checkSignature } from "./verify_update.ts";
 
@@ -80,8 +80,10 @@ function checkCommittee(
   { field, committee, branch }: ProvedCommittee,
 ): void {
   const index = stateIndicesAt(network, header.slot)?.[field];
-  if (index === undefined || branch.length !== depthOf(index)) throw new DerivationError("branch_length");
-  if (branchRoot(committeeRoot(committee), branch, index) !== header.stateRoot) {
+  if (index === undefined) throw new DerivationError("branch_length");
+  const nodes = withoutPadding(branch, index);
+  if (nodes.length !== depthOf(index)) throw new DerivationError("branch_length");
+  if (branchRoot(committeeRoot(committee), nodes, index) !== header.stateRoot) {
     throw new DerivationError("committee_pair");
   }
 }

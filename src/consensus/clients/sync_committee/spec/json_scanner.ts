@@ -11,11 +11,14 @@ export interface JsonEvents {
   end(): void;
   /** The name of the member that comes next. */
   key(name: string): void;
-  /** A string without its quotes, or a number, `true`, `false` or `null` as written. */
-  scalar(text: string): void;
+  /**
+   * A string without its quotes, or a number, `true`, `false` or `null` as written. A string longer than
+   * {@link MAX_TOKEN_BYTES} comes in pieces of that length, of which only the last `isWhole`.
+   */
+  scalar(text: string, isWhole: boolean): void;
 }
 
-/** The text is no JSON, or has a name or scalar longer than any that is read here. */
+/** The text is no JSON, or has a longer name or number than any that is read here. */
 export class JsonScanError extends Error {
   override readonly name = "JsonScanError";
   readonly code = "bad_json";
@@ -25,8 +28,8 @@ export class JsonScanError extends Error {
   }
 }
 
-/** Maximum length of a scalar or name, bytes. */
-const MAX_SCALAR_BYTES = 16_384;
+/** Maximum length of a name or number and of a piece of a string, bytes; even, so that no byte in hex is cut. */
+export const MAX_TOKEN_BYTES = 16_384;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -84,10 +87,11 @@ export class JsonScanner {
       const byte = bytes[at] ?? 0;
       if (byte === QUOTE) {
         this.#state = "between";
-        this.#tell();
+        this.#report(true);
         return at + 1;
       }
-      if (byte === BACKSLASH || this.#token.length >= MAX_SCALAR_BYTES) throw new JsonScanError();
+      if (byte === BACKSLASH) throw new JsonScanError();
+      if (this.#token.length === MAX_TOKEN_BYTES) this.#report(false);
       this.#token.push(byte);
     }
     return at;
@@ -96,12 +100,12 @@ export class JsonScanner {
   #one(bytes: Uint8Array, at: number): number {
     const byte = bytes[at] ?? 0;
     if (this.#state === "bare") {
-      if (isBare(byte) && this.#token.length < MAX_SCALAR_BYTES) {
+      if (isBare(byte) && this.#token.length < MAX_TOKEN_BYTES) {
         this.#token.push(byte);
         return at + 1;
       }
       this.#state = "between";
-      this.#tell();
+      this.#report(true);
       return at;
     }
     if (isSpace(byte)) return at + 1;
@@ -140,10 +144,11 @@ export class JsonScanner {
     }
   }
 
-  #tell(): void {
+  #report(isWhole: boolean): void {
     const text = String.fromCharCode(...this.#token);
     this.#token = [];
-    if (this.#isNameNext) this.#events.key(text);
-    else this.#events.scalar(text);
+    if (!this.#isNameNext) this.#events.scalar(text, isWhole);
+    else if (isWhole) this.#events.key(text);
+    else throw new JsonScanError();
   }
 }

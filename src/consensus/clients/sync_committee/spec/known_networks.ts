@@ -6,7 +6,7 @@ import { consensusClientIds } from "../../../../core/ismp/consensus_client_ids.t
 import type { Hex } from "../../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, type Fork, forkNames } from "./beacon_network.ts";
 
-/** Epoch and version of Altair, Bellatrix, Capella, Deneb, Electra and Fulu. */
+/** Epoch and version of Altair and the forks after it, as far as they have a date. */
 type ForkSchedule = readonly (readonly [bigint, Hex])[];
 
 function forks(genesisVersion: Hex, schedule: ForkSchedule): [Fork, ...Fork[]] {
@@ -53,6 +53,7 @@ export const sepolia: BeaconNetwork = {
     [132608n, "0x90000073"],
     [222464n, "0x90000074"],
     [272640n, "0x90000075"],
+    [353024n, "0x90000076"],
   ]),
 };
 

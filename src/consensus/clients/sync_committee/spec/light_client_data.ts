@@ -1,6 +1,6 @@
 /**
  * Objects of the beacon nodes' light client routes, and the reading of their JSON.
- * Source: ethereum/consensus-specs: specs/{altair,capella,electra}/light-client/sync-protocol.md;
+ * Source: ethereum/consensus-specs: specs/{altair,capella,electra,gloas}/light-client/sync-protocol.md;
  * ethereum/beacon-APIs: apis/beacon/light_client, types.
  */
 import * as z from "zod";
@@ -8,11 +8,15 @@ import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/byte
 import type { ExecutionPayloadHeader } from "./ssz_roots.ts";
 import type { BeaconBlockHeader, SyncAggregate, SyncCommittee } from "./update.ts";
 
-/** A beacon header with the execution header of its block. */
+/** A beacon header with the execution header of its block, in the body of the block. */
 export interface LightClientHeader {
   readonly beacon: BeaconBlockHeader;
-  readonly execution: ExecutionPayloadHeader;
-  /** Branch of the execution header in the block body, bottom up. */
+  /**
+   * The execution header; in objects of Gloas a hash: of the parent's execution block, and of the block's own for a
+   * header of before.
+   */
+  readonly execution: ExecutionPayloadHeader | Hash256;
+  /** Branch of the execution header, or of the hash, in the block body, bottom up. */
   readonly executionBranch: readonly Hash256[];
 }
 
@@ -20,7 +24,10 @@ export interface LightClientHeader {
 export interface FinalityUpdate {
   readonly attestedHeader: BeaconBlockHeader;
   readonly finalizedHeader: LightClientHeader;
-  /** Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub expects. */
+  /**
+   * Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub expects. It may be
+   * lengthened by zero nodes, as all branches of states may: see `withoutPadding`.
+   */
   readonly finalityBranch: readonly Hash256[];
   readonly syncAggregate: SyncAggregate;
   readonly signatureSlot: bigint;
@@ -39,6 +46,14 @@ export interface LightClientBootstrap {
   readonly currentSyncCommittee: SyncCommittee;
   /** Branch of the committee in the state of the header, bottom up. */
   readonly currentSyncCommitteeBranch: readonly Hash256[];
+}
+
+/** The required part of a block, not verified against its root: the signers of its parent. */
+export interface SigningBlock {
+  readonly slot: bigint;
+  readonly parentRoot: Hash256;
+  /** Signatures over the parent. */
+  readonly syncAggregate: SyncAggregate;
 }
 
 /** A beacon node's answer that violates the schema of the requested object. */
@@ -127,13 +142,17 @@ const executionHeader = z.object({
 
 const lightClientHeader = z.object({
   beacon: beaconHeader,
-  execution: executionHeader,
+  execution: executionHeader.optional(),
+  execution_block_hash: hash.optional(),
   execution_branch: branch,
-}).transform((json): LightClientHeader => ({
-  beacon: json.beacon,
-  execution: json.execution,
-  executionBranch: json.execution_branch,
-}));
+}).transform((json, context): LightClientHeader => {
+  const execution = json.execution ?? json.execution_block_hash;
+  if (execution !== undefined) {
+    return { beacon: json.beacon, execution, executionBranch: json.execution_branch };
+  }
+  context.addIssue({ code: "custom", path: ["execution"] });
+  return z.NEVER;
+});
 
 const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_pubkey: sized(48) })
   .transform((json): SyncCommittee => ({
@@ -141,11 +160,17 @@ const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_
     aggregatePublicKey: json.aggregate_pubkey,
   }));
 
+const syncAggregate = z.object({ sync_committee_bits: sized(64), sync_committee_signature: sized(96) })
+  .transform((json): SyncAggregate => ({
+    bits: json.sync_committee_bits,
+    signature: json.sync_committee_signature,
+  }));
+
 const finalityUpdateShape = z.object({
   attested_header: z.object({ beacon: beaconHeader }),
   finalized_header: lightClientHeader,
   finality_branch: branch,
-  sync_aggregate: z.object({ sync_committee_bits: sized(64), sync_committee_signature: sized(96) }),
+  sync_aggregate: syncAggregate,
   signature_slot: uint64,
 });
 
@@ -154,10 +179,7 @@ function toFinalityUpdate(json: z.output<typeof finalityUpdateShape>): FinalityU
     attestedHeader: json.attested_header.beacon,
     finalizedHeader: json.finalized_header,
     finalityBranch: json.finality_branch,
-    syncAggregate: {
-      bits: json.sync_aggregate.sync_committee_bits,
-      signature: json.sync_aggregate.sync_committee_signature,
-    },
+    syncAggregate: json.sync_aggregate,
     signatureSlot: json.signature_slot,
   };
 }
@@ -181,6 +203,14 @@ const bootstrap = z.object({
   header: json.header,
   currentSyncCommittee: json.current_sync_committee,
   currentSyncCommitteeBranch: json.current_sync_committee_branch,
+}));
+
+const signingBlock = z.object({
+  message: z.object({ slot: uint64, parent_root: hash, body: z.object({ sync_aggregate: syncAggregate }) }),
+}).transform(({ message }): SigningBlock => ({
+  slot: message.slot,
+  parentRoot: message.parent_root,
+  syncAggregate: message.body.sync_aggregate,
 }));
 
 function parse<T>(shape: z.ZodType<T>, json: unknown, typeName: string): T {
@@ -209,7 +239,7 @@ export function parseBeaconBlockHeader(json: unknown): BeaconBlockHeader {
   return parse(beaconHeader, json, "BeaconBlockHeader");
 }
 
-/** Reads an execution payload header, from Deneb on. @throws {LightClientJsonError} */
-export function parseExecutionPayloadHeader(json: unknown): ExecutionPayloadHeader {
-  return parse(executionHeader, json, "ExecutionPayloadHeader");
+/** Reads the `data` of `/eth/v2/beacon/blocks/{id}` or `/eth/v1/beacon/blinded_blocks/{id}`. @throws {LightClientJsonError} */
+export function parseSigningBlock(json: unknown): SigningBlock {
+  return parse(signingBlock, json, "SignedBeaconBlock");
 }

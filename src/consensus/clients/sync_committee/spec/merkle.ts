@@ -27,6 +27,19 @@ export function branchRoot(leaf: Hash256, branch: readonly Hash256[], generalize
   return node;
 }
 
+/** Node of zeros. */
+export const ZERO_NODE: Hash256 = `0x${"00".repeat(32)}`;
+
+/**
+ * A branch of an older fork without the zero nodes in front of it, by which nodes lengthen it after a later fork
+ * (consensus-specs: specs/electra/light-client/fork.md, normalize_merkle_branch).
+ */
+export function withoutPadding(branch: readonly Hash256[], generalizedIndex: number): readonly Hash256[] {
+  const surplus = branch.length - depthOf(generalizedIndex);
+  const isPadded = surplus > 0 && branch.slice(0, surplus).every((node) => node === ZERO_NODE);
+  return isPadded ? branch.slice(surplus) : branch;
+}
+
 /** Indices of the nodes that a proof of several leaves needs, in the order in which it lists them: descending. */
 export function helperIndices(leaves: readonly number[]): number[] {
   const paths = new Set(leaves.flatMap((leaf) => pathOf(leaf)));

@@ -1,13 +1,13 @@
 /**
- * The branch `[89, 45, 23, 10, 4, 3]` of the execution payload header in an Electra or Fulu state, built from data that
- * nodes serve without the whole state. Every method ends with the same check against the state's root. Numbers in names
- * and comments are generalized indices; fields of the state: ethereum/consensus-specs: specs/electra/beacon-chain.md
- * (BeaconState).
+ * Branches of the execution block in a finalized state, built from data that nodes serve without the whole state: before
+ * Gloas `[89, 45, 23, 10, 4, 3]` of the payload header, then that of the block's hash. Every method ends with the same
+ * check against the state's root. Numbers in names and comments are generalized indices; fields of the state:
+ * ethereum/consensus-specs: specs/{electra,gloas}/beacon-chain.md (BeaconState).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import { electraStateIndices } from "./beacon_network.ts";
+import { electraStateIndices, gloasStateIndices } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
-import { branchRoot, sha256Pair } from "./merkle.ts";
+import { branchRoot, depthOf, sha256Pair } from "./merkle.ts";
 import { uint64Root } from "./ssz_roots.ts";
 
 /** The state in question and the payload header in it. */
@@ -30,34 +30,12 @@ export interface NeighbourFields {
   readonly earliestExitEpoch: bigint;
 }
 
-/** Descriptor of {@link branchOfStateProof} for the proof route of Lodestar. */
-export const STATE_PROOF_FORMAT = "0x28f8";
-
-/** Nodes that the descriptor selects, in their order. */
-const STATE_PROOF_ORDER = [4, 10, 88, 89, 45, 23, 3] as const;
-
 const DEPTH = 6;
 
 function checked(place: PayloadPlace, branch: readonly Hash256[]): Hash256[] {
-  const root = branchRoot(place.payloadRoot, branch, electraStateIndices.executionPayloadHeader);
+  const root = branchRoot(place.payloadRoot, branch, electraStateIndices.execution);
   if (root !== place.stateRoot) throw new DerivationError("state_root");
   return [...branch];
-}
-
-/**
- * From the leaves of `/eth/v0/beacon/proof/state/{id}?format=0x28f8` (ChainSafe/lodestar: packages/api, proof routes;
- * the format is the compact descriptor of chainsafe/ssz: persistent-merkle-tree, compactMulti).
- * @throws {DerivationError} `branch_length`, `state_root`
- */
-export function branchOfStateProof(place: PayloadPlace, leaves: readonly Hash256[]): Hash256[] {
-  if (leaves.length !== STATE_PROOF_ORDER.length) throw new DerivationError("branch_length");
-  const [n4, n10, n88, n89, n45, n23, n3] = leaves;
-  if (
-    n4 === undefined || n10 === undefined || n89 === undefined || n45 === undefined || n23 === undefined ||
-    n3 === undefined
-  ) throw new DerivationError("branch_length");
-  if (n88 !== place.payloadRoot) throw new DerivationError("state_root");
-  return checked(place, [n89, n45, n23, n10, n4, n3]);
 }
 
 /**
@@ -105,4 +83,34 @@ export function branchOfFields(
   }
   const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.committeeRoot, n87)));
   return checked(place, [n89, n45, n23, n10, n4, n3]);
+}
+
+/** The committee of a state's own period, as a bootstrap of its block has it. */
+export interface CurrentCommittee {
+  readonly root: Hash256;
+  /** Branch of node 2945. */
+  readonly branch: readonly Hash256[];
+}
+
+/**
+ * Branch of the block's hash (node 2947) in a state of Gloas, from the bootstrap of its block: the hash and the next
+ * committee (node 2946) are the children of node 1473, beside the parent of the current committee.
+ * @param nextRoots roots of committees of which one is the next.
+ * @throws {DerivationError} `branch_length`, `committee_pair`, `state_root`
+ */
+export function branchOfBootstrap(
+  place: { readonly stateRoot: Hash256; readonly blockHash: Hash256 },
+  current: CurrentCommittee,
+  nextRoots: readonly Hash256[],
+): Hash256[] {
+  const [n2944, n1473, ...above] = current.branch;
+  const index = gloasStateIndices.execution;
+  if (n2944 === undefined || n1473 === undefined || current.branch.length !== depthOf(index)) {
+    throw new DerivationError("branch_length");
+  }
+  const n2946 = nextRoots.find((root) => sha256Pair(root, place.blockHash) === n1473);
+  if (n2946 === undefined) throw new DerivationError("committee_pair");
+  const branch = [n2946, sha256Pair(n2944, current.root), ...above];
+  if (branchRoot(place.blockHash, branch, index) !== place.stateRoot) throw new DerivationError("state_root");
+  return branch;
 }

@@ -2,13 +2,7 @@
  * Planning of the next beacon chain update: pure decisions on the hub's state and a beacon node's offer. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src; the hub's rules as in `verify_update.ts`.
  */
-import {
-  type BeaconNetwork,
-  isFirstSlotOfFork,
-  periodOfSlot,
-  SIGNER_THRESHOLD,
-  type StateIndices,
-} from "./beacon_network.ts";
+import { type BeaconNetwork, isFirstSlotOfFork, periodOfSlot, SIGNER_THRESHOLD } from "./beacon_network.ts";
 import type { VerifierState } from "./consensus_state.ts";
 import { deriveFinalityProof } from "./build_update.ts";
 import type { FinalityUpdate } from "./light_client_data.ts";
@@ -41,18 +35,9 @@ export type WaitReason =
 export type UpdatePlan =
   /** Build it; `with_committee` when it enters the next period. */
   | { readonly action: "build"; readonly committee: "with_committee" | "without_committee" }
-  /** Periods were missed: first submit the best updates of these, in this order. */
-  | { readonly action: "catch_up"; readonly periods: PeriodRange }
+  /** Periods were missed: first submit an update of this one. */
+  | { readonly action: "catch_up"; readonly period: bigint }
   | { readonly action: "wait"; readonly reason: WaitReason };
-
-/** Consecutive sync committee periods, as beacon nodes are asked for their updates. */
-export interface PeriodRange {
-  readonly startPeriod: bigint;
-  readonly count: number;
-}
-
-/** Maximum number of updates in one answer of a node (consensus-specs: MAX_REQUEST_LIGHT_CLIENT_UPDATES). */
-const MAX_UPDATES_PER_REQUEST = 128;
 
 /** The part of the trusted state that decisions need. */
 export type TrustedPosition = Pick<VerifierState, "latestFinalizedEpoch" | "statePeriod"> & {
@@ -62,10 +47,10 @@ export type TrustedPosition = Pick<VerifierState, "latestFinalizedEpoch" | "stat
 /**
  * Summarizes a finality update for the decision. @throws {DerivationError} when its finality branch is malformed.
  */
-export function offerOf(update: FinalityUpdate, indices?: StateIndices): UpdateOffer {
+export function offerOf(network: BeaconNetwork, update: FinalityUpdate): UpdateOffer {
   return {
     attestedSlot: update.attestedHeader.slot,
-    finalizedEpoch: deriveFinalityProof(update.finalityBranch, indices).epoch,
+    finalizedEpoch: deriveFinalityProof(network, update).epoch,
     signatureSlot: update.signatureSlot,
     signerCount: countSigners(update.syncAggregate.bits),
   };
@@ -75,7 +60,7 @@ export function offerOf(update: FinalityUpdate, indices?: StateIndices): UpdateO
 export function planUpdate(network: BeaconNetwork, trusted: TrustedPosition, offer: UpdateOffer): UpdatePlan {
   const period = periodOfSlot(network, offer.signatureSlot);
   const next = trusted.statePeriod + 1n;
-  if (period > next) return { action: "catch_up", periods: missedPeriods(trusted.statePeriod, period) };
+  if (period > next) return { action: "catch_up", period: next };
   const reason = reasonToWait(network, trusted, offer);
   if (reason !== undefined) return { action: "wait", reason };
   return { action: "build", committee: period === next ? "with_committee" : "without_committee" };
@@ -95,22 +80,6 @@ function reasonToWait(
   }
   if (isFirstSlotOfFork(network, offer.signatureSlot)) return "first_slot_of_fork";
   return offer.signerCount < SIGNER_THRESHOLD ? "too_few_participants" : undefined;
-}
-
-/**
- * Periods whose updates must come before one that is signed in `signaturePeriod`: all after the trusted one, not that
- * one itself. At most {@link MAX_UPDATES_PER_REQUEST}: ask again after them.
- */
-export function missedPeriods(statePeriod: bigint, signaturePeriod: bigint): PeriodRange {
-  const missed = signaturePeriod - statePeriod - 1n;
-  return {
-    startPeriod: statePeriod + 1n,
-    count: missed <= 0n
-      ? 0
-      : missed < BigInt(MAX_UPDATES_PER_REQUEST)
-      ? Number(missed)
-      : MAX_UPDATES_PER_REQUEST,
-  };
 }
 
 /**

@@ -2,7 +2,7 @@
  * Roots of long SSZ lists of small containers (validators, deposits) from a stream of their bytes. Many records are
  * hashed at once; see `chunk_tree.ts`.
  */
-import { ChunkTree, hashUp } from "./chunk_tree.ts";
+import { type HashTree, hashUp } from "./chunk_tree.ts";
 
 const CHUNK_BYTES = 32;
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
@@ -13,8 +13,7 @@ interface Field {
   readonly index: number;
   readonly offset: number;
   readonly size: number;
-  /** Chunks of the field, and the levels of the tree over them. */
-  readonly chunks: number;
+  /** Levels of the tree over its chunks. */
   readonly levels: number;
 }
 
@@ -23,11 +22,11 @@ function levelsOf(leaves: number): number {
 }
 
 /** The tree over the records of a list. */
-export class RecordTree {
+export class RecordTree implements HashTree {
   readonly #fields: readonly Field[];
   readonly #recordBytes: number;
   readonly #levels: number;
-  readonly #tree: ChunkTree;
+  readonly #tree: HashTree;
   readonly #records: Uint8Array;
   readonly #leaves: Uint8Array;
   readonly #scratch: Uint8Array;
@@ -35,23 +34,22 @@ export class RecordTree {
 
   /**
    * @param sizes of the fields of a record, all of fixed size and without containers in them.
-   * @param depth of the tree over the records: the list's limit is `2 ** depth`.
+   * @param tree over the roots of the records.
    */
-  constructor(sizes: readonly number[], depth: number) {
+  constructor(sizes: readonly number[], tree: HashTree) {
     let offset = 0;
     this.#fields = sizes.map((size, index) => {
-      const chunks = Math.ceil(size / CHUNK_BYTES);
-      const field = { index, offset, size, chunks, levels: levelsOf(chunks) };
+      const field = { index, offset, size, levels: levelsOf(Math.ceil(size / CHUNK_BYTES)) };
       offset += size;
       return field;
     });
     this.#recordBytes = offset;
     this.#levels = levelsOf(sizes.length);
-    this.#tree = new ChunkTree(depth);
+    this.#tree = tree;
     this.#records = new Uint8Array(offset * BATCH_RECORDS);
     this.#leaves = new Uint8Array(CHUNK_BYTES * 2 ** this.#levels * BATCH_RECORDS);
     const widest = Math.max(...this.#fields.map(({ levels }) => levels));
-    this.#scratch = new Uint8Array(widest === 0 ? 0 : CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
+    this.#scratch = new Uint8Array(CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
   }
 
   /** Takes the next bytes. The caller ensures that they add up to whole records. */
@@ -65,7 +63,6 @@ export class RecordTree {
     }
   }
 
-  /** The root after the last byte. */
   root(): Uint8Array {
     if (this.#filled > 0) this.#closeBatch();
     return this.#tree.root();
@@ -85,16 +82,6 @@ export class RecordTree {
   /** Puts the root of one field of every record where the records' trees have it. */
   #placeLeaves(field: Field, count: number, leaves: Uint8Array): void {
     const stride = CHUNK_BYTES * 2 ** this.#levels;
-    if (field.levels === 0) {
-      for (let record = 0; record < count; record++) {
-        const start = record * this.#recordBytes + field.offset;
-        leaves.set(
-          this.#records.subarray(start, start + field.size),
-          record * stride + CHUNK_BYTES * field.index,
-        );
-      }
-      return;
-    }
     const width = CHUNK_BYTES * 2 ** field.levels;
     const chunks = this.#scratch.subarray(0, width * count);
     chunks.fill(0);

@@ -146,11 +146,6 @@ function toPayloadValue(header: ExecutionPayloadHeader): ValueOf<typeof payloadT
   };
 }
 
-/** SSZ bytes of a payload header. @throws when a field has a wrong length. */
-export function payloadHeaderBytes(header: ExecutionPayloadHeader): Uint8Array {
-  return payloadType.serialize(toPayloadValue(header));
-}
-
 /** A payload header from its SSZ bytes. @throws when they are none. */
 export function readPayloadHeader(bytes: Uint8Array): ExecutionPayloadHeader {
   const header = payloadType.deserialize(bytes);

@@ -1,38 +1,39 @@
 /**
- * All field roots of a beacon state of Electra or Fulu from a stream of its JSON, for nodes that serve no bytes: some
+ * All field roots of a beacon state from Electra on from a stream of its JSON, for nodes that serve no bytes: some
  * providers turn every answer into JSON. Memory does not grow with the state. Start reading at {@link StateJsonReader}.
  * Source of the form: ethereum/beacon-APIs: apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
  */
 import { JsonScanError, JsonScanner } from "./json_scanner.ts";
 import { DerivationError } from "./derivation_error.ts";
 import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
-import { LightClientJsonError, parseExecutionPayloadHeader } from "./light_client_data.ts";
-import { payloadHeaderBytes } from "./ssz_roots.ts";
-import { STATE_FIELD, type StateField, stateFields } from "./state_layout.ts";
+import type { NamedField, StateField, StateLayout } from "./state_layout.ts";
 
 /** Depth of the names of fields: within `data` of the answer. */
 const FIELD_DEPTH = 2;
 
+/** Bytes of an offset. */
+const OFFSET_BYTES = 4;
+
 /** Takes the JSON of one state in pieces of any size. As with the bytes, compare the root before use. */
 export class StateJsonReader {
-  readonly #fields: readonly StateField[];
-  readonly #indexOf: ReadonlyMap<string, number>;
-  readonly #roots = new FieldRoots();
+  readonly #fields: readonly NamedField[];
+  readonly #roots: FieldRoots;
   readonly #scanner: JsonScanner;
   #depth = 0;
   /** Name of the member of the answer that is read. */
   #member = "";
   #field: FieldValues | undefined;
 
-  constructor(slotsPerEpoch: bigint) {
-    const fields = stateFields(Number(slotsPerEpoch));
+  constructor({ fields, isProgressive }: StateLayout) {
     this.#fields = fields;
-    this.#indexOf = new Map(fields.map(({ name }, index) => [name, index]));
+    this.#roots = new FieldRoots(isProgressive);
     this.#scanner = new JsonScanner({
       begin: () => this.#depth++,
       end: () => this.#end(),
       key: (name) => this.#key(name),
-      scalar: (text) => this.#scalar(text),
+      scalar: (text, isWhole) => {
+        if (this.#isInState) this.#field?.scalar(text, isWhole);
+      },
     });
   }
 
@@ -55,7 +56,6 @@ export class StateJsonReader {
   #key(name: string): void {
     if (this.#depth === 1) this.#member = name;
     else if (this.#isInState && this.#depth === FIELD_DEPTH) this.#open(name);
-    else this.#field?.key(name);
   }
 
   get #isInState(): boolean {
@@ -64,13 +64,11 @@ export class StateJsonReader {
 
   #open(name: string): void {
     this.#close();
-    const index = this.#indexOf.get(name);
-    const field = index === undefined ? undefined : this.#fields[index];
-    if (index === undefined || field === undefined) throw new DerivationError("state_bytes");
+    const index = this.#fields.findIndex((field) => field.name === name);
+    const field = this.#fields[index];
+    if (field === undefined) throw new DerivationError("state_bytes");
     const target = this.#roots.sinkOf(index, field);
-    this.#field = index === STATE_FIELD.payloadHeader
-      ? new HeaderValues(target)
-      : new Values(target, sizesOf(field));
+    this.#field = valuesOf(field, target);
   }
 
   #close(): void {
@@ -82,59 +80,62 @@ export class StateJsonReader {
     this.#depth--;
     if (this.#isInState && this.#depth < FIELD_DEPTH) this.#close();
   }
-
-  #scalar(text: string): void {
-    if (this.#isInState) this.#field?.scalar(text);
-  }
 }
 
-/** Bytes of the values of a field, repeated. */
-function sizesOf(field: StateField): readonly number[] {
+/** Takes the scalars of one field in the order of the specification; the root shows when they have another order. */
+interface FieldValues {
+  scalar(text: string, isWhole: boolean): void;
+  end(): void;
+}
+
+function valuesOf(field: StateField, target: FieldSink): FieldValues {
   switch (field.kind) {
     case "value":
     case "records":
-      return field.sizes;
+      return new Values(target, field.sizes);
     case "vector":
     case "list":
-      return [field.itemBytes];
-    case "whole":
-      return [32]; // the summaries are roots
+      return new Values(target, [field.itemBytes], "as_one_text");
+    case "whole": {
+      const at = field.sizes.indexOf("rest");
+      const sizes = field.sizes.flatMap((size) => size === "rest" ? [] : [size]);
+      return at === -1 ? new Values(target, sizes) : new Container(target, sizes, at);
+    }
   }
-}
-
-/** Takes the values of one field. */
-interface FieldValues {
-  key(name: string): void;
-  scalar(text: string): void;
-  end(): void;
 }
 
 /** Bytes that are buffered before they are passed on. */
 const BUFFER_BYTES = 65_536;
 
-/** Values of known sizes, in the order of the specification. */
+/** Values of known sizes. */
 class Values implements FieldValues {
   readonly #target: FieldSink;
   readonly #sizes: readonly number[];
+  readonly #mayBeOneText: boolean;
   readonly #buffer = new Uint8Array(BUFFER_BYTES);
   #filled = 0;
   #turn = 0;
+  #isWithinText = false;
 
-  constructor(target: FieldSink, sizes: readonly number[]) {
+  /** @param form items that also come as one text in hex: lists of bytes of some nodes, bit vectors of all. */
+  constructor(target: FieldSink, sizes: readonly number[], form?: "as_one_text") {
     this.#target = target;
     this.#sizes = sizes;
+    this.#mayBeOneText = form === "as_one_text";
   }
 
-  key(): void {
-    // Objects have their members in the order of the specification; the root shows when they have not.
-  }
-
-  scalar(text: string): void {
+  scalar(text: string, isWhole: boolean): void {
+    const isHex = this.#isWithinText || text.startsWith("0x");
+    if (this.#mayBeOneText && isHex) {
+      const digits = this.#isWithinText ? text : text.slice(2);
+      writeHex(digits, this.#room(Math.ceil(digits.length / 2)));
+      this.#isWithinText = !isWhole;
+      return;
+    }
+    if (!isWhole) throw new DerivationError("state_bytes");
     const size = this.#sizes[this.#turn] ?? 0;
     this.#turn = (this.#turn + 1) % this.#sizes.length;
-    if (this.#filled + size > BUFFER_BYTES) this.#flush();
-    writeValue(text, this.#buffer.subarray(this.#filled, this.#filled + size));
-    this.#filled += size;
+    writeValue(text, this.#room(size));
   }
 
   end(): void {
@@ -143,38 +144,60 @@ class Values implements FieldValues {
     this.#target.end();
   }
 
+  #room(size: number): Uint8Array {
+    if (this.#filled + size > BUFFER_BYTES) this.#flush();
+    this.#filled += size;
+    return this.#buffer.subarray(this.#filled - size, this.#filled);
+  }
+
   #flush(): void {
     this.#target.take(this.#buffer.subarray(0, this.#filled));
     this.#filled = 0;
   }
 }
 
-/** The payload header, whose extra data has any length. */
-class HeaderValues implements FieldValues {
+/** Maximum number of scalars in a container that is read whole. */
+const MAX_TEXTS = 8192;
+
+/** A container with one part of variable size: bytes, or a list of them. */
+class Container implements FieldValues {
   readonly #target: FieldSink;
-  readonly #members: Record<string, string> = {};
-  #name = "";
+  readonly #sizes: readonly number[];
+  readonly #restAt: number;
+  readonly #texts: string[] = [];
 
-  constructor(target: FieldSink) {
+  constructor(target: FieldSink, sizes: readonly number[], restAt: number) {
     this.#target = target;
+    this.#sizes = sizes;
+    this.#restAt = restAt;
   }
 
-  key(name: string): void {
-    this.#name = name;
-  }
-
-  scalar(text: string): void {
-    this.#members[this.#name] = text;
+  scalar(text: string, isWhole: boolean): void {
+    if (!isWhole || this.#texts.push(text) > MAX_TEXTS) throw new DerivationError("state_bytes");
   }
 
   end(): void {
-    try {
-      this.#target.take(payloadHeaderBytes(parseExecutionPayloadHeader(this.#members)));
-    } catch (cause) {
-      if (!(cause instanceof LightClientJsonError)) throw cause;
-      throw new DerivationError("state_bytes", { cause });
-    }
+    const rest = this.#texts.splice(this.#restAt, this.#texts.length - this.#sizes.length);
+    if (this.#texts.length !== this.#sizes.length) throw new DerivationError("state_bytes");
+    const fixedBytes = this.#sizes.reduce((sum, size) => sum + size, OFFSET_BYTES);
+    this.#sizes.forEach((size, index) => {
+      if (index === this.#restAt) this.#takeOffset(fixedBytes);
+      this.#take(this.#texts[index] ?? "", size);
+    });
+    for (const text of rest) this.#take(text, Math.ceil(text.length / 2) - 1);
     this.#target.end();
+  }
+
+  #takeOffset(offset: number): void {
+    const bytes = new Uint8Array(OFFSET_BYTES);
+    new DataView(bytes.buffer).setUint32(0, offset, true);
+    this.#target.take(bytes);
+  }
+
+  #take(text: string, size: number): void {
+    const bytes = new Uint8Array(size);
+    writeValue(text, bytes);
+    this.#target.take(bytes);
   }
 }
 
@@ -183,16 +206,15 @@ const SAFE_DIGITS = 15;
 
 /** Writes a value as SSZ has it: bytes in hex, numbers in decimal (little endian), truth values. */
 function writeValue(text: string, target: Uint8Array): void {
-  if (text.startsWith("0x")) writeHex(text, target);
+  if (text.startsWith("0x")) writeHex(text.slice(2), target);
   else if (text === "true" || text === "false") target[0] = text === "true" ? 1 : 0;
   else writeNumber(text, target);
 }
 
-function writeHex(text: string, target: Uint8Array): void {
-  if (text.length !== 2 + 2 * target.length) throw new DerivationError("state_bytes");
+function writeHex(digits: string, target: Uint8Array): void {
+  if (digits.length !== 2 * target.length) throw new DerivationError("state_bytes");
   for (let index = 0; index < target.length; index++) {
-    const byte = 16 * digitOf(text.charCodeAt(2 + 2 * index)) + digitOf(text.charCodeAt(3 + 2 * index));
-    target[index] = byte;
+    target[index] = 16 * digitOf(digits.charCodeAt(2 * index)) + digitOf(digits.charCodeAt(2 * index + 1));
   }
 }
 
@@ -204,7 +226,7 @@ function digitOf(code: number): number {
 }
 
 function writeNumber(text: string, target: Uint8Array): void {
-  if (!/^[0-9]{1,20}$/.test(text)) throw new DerivationError("state_bytes");
+  if (!/^[0-9]{1,78}$/.test(text)) throw new DerivationError("state_bytes");
   if (text.length <= SAFE_DIGITS) {
     let rest = Number(text);
     for (let index = 0; index < target.length; index++) {

@@ -1,13 +1,27 @@
 /**
- * The fields of a beacon state of Electra or Fulu: the place of each in the SSZ bytes, and the structure of its root.
- * Source: ethereum/consensus-specs: specs/{phase0,altair,bellatrix,capella,electra,fulu}/beacon-chain.md (BeaconState),
- * presets/mainnet; the gnosis preset differs in the slots of an epoch (gnosischain/specs: consensus/preset).
+ * The fields of a beacon state from Electra on: the place of each in the SSZ bytes, and the structure of its root.
+ * Source: ethereum/consensus-specs: specs/{phase0,altair,bellatrix,capella,electra,fulu,gloas}/beacon-chain.md
+ * (BeaconState), presets/mainnet; the gnosis preset differs in the slots of an epoch (gnosischain/specs:
+ * consensus/preset).
  */
-import { ByteVectorType, ContainerType, type Type, UintBigintType } from "@chainsafe/ssz";
+import {
+  ByteVectorType,
+  ContainerType,
+  ProgressiveContainerType,
+  ProgressiveListCompositeType,
+  type Type,
+  UintBigintType,
+  VectorCompositeType,
+} from "@chainsafe/ssz";
 import { fromHex } from "../../../../core/encoding/bytes.ts";
 import { committeeRoot, payloadHeaderRootOf } from "./ssz_roots.ts";
-import { COMMITTEE_BYTES, KEY_BYTES, readCommittee, readSummaries } from "./state_fields.ts";
-import { historicalSummariesRoot } from "./state_prefix.ts";
+import {
+  COMMITTEE_BYTES,
+  historicalSummariesRoot,
+  KEY_BYTES,
+  readCommittee,
+  readSummaries,
+} from "./state_prefix.ts";
 
 /**
  * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
@@ -23,12 +37,20 @@ export type StateField =
   }
   /** In place; items of `itemBytes` side by side, chunks of a tree of `depth`. */
   | { readonly kind: "vector"; readonly bytes: number; readonly itemBytes: number; readonly depth: number }
-  /** Behind an offset; items of `itemBytes` side by side, at most `limit`. */
-  | { readonly kind: "list"; readonly itemBytes: number; readonly limit: number }
-  /** Behind an offset; containers with fields of these sizes, at most `limit`. */
-  | { readonly kind: "records"; readonly sizes: readonly number[]; readonly limit: number }
-  /** Behind an offset; short enough to be read whole. */
-  | { readonly kind: "whole"; readonly maxBytes: number; readonly root: (bytes: Uint8Array) => Uint8Array };
+  /** Behind an offset; items of `itemBytes` side by side, at most `limit`; without a limit progressive. */
+  | { readonly kind: "list"; readonly itemBytes: number; readonly limit: number | undefined }
+  /** Behind an offset; containers with fields of these sizes, at most `limit`; without a limit progressive. */
+  | { readonly kind: "records"; readonly sizes: readonly number[]; readonly limit: number | undefined }
+  /**
+   * Behind an offset; short enough to be read whole. `sizes` of a container with one part of variable size have
+   * `"rest"` in its place, where the bytes have an offset.
+   */
+  | {
+    readonly kind: "whole";
+    readonly maxBytes: number;
+    readonly sizes: readonly (number | "rest")[];
+    readonly root: (bytes: Uint8Array) => Uint8Array;
+  };
 
 /** Indices of fields that are of use beyond their roots. */
 export const STATE_FIELD = {
@@ -37,7 +59,8 @@ export const STATE_FIELD = {
   finalizedCheckpoint: 20,
   currentSyncCommittee: 22,
   nextSyncCommittee: 23,
-  payloadHeader: 24,
+  /** The payload header; in Gloas the hash of the last execution block. */
+  execution: 24,
   historicalSummaries: 27,
 } as const;
 
@@ -45,7 +68,7 @@ const uint64 = new UintBigintType(8);
 const root = new ByteVectorType(32);
 const version = new ByteVectorType(4);
 
-const fork = new ContainerType({ previousVersion: version, currentVersion: version, epoch: uint64 });
+const forkType = new ContainerType({ previousVersion: version, currentVersion: version, epoch: uint64 });
 const header = new ContainerType({
   slot: uint64,
   proposerIndex: uint64,
@@ -57,9 +80,37 @@ const eth1Data = new ContainerType({ depositRoot: root, depositCount: uint64, bl
 /** SSZ of a checkpoint. */
 export const checkpointType = new ContainerType({ epoch: uint64, root });
 
-function value<T>(type: Type<T>, sizes: readonly number[]): StateField {
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { kind: "value", bytes, sizes, root: (data) => type.hashTreeRoot(type.deserialize(data)) };
+const pendingPayment = new ContainerType({
+  weight: uint64,
+  withdrawal: new ContainerType({
+    feeRecipient: new ByteVectorType(20),
+    amount: uint64,
+    builderIndex: uint64,
+  }),
+  proposerIndex: uint64,
+});
+const payloadBid = new ProgressiveContainerType({
+  parentBlockHash: root,
+  parentBlockRoot: root,
+  blockHash: root,
+  prevRandao: root,
+  feeRecipient: new ByteVectorType(20),
+  gasLimit: uint64,
+  builderIndex: uint64,
+  slot: uint64,
+  value: uint64,
+  executionPayment: uint64,
+  blobKzgCommitments: new ProgressiveListCompositeType(new ByteVectorType(48)),
+  executionRequestsRoot: root,
+}, Array.from({ length: 12 }, () => true));
+
+function rootBy<T>(type: Type<T>): (bytes: Uint8Array) => Uint8Array {
+  return (bytes) => type.hashTreeRoot(type.deserialize(bytes));
+}
+
+function value<T>(type: Type<T>, sizes: readonly number[], items = 1): StateField {
+  const bytes = items * sizes.reduce((sum, size) => sum + size, 0);
+  return { kind: "value", bytes, sizes, root: rootBy(type) };
 }
 
 /** A value of up to 32 bytes that is its own leaf. */
@@ -81,7 +132,7 @@ function vector(items: number, itemBytes: number): StateField {
   return { kind: "vector", bytes, itemBytes, depth: Math.ceil(Math.log2(bytes / 32)) };
 }
 
-function list(itemBytes: number, limit: number): StateField {
+function list(itemBytes: number, limit: number | undefined): StateField {
   return { kind: "list", itemBytes, limit };
 }
 
@@ -100,19 +151,48 @@ const HISTORICAL_ROOTS = 2 ** 24;
 const MAX_SUMMARY_BYTES = 2 ** 20;
 /** Maximum size of a payload header: 584 bytes in place and 32 of extra data. */
 const MAX_HEADER_BYTES = 616;
+/** Maximum size of a bid: 224 bytes in place, and commitments of 48. */
+const MAX_BID_BYTES = 2 ** 18;
 const VALIDATOR_SIZES = [48, 32, 8, 1, 8, 8, 8, 8];
 const PENDING_DEPOSIT_SIZES = [48, 32, 8, 96, 8];
+const PAYLOAD_HEADER_SIZES = [32, 20, 32, 32, 256, 32, 8, 8, 8, 8, "rest", 32, 32, 32, 32, 8, 8] as const;
+const BID_SIZES = [32, 32, 32, 32, 20, 8, 8, 8, 8, 8, "rest", 32] as const;
+/** Members of a committee that attests the arrival of payloads. */
+const PTC_SIZE = 512;
+
+const payloadHeader: StateField = {
+  kind: "whole",
+  maxBytes: MAX_HEADER_BYTES,
+  sizes: PAYLOAD_HEADER_SIZES,
+  root: payloadHeaderRootOf,
+};
+
+const summaries: StateField = {
+  kind: "whole",
+  maxBytes: MAX_SUMMARY_BYTES,
+  sizes: [32],
+  root: (data) => fromHex(historicalSummariesRoot(readSummaries(data))),
+};
 
 /** A field with its name in the specification, which is its key in JSON. */
 export type NamedField = StateField & { readonly name: string };
 
-/** The fields of a Fulu state in their order. Electra's is the same without the last. */
-export function stateFields(slotsPerEpoch: number): readonly NamedField[] {
+/** The fields of a state in their order. */
+export interface StateLayout {
+  readonly fields: readonly NamedField[];
+  /** True: the root is that of a progressive container. */
+  readonly isProgressive: boolean;
+}
+
+/** Layout of a state of a fork, Electra's for all earlier ones. */
+export function stateLayout(fork: string, slotsPerEpoch: number): StateLayout {
+  const isGloas = fork === "gloas";
+  const unlessGloas = (limit: number): number | undefined => isGloas ? undefined : limit;
   const fields: Readonly<Record<string, StateField>> = {
     genesis_time: leaf(8),
     genesis_validators_root: leaf(32),
     slot: leaf(8),
-    fork: value(fork, [4, 4, 8]),
+    fork: value(forkType, [4, 4, 8]),
     latest_block_header: value(header, [8, 8, 32, 32, 32]),
     block_roots: vector(8192, 32),
     state_roots: vector(8192, 32),
@@ -120,43 +200,63 @@ export function stateFields(slotsPerEpoch: number): readonly NamedField[] {
     eth1_data: value(eth1Data, [32, 8, 32]),
     eth1_data_votes: { kind: "records", sizes: [32, 8, 32], limit: 64 * slotsPerEpoch },
     eth1_deposit_index: leaf(8),
-    validators: { kind: "records", sizes: VALIDATOR_SIZES, limit: VALIDATORS },
-    balances: list(8, VALIDATORS),
+    validators: { kind: "records", sizes: VALIDATOR_SIZES, limit: unlessGloas(VALIDATORS) },
+    balances: list(8, unlessGloas(VALIDATORS)),
     randao_mixes: vector(65_536, 32),
     slashings: vector(8192, 8),
-    previous_epoch_participation: list(1, VALIDATORS),
-    current_epoch_participation: list(1, VALIDATORS),
+    previous_epoch_participation: list(1, unlessGloas(VALIDATORS)),
+    current_epoch_participation: list(1, unlessGloas(VALIDATORS)),
     justification_bits: leaf(1),
     previous_justified_checkpoint: value(checkpointType, [8, 32]),
     current_justified_checkpoint: value(checkpointType, [8, 32]),
     finalized_checkpoint: value(checkpointType, [8, 32]),
-    inactivity_scores: list(8, VALIDATORS),
+    inactivity_scores: list(8, unlessGloas(VALIDATORS)),
     current_sync_committee: committee,
     next_sync_committee: committee,
-    latest_execution_payload_header: {
-      kind: "whole",
-      maxBytes: MAX_HEADER_BYTES,
-      root: payloadHeaderRootOf,
-    },
+    ...(isGloas ? { latest_block_hash: leaf(32) } : { latest_execution_payload_header: payloadHeader }),
     next_withdrawal_index: leaf(8),
     next_withdrawal_validator_index: leaf(8),
-    historical_summaries: {
-      kind: "whole",
-      maxBytes: MAX_SUMMARY_BYTES,
-      root: (data) => fromHex(historicalSummariesRoot(readSummaries(data))),
-    },
+    historical_summaries: summaries,
     deposit_requests_start_index: leaf(8),
     deposit_balance_to_consume: leaf(8),
     exit_balance_to_consume: leaf(8),
     earliest_exit_epoch: leaf(8),
     consolidation_balance_to_consume: leaf(8),
     earliest_consolidation_epoch: leaf(8),
-    pending_deposits: { kind: "records", sizes: PENDING_DEPOSIT_SIZES, limit: 2 ** 27 },
-    pending_partial_withdrawals: { kind: "records", sizes: [8, 8, 8], limit: 2 ** 27 },
-    pending_consolidations: { kind: "records", sizes: [8, 8], limit: 2 ** 18 },
-    proposer_lookahead: vector(2 * slotsPerEpoch, 8),
+    pending_deposits: { kind: "records", sizes: PENDING_DEPOSIT_SIZES, limit: unlessGloas(2 ** 27) },
+    pending_partial_withdrawals: { kind: "records", sizes: [8, 8, 8], limit: unlessGloas(2 ** 27) },
+    pending_consolidations: { kind: "records", sizes: [8, 8], limit: unlessGloas(2 ** 18) },
+    ...(isGloas || fork === "fulu" ? { proposer_lookahead: vector(2 * slotsPerEpoch, 8) } : {}),
+    ...(isGloas ? gloasFields(slotsPerEpoch) : {}),
   };
-  return Object.entries(fields).map(([name, field]) => ({ ...field, name }));
+  return {
+    fields: Object.entries(fields).map(([name, field]) => ({ ...field, name })),
+    isProgressive: isGloas,
+  };
+}
+
+/** Fields that Gloas adds at the end. */
+function gloasFields(slotsPerEpoch: number): Readonly<Record<string, StateField>> {
+  const payments = 2 * slotsPerEpoch;
+  return {
+    builders: { kind: "records", sizes: [48, 1, 20, 8, 8, 8], limit: undefined },
+    next_withdrawal_builder_index: leaf(8),
+    execution_payload_availability: vector(1024, 1),
+    builder_pending_payments: value(
+      new VectorCompositeType(pendingPayment, payments),
+      [8, 20, 8, 8, 8],
+      payments,
+    ),
+    builder_pending_withdrawals: { kind: "records", sizes: [20, 8, 8], limit: undefined },
+    latest_execution_payload_bid: {
+      kind: "whole",
+      maxBytes: MAX_BID_BYTES,
+      sizes: BID_SIZES,
+      root: rootBy(payloadBid),
+    },
+    payload_expected_withdrawals: { kind: "records", sizes: [8, 8, 20, 8], limit: undefined },
+    ptc_window: vector(3 * slotsPerEpoch * PTC_SIZE, 8),
+  };
 }
 
 /** Bytes of a field in the fixed part: those of an offset where the field stands behind one. */

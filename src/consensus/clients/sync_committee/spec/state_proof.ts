@@ -10,11 +10,11 @@ import {
   ProofType,
 } from "@chainsafe/persistent-merkle-tree";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
-import { electraStateIndices } from "./beacon_network.ts";
+import { electraStateIndices, gloasStateIndices, type StateIndices } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
 import { branchOfNodes, helperIndices } from "./merkle.ts";
 import { uint64OfRoot } from "./ssz_roots.ts";
-import type { ExecutionPayloadProof } from "./update.ts";
+import type { LegacyPayloadProof } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 
 /** Parameter `format` of the route for a proof of these nodes (generalized indices). */
@@ -55,20 +55,37 @@ export class ProvedState {
   }
 }
 
-/** Generalized index in the state of a node of the payload header. */
+/** Generalized index in the state of a node of the payload header, before Gloas. */
 function inState(index: number): number {
   const depth = Math.floor(Math.log2(index));
-  return electraStateIndices.executionPayloadHeader * 2 ** depth + (index - 2 ** depth);
+  return electraStateIndices.execution * 2 ** depth + (index - 2 ** depth);
 }
 
-/** Nodes to request for the hub's proof of the payload header in a state. */
-export const PAYLOAD_STATE_INDICES: readonly number[] = Object.values(PAYLOAD_INDICES).map(inState);
+/** Nodes to request for the hub's proof of the execution block in a state. */
+export function executionNodes({ execution }: StateIndices): readonly number[] {
+  return execution === gloasStateIndices.execution
+    ? [execution]
+    : Object.values(PAYLOAD_INDICES).map(inState);
+}
+
+/** An execution block by its hash, with the branch of the hash in a state of Gloas. */
+export interface ProvedHash {
+  readonly blockHash: Hash256;
+  readonly executionPayloadBranch: readonly Hash256[];
+}
 
 /**
- * Builds the hub's proof of the payload header from a proof of {@link PAYLOAD_STATE_INDICES}. @throws {DerivationError}
- * `not_an_epoch` when number or time is no number.
+ * Builds the hub's proof of the execution block, in Gloas without the header, from a proof of {@link executionNodes}.
+ * @throws {DerivationError} `not_an_epoch` when number or time is no number.
  */
-export function payloadProofOf(state: ProvedState): ExecutionPayloadProof {
+export function executionProofOf(
+  state: ProvedState,
+  { execution }: StateIndices,
+): LegacyPayloadProof | ProvedHash {
+  const executionPayloadBranch = state.branch(execution);
+  if (execution === gloasStateIndices.execution) {
+    return { blockHash: state.node(execution), executionPayloadBranch };
+  }
   const number = (index: number): bigint => {
     const value = uint64OfRoot(state.node(inState(index)));
     if (value === undefined) throw new DerivationError("not_an_epoch");
@@ -78,7 +95,7 @@ export function payloadProofOf(state: ProvedState): ExecutionPayloadProof {
     stateRoot: state.node(inState(PAYLOAD_INDICES.stateRoot)),
     blockNumber: number(PAYLOAD_INDICES.blockNumber),
     multiProof: helperIndices(Object.values(PAYLOAD_INDICES)).map((index) => state.node(inState(index))),
-    executionPayloadBranch: state.branch(electraStateIndices.executionPayloadHeader),
+    executionPayloadBranch,
     timestampSec: number(PAYLOAD_INDICES.timestamp),
   };
 }

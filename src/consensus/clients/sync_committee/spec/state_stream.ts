@@ -1,10 +1,16 @@
 /**
- * All field roots of a beacon state of Electra or Fulu from a stream of its SSZ bytes, in a few megabytes of memory
+ * All field roots of a beacon state from Electra on from a stream of its SSZ bytes, in a few megabytes of memory
  * whatever the number of validators. Start reading at {@link BeaconStateReader}; the fields are in `state_layout.ts`.
  */
 import { DerivationError } from "./derivation_error.ts";
 import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
-import { fixedBytesOf, fixedPartBytes, STATE_FIELD, type StateField, stateFields } from "./state_layout.ts";
+import {
+  fixedBytesOf,
+  fixedPartBytes,
+  STATE_FIELD,
+  type StateField,
+  type StateLayout,
+} from "./state_layout.ts";
 
 export type { BeaconStateParts } from "./field_roots.ts";
 
@@ -19,18 +25,19 @@ interface Segment {
 const OFFSET_BYTES = 4;
 
 /**
- * Takes the bytes of one state in order, in pieces of any size. Its first offset reveals which of the two forks it
- * belongs to. The values are only as authentic as the resulting root: compare it before use.
+ * Takes the bytes of one state in order, in pieces of any size. The values are only as authentic as the resulting root:
+ * compare it before use.
  */
 export class BeaconStateReader {
-  #fields: readonly StateField[];
-  readonly #roots = new FieldRoots();
+  readonly #fields: readonly StateField[];
+  readonly #roots: FieldRoots;
   readonly #offsets = new Map<number, number>();
   #segments: Segment[] = [];
   #position = 0;
 
-  constructor(slotsPerEpoch: bigint) {
-    this.#fields = stateFields(Number(slotsPerEpoch));
+  constructor({ fields, isProgressive }: StateLayout) {
+    this.#fields = fields;
+    this.#roots = new FieldRoots(isProgressive);
     this.#openFixed(0);
   }
 
@@ -77,10 +84,9 @@ export class BeaconStateReader {
       this.#openLists();
       return;
     }
-    const first = this.#offsets.get(firstList);
-    const electra = this.#fields.slice(0, -1);
-    if (first === fixedPartBytes(electra)) this.#fields = electra;
-    else if (first !== fixedPartBytes(this.#fields)) throw new DerivationError("state_bytes");
+    if (this.#offsets.get(firstList) !== fixedPartBytes(this.#fields)) {
+      throw new DerivationError("state_bytes");
+    }
     this.#openFixed(firstList + 1);
   }
 

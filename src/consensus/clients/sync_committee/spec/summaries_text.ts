@@ -4,7 +4,7 @@
  */
 import { fromHex, type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
-import { readSummaries } from "./state_fields.ts";
+import { readSummaries } from "./state_prefix.ts";
 import type { HistoricalSummary } from "./state_prefix.ts";
 
 /** Summaries with the slot of the state that they were read from. */

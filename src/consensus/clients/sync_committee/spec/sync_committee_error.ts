@@ -36,10 +36,14 @@ export type SyncCommitteeErrorCode =
   | "finality_branch"
   /** The proof inside of the execution payload header has a wrong number of nodes. */
   | "multi_proof_length"
-  /** The branch of the execution payload header has a wrong number of nodes. */
+  /** The execution block is proved by the variant of another fork than the finalized header's. */
+  | "execution_variant"
+  /** The branch of the execution payload header, or of the block's hash, has a wrong number of nodes. */
   | "execution_branch_length"
   /** State root, block number and time are not those of the execution payload in the finalized state. */
   | "execution_branch"
+  /** The execution header is not RLP, or has another state root, number or time than claimed. */
+  | "execution_header"
   /** The next sync committee is not in the attested state. */
   | "committee_branch"
   /** The update enters the next period without its committee. */

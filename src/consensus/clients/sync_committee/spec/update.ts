@@ -5,6 +5,7 @@
  */
 import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import {
   bool,
   bytes,
@@ -43,17 +44,24 @@ export interface SyncCommitteeUpdate {
   readonly nextSyncCommitteeBranch: readonly Hash256[];
 }
 
-/** Fields of the execution payload header of the finalized state, with their proof. */
-export interface ExecutionPayloadProof {
-  readonly stateRoot: Hash256;
-  readonly blockNumber: bigint;
+/** Before Gloas: proved by the payload header in the finalized state. */
+export interface LegacyPayloadProof extends HeaderCommitment {
   /** Sibling nodes of state root, number and time in the payload header, by descending index. */
   readonly multiProof: readonly Hash256[];
   /** Branch of the payload header in the finalized state, bottom up. */
   readonly executionPayloadBranch: readonly Hash256[];
-  /** Unix time of the execution block in seconds. */
-  readonly timestampSec: bigint;
 }
+
+/** From Gloas on: proved by the hash of the execution block in the finalized state. */
+export interface GloasPayloadProof extends HeaderCommitment {
+  /** RLP of the header with this hash. */
+  readonly executionHeader: Uint8Array;
+  /** Branch of the hash in the finalized state, bottom up. */
+  readonly executionPayloadBranch: readonly Hash256[];
+}
+
+/** Proof of the execution block, by the fork of the finalized header. */
+export type ExecutionPayloadProof = LegacyPayloadProof | GloasPayloadProof;
 
 /** Place of the finalized checkpoint in the attested state. */
 export interface CheckpointProof {
@@ -82,6 +90,9 @@ export interface StateUpdate {
   /** Slot of the block that carries the aggregate. */
   readonly signatureSlot: bigint;
 }
+
+/** An update without its part of the finalized state: what the committee's signature proves. */
+export type SignedUpdate = Omit<StateUpdate, "executionPayload">;
 
 /** True when member `index` signed. */
 export function isSigner(bits: Uint8Array, index: number): boolean {
@@ -151,33 +162,73 @@ export const syncCommitteeCodec: Codec<SyncCommittee> = Struct({
 });
 
 /**
- * Layout of an update in the hub's runtime. `glamsterdam` is a layout that the hub has in preparation: it comes with a
- * runtime upgrade, before the beacon chain forks, and other fields stay as they are. Metadata does not tell them apart.
- * Source: polytope-labs/hyperbridge, branch dami/glamsterdam-upgrade:
- * modules/consensus/sync-committee/primitives/src/types.rs.
+ * Layouts of an update in runtimes of the hub, which differ in the proof of the execution block; metadata does not tell
+ * them apart. `flat` is that of August 2026 and carries no state of Gloas; `split` came to a branch in July, `variant`
+ * in September. Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/types.rs;
+ * docs/protocol/evm-consensus.md section 5.11.
  */
-export type UpdateLayout = "current" | "glamsterdam";
+export const updateLayouts = ["flat", "split", "variant"] as const;
 
-const currentPayloadProof: Codec<ExecutionPayloadProof> = Struct({
-  stateRoot: hash256,
-  blockNumber: u64,
-  multiProof: list(hash256),
-  executionPayloadBranch: list(hash256),
-  timestampSec: u64,
-});
+/** Name of a layout. */
+export type UpdateLayout = typeof updateLayouts[number];
 
-/** The variant of states of before the Gloas fork, which is the only one that exists. */
-const glamsterdamPayloadProof: Codec<ExecutionPayloadProof> = enhanceCodec(
-  Struct({
-    stateRoot: hash256,
-    blockNumber: u64,
-    timestampSec: u64,
-    executionPayloadBranch: list(hash256),
-    proof: Enum({ Legacy: Struct({ multiProof: list(hash256) }) }),
-  }),
-  ({ multiProof, ...shared }) => ({ ...shared, proof: { tag: "Legacy" as const, value: { multiProof } } }),
-  ({ proof, ...shared }) => ({ ...shared, multiProof: proof.value.multiProof }),
-);
+/** True when updates of this layout can hold the proof. */
+export function canCarry(layout: UpdateLayout, proof: ExecutionPayloadProof): boolean {
+  return layout !== "flat" || "multiProof" in proof;
+}
+
+const commitment = { stateRoot: hash256, blockNumber: u64, timestampSec: u64 };
+const multiProof = list(hash256);
+const executionPayloadBranch = list(hash256);
+const gloasVariant = Struct({ executionHeader: bytes });
+
+const payloadProofCodecs: Readonly<Record<UpdateLayout, Codec<ExecutionPayloadProof>>> = {
+  flat: enhanceCodec(
+    Struct({ stateRoot: hash256, blockNumber: u64, multiProof, executionPayloadBranch, timestampSec: u64 }),
+    (proof: ExecutionPayloadProof) => {
+      if ("multiProof" in proof) return proof;
+      throw new ScaleError("invalid", "ExecutionPayloadProof");
+    },
+    (proof): ExecutionPayloadProof => proof,
+  ),
+  split: enhanceCodec(
+    Struct({
+      ...commitment,
+      executionPayloadBranch,
+      proof: Enum({ Legacy: Struct({ multiProof }), Gloas: gloasVariant }),
+    }),
+    (proof: ExecutionPayloadProof) => ({ ...proof, proof: toVariant(proof) }),
+    ({ proof: { value }, ...shared }) => ({ ...shared, ...value }),
+  ),
+  variant: enhanceCodec(
+    Struct({
+      executionPayloadBranch,
+      proof: Enum({ Legacy: Struct({ ...commitment, multiProof }), Gloas: gloasVariant }),
+    }),
+    (proof: ExecutionPayloadProof) => ({ ...proof, proof: toVariant(proof) }),
+    ({ proof, executionPayloadBranch }) => ({
+      executionPayloadBranch,
+      ...(proof.tag === "Legacy"
+        ? proof.value
+        : { ...proof.value, ...commitmentOf(proof.value.executionHeader) }),
+    }),
+  ),
+};
+
+function toVariant(
+  proof: ExecutionPayloadProof,
+): { readonly tag: "Legacy"; readonly value: LegacyPayloadProof } | {
+  readonly tag: "Gloas";
+  readonly value: GloasPayloadProof;
+} {
+  return "multiProof" in proof ? { tag: "Legacy", value: proof } : { tag: "Gloas", value: proof };
+}
+
+function commitmentOf(executionHeader: Uint8Array): HeaderCommitment {
+  const read = readHeaderCommitment(executionHeader);
+  if (read === undefined) throw new ScaleError("invalid", "execution_header");
+  return read;
+}
 
 function updateCodec(executionPayload: Codec<ExecutionPayloadProof>): Codec<StateUpdate> {
   return Struct({
@@ -196,9 +247,10 @@ function updateCodec(executionPayload: Codec<ExecutionPayloadProof>): Codec<Stat
 
 /**
  * SCALE of {@link StateUpdate} by layout. The hub's `BeaconClientUpdate`, which is the consensus proof of a message,
- * holds nothing else, so its bytes are the same. `current`: 1 544 bytes, with a committee 26 876.
+ * holds nothing else, so its bytes are the same. `flat`: 1 544 bytes, with a committee 26 876.
  */
 export const stateUpdateCodecs: Readonly<Record<UpdateLayout, Codec<StateUpdate>>> = {
-  current: updateCodec(currentPayloadProof),
-  glamsterdam: updateCodec(glamsterdamPayloadProof),
+  flat: updateCodec(payloadProofCodecs.flat),
+  split: updateCodec(payloadProofCodecs.split),
+  variant: updateCodec(payloadProofCodecs.variant),
 };

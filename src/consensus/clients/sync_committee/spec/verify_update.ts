@@ -2,13 +2,16 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import { isSignedByCommittee } from "./aggregate_signature.ts";
 import {
   type BeaconNetwork,
-  electraStateIndices,
   epochOfSlot,
   forkAtEpoch,
+  gloasStateIndices,
+  hubIndicesAt,
   periodOfSlot,
   SIGNER_THRESHOLD,
   type StateIndices,
@@ -24,7 +27,14 @@ import {
   uint64Root,
 } from "./ssz_roots.ts";
 import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
-import { countSigners, type ExecutionPayloadProof, type StateUpdate, type SyncCommittee } from "./update.ts";
+import {
+  countSigners,
+  type GloasPayloadProof,
+  type LegacyPayloadProof,
+  type SignedUpdate,
+  type StateUpdate,
+  type SyncCommittee,
+} from "./update.ts";
 
 /** Generalized indices of state root, block number and time in the execution payload header. */
 export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 } as const;
@@ -34,15 +44,41 @@ export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 }
  *
  * The finalized header may be older than the trusted one: only its epoch must be newer. Nothing ties the epoch to the
  * slot of the finalized header either; the attested state, which the committee signed, vouches for both. One rule is
- * stricter than the hub's, which ignores surplus nodes in the branch of the payload header. @param indices of the state
- * tree; the hub has Electra's whatever the slot, real states of before need their own. @throws {SyncCommitteeError}
+ * stricter than the hub's, which ignores surplus nodes in the branch of the payload header. @param indices of both state
+ * trees where they are not the hub's: real states of before Electra need their own. @throws {SyncCommitteeError}
  */
 export function verifyUpdate(
   network: BeaconNetwork,
   trusted: VerifierState,
   update: StateUpdate,
-  indices: StateIndices = electraStateIndices,
+  indices?: StateIndices,
 ): VerifierState {
+  const entersNextPeriod = verifySigned(network, trusted, update, indices);
+  checkExecutionPayload(update, indices ?? hubIndicesAt(network, update.finalizedHeader.slot));
+  checkNextCommittee(update, indices ?? hubIndicesAt(network, update.attestedHeader.slot));
+  return nextState(trusted, update, entersNextPeriod);
+}
+
+/**
+ * Verifies everything in an update except the execution block, which is not known yet: an update that passes is
+ * authentic, so that later contradicting data is at fault. @throws {SyncCommitteeError}
+ */
+export function authenticateUpdate(
+  network: BeaconNetwork,
+  trusted: VerifierState,
+  update: SignedUpdate,
+): void {
+  checkNextCommittee(update, hubIndicesAt(network, update.attestedHeader.slot));
+  verifySigned(network, trusted, update);
+}
+
+/** @returns true when the update enters the period after the trusted one. */
+function verifySigned(
+  network: BeaconNetwork,
+  trusted: VerifierState,
+  update: SignedUpdate,
+  indices: StateIndices = hubIndicesAt(network, update.attestedHeader.slot),
+): boolean {
   checkShape(update, indices);
   const entersNextPeriod = checkPeriods(network, trusted, update);
   checkNewer(trusted, update);
@@ -52,36 +88,14 @@ export function verifyUpdate(
     update,
   );
   checkFinality(update, indices);
-  checkExecutionPayload(update.executionPayload, update.finalizedHeader.stateRoot, indices);
-  checkNextCommittee(update, indices);
-  return nextState(trusted, update, entersNextPeriod);
-}
-
-/**
- * Verifies everything in an update except the branch of the payload header in the finalized state, which is not known
- * yet: an update that passes is authentic, so that later contradicting data is at fault. @throws {SyncCommitteeError}
- */
-export function authenticateUpdate(
-  network: BeaconNetwork,
-  trusted: VerifierState,
-  update: StateUpdate,
-): void {
-  const executionPayload = { ...update.executionPayload, executionPayloadBranch: [] };
-  checkNextCommittee(update, electraStateIndices);
-  try {
-    verifyUpdate(network, trusted, { ...update, executionPayload });
-  } catch (error) {
-    if (error instanceof SyncCommitteeError && error.code === "execution_branch_length") return;
-    throw error;
-  }
-  throw new Error("A branch without nodes was accepted");
+  return entersNextPeriod;
 }
 
 function require(holds: boolean, code: SyncCommitteeErrorCode): void {
   if (!holds) throw new SyncCommitteeError(code);
 }
 
-function checkShape(update: StateUpdate, indices: StateIndices): void {
+function checkShape(update: SignedUpdate, indices: StateIndices): void {
   const { finalityProof, syncCommitteeUpdate: committee, signatureSlot, attestedHeader } = update;
   require(
     finalityProof.finalityBranch.length === depthOf(indices.finalizedCheckpoint),
@@ -99,7 +113,7 @@ function checkShape(update: StateUpdate, indices: StateIndices): void {
 }
 
 /** @returns true when the signature is of the period after the trusted one. */
-function checkPeriods(network: BeaconNetwork, trusted: VerifierState, update: StateUpdate): boolean {
+function checkPeriods(network: BeaconNetwork, trusted: VerifierState, update: SignedUpdate): boolean {
   const signaturePeriod = periodOfSlot(network, update.signatureSlot);
   if (signaturePeriod === trusted.statePeriod) return false;
   require(signaturePeriod === trusted.statePeriod + 1n, "signature_period");
@@ -108,7 +122,7 @@ function checkPeriods(network: BeaconNetwork, trusted: VerifierState, update: St
   return true;
 }
 
-function checkNewer(trusted: VerifierState, update: StateUpdate): void {
+function checkNewer(trusted: VerifierState, update: SignedUpdate): void {
   require(update.attestedHeader.slot > trusted.finalizedHeader.slot, "stale_slot");
   require(update.finalityProof.epoch > trusted.latestFinalizedEpoch, "stale_epoch");
 }
@@ -141,7 +155,7 @@ export function updateSigningRoot(
   return signingRoot(update.attestedHeader, syncCommitteeDomain(version, network.genesisValidatorsRoot));
 }
 
-function checkFinality(update: StateUpdate, indices: StateIndices): void {
+function checkFinality(update: SignedUpdate, indices: StateIndices): void {
   const { epoch, finalityBranch } = update.finalityProof;
   const checkpoint = checkpointRoot(epoch, headerRoot(update.finalizedHeader));
   const root = branchRoot(checkpoint, finalityBranch, indices.finalizedCheckpoint);
@@ -149,11 +163,22 @@ function checkFinality(update: StateUpdate, indices: StateIndices): void {
 }
 
 function checkExecutionPayload(
-  proof: ExecutionPayloadProof,
-  finalizedStateRoot: Hash256,
-  indices: StateIndices,
+  { executionPayload: proof, finalizedHeader }: Pick<StateUpdate, "executionPayload" | "finalizedHeader">,
+  { execution: index }: StateIndices,
 ): void {
-  const payloadRoot = multiproofRoot(
+  const isGloas = "executionHeader" in proof;
+  require(isGloas === (index === gloasStateIndices.execution), "execution_variant");
+  const leaf = isGloas ? toHash256(keccak256(proof.executionHeader)) : payloadHeaderRootOf(proof);
+  require(proof.executionPayloadBranch.length === depthOf(index), "execution_branch_length");
+  require(
+    branchRoot(leaf, proof.executionPayloadBranch, index) === finalizedHeader.stateRoot,
+    "execution_branch",
+  );
+  if (isGloas) checkExecutionHeader(proof);
+}
+
+function payloadHeaderRootOf(proof: LegacyPayloadProof): Hash256 {
+  const root = multiproofRoot(
     new Map([
       [PAYLOAD_INDICES.stateRoot, proof.stateRoot],
       [PAYLOAD_INDICES.blockNumber, uint64Root(proof.blockNumber)],
@@ -161,14 +186,20 @@ function checkExecutionPayload(
     ]),
     proof.multiProof,
   );
-  if (payloadRoot === undefined) throw new SyncCommitteeError("multi_proof_length");
-  const index = indices.executionPayloadHeader;
-  require(proof.executionPayloadBranch.length === depthOf(index), "execution_branch_length");
-  const root = branchRoot(payloadRoot, proof.executionPayloadBranch, index);
-  require(root === finalizedStateRoot, "execution_branch");
+  if (root === undefined) throw new SyncCommitteeError("multi_proof_length");
+  return root;
 }
 
-function checkNextCommittee(update: StateUpdate, indices: StateIndices): void {
+function checkExecutionHeader({ executionHeader, ...claimed }: GloasPayloadProof): void {
+  const read = readHeaderCommitment(executionHeader);
+  require(
+    read?.stateRoot === claimed.stateRoot && read.blockNumber === claimed.blockNumber &&
+      read.timestampSec === claimed.timestampSec,
+    "execution_header",
+  );
+}
+
+function checkNextCommittee(update: SignedUpdate, indices: StateIndices): void {
   const committee = update.syncCommitteeUpdate;
   if (committee === undefined) return;
   const root = branchRoot(
