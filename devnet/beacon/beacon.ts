@@ -121,6 +121,10 @@ class RunningBeacon implements Beacon {
     return this.#chain.periodOf(this.#chain.head.slot);
   }
 
+  executionBlockAt(epoch: bigint): number {
+    return this.#chain.executionBlockAt(Number(epoch));
+  }
+
   get requests(): readonly BeaconRequest[] {
     return this.#server.requests;
   }

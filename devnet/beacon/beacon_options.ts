@@ -145,6 +145,8 @@ export interface Beacon extends SimulatedBeaconNode {
   readonly finalized: BeaconBlockName;
   /** Sync committee period of the head. */
   readonly period: number;
+  /** Number of the execution block that the first block from an epoch on will carry, if no block is left out. */
+  executionBlockAt(epoch: bigint): number;
   /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
   openNode(behaviour?: Partial<NodeBehaviour>): SimulatedBeaconNode;
   /** Resolves when the head carries the newest block that the execution chain has at this moment. */

@@ -7,7 +7,8 @@ import {
   verifyBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import {
-  buildUpdate,
+  buildSignedUpdate,
+  deriveExecutionPayloadProof,
   deriveNextCommitteeBranch,
 } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
@@ -48,6 +49,7 @@ import {
   fetchUpdates,
   summariesPath,
 } from "./reader.ts";
+import { payloadOf } from "../../tests/consensus/clients/sync_committee/spec/vectors.ts";
 import { type Anvil, startAnvil } from "../evm/anvil.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 
@@ -74,7 +76,10 @@ async function verified(
   from: BranchSource = "proof",
 ): Promise<VerifiedBeaconUpdate> {
   const payloadBranch = await fetchPayloadBranch(beacon, source, from);
-  const update = buildUpdate(sepolia, source, { payloadBranch, committee });
+  const update = {
+    ...buildSignedUpdate(sepolia, source, committee),
+    executionPayload: deriveExecutionPayloadProof(payloadOf(source.finalizedHeader), payloadBranch),
+  };
   return verifyBeaconUpdate({ network: sepolia, consensusStateId: eth0 }, trusted, update);
 }
 
@@ -102,11 +107,11 @@ Deno.test("beacon: an update of each source is accepted and commits to the block
     const trusted = await fetchTrusted(beacon);
     await beacon.mine(13);
     const update = await fetchFinalityUpdate(beacon);
-    ok(update.finalizedHeader.execution.blockNumber > 5n);
+    ok(payloadOf(update.finalizedHeader).blockNumber > 5n);
     for (const source of ["proof", "nimbus", "lodestar", "prefix"] as const) {
       const { commitment } = await verified(beacon, trusted, update, undefined, source);
       const block = await executionBlock(anvil, Number(commitment.height.height));
-      equal(commitment.height.height, update.finalizedHeader.execution.blockNumber);
+      equal(commitment.height.height, payloadOf(update.finalizedHeader).blockNumber);
       equal(commitment.commitment.stateRoot, block.hash("stateRoot"));
       equal(commitment.commitment.timestampSec, BigInt(block.text("timestamp")));
     }
@@ -171,8 +176,9 @@ function rotationBy(
   const { nextSyncCommittee: current, statePeriod } = trusted.lightClientState;
   if (update.signatureSlot / BigInt(slotsPerPeriod) === statePeriod) return undefined;
   const { nextSyncCommittee } = ofPeriod;
-  const roots = [committeeRoot(current), committeeRoot(nextSyncCommittee)] as const;
-  return { nextSyncCommittee, nextSyncCommitteeBranch: deriveNextCommitteeBranch(update, ...roots) };
+  const roots = { currentRoot: committeeRoot(current), nextRoot: committeeRoot(nextSyncCommittee) };
+  const nextSyncCommitteeBranch = deriveNextCommitteeBranch(sepolia, update, roots) ?? [];
+  return { nextSyncCommittee, nextSyncCommitteeBranch };
 }
 
 Deno.test("beacon: states and blocks in SSZ have the roots that headers name, also in empty slots", () =>

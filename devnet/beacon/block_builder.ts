@@ -1,6 +1,6 @@
 /** Builds beacon blocks with their states: payload, withdrawals, and the committee's signature over the parent. */
 import type { Node } from "@chainsafe/persistent-merkle-tree";
-import { type electra, type phase0, ssz } from "@lodestar/types";
+import { type electra, type gloas, type phase0, ssz } from "@lodestar/types";
 import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import {
   forkAtEpoch,
@@ -8,8 +8,8 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { ExecutionBlock } from "./execution_chain.ts";
 import { firstState } from "./first_state.ts";
-import { applyBlock, type ChainRules, processSlots } from "./state_transition.ts";
-import { fieldNode, fields, rootOf } from "./state_tree.ts";
+import { applyBlock, type BlockEffects, type ChainRules, processSlots } from "./state_transition.ts";
+import { fieldNode, fields, isGloasState, rootOf } from "./state_tree.ts";
 import type { ValidatorKeys } from "./validator_keys.ts";
 
 /** A block with the state after it. */
@@ -17,7 +17,7 @@ export interface BeaconRecord {
   readonly slot: number;
   readonly root: Hash256;
   readonly header: phase0.BeaconBlockHeader;
-  readonly signed: electra.SignedBeaconBlock;
+  readonly signed: electra.SignedBeaconBlock | gloas.SignedBeaconBlock;
   readonly state: Node;
   readonly stateRoot: Hash256;
   readonly execution: ExecutionBlock;
@@ -32,6 +32,8 @@ export interface BuilderOptions {
 const domainSyncCommittee = 7;
 const types = {
   body: ssz.fulu.BeaconBlockBody,
+  gloasBody: ssz.gloas.BeaconBlockBody,
+  bid: ssz.gloas.ExecutionPayloadBid,
   payload: ssz.fulu.ExecutionPayload,
   header: ssz.phase0.BeaconBlockHeader,
 } as const;
@@ -39,6 +41,28 @@ const types = {
 /** An SSZ signature that nobody checks: the point at infinity. */
 function noSignature(): Uint8Array {
   return new Uint8Array(96).fill(0xc0, 0, 1);
+}
+
+/** The parts of a body that every fork has. */
+type BodyContent = Pick<
+  electra.BeaconBlockBody & gloas.BeaconBlockBody,
+  "randaoReveal" | "eth1Data" | "graffiti" | "syncAggregate"
+>;
+
+/** Where a block is to stand. */
+interface BlockPlace {
+  readonly message: Pick<phase0.BeaconBlockHeader, "slot" | "proposerIndex" | "parentRoot">;
+  /** State at its slot. */
+  readonly before: Node;
+  readonly execution: ExecutionBlock;
+  readonly parent: BeaconRecord | undefined;
+}
+
+/** A body with what it does to the state. */
+interface BuiltBody {
+  readonly bodyRoot: Uint8Array;
+  readonly effects: BlockEffects["execution"];
+  signed(stateRoot: Uint8Array): BeaconRecord["signed"];
 }
 
 /** Makes each block out of the one before. */
@@ -59,55 +83,80 @@ export class BlockBuilder {
       ? firstState(this.#rules, slot, this.#keys.publicKeys)
       : processSlots(this.#rules, parent.state, slot);
     const parentRoot = parent === undefined ? new Uint8Array(32) : fromHex(parent.root);
-    const isRepeated = parent !== undefined && parent.execution.hash === execution.hash;
-    const withdrawals = isRepeated ? [] : this.#withdrawals(before);
-    const payload = { ...execution.payload, withdrawals };
-    const body: electra.BeaconBlockBody = {
-      ...types.body.defaultValue(),
+    const content = {
       randaoReveal: new Uint8Array(96).fill(slot & 0xff),
       eth1Data: fields.eth1Data.tree_toValue(fieldNode(before, "eth1Data")),
       graffiti: new Uint8Array(32).fill(0x2a),
       syncAggregate: this.#aggregate(slot, parentRoot),
-      executionPayload: payload,
     };
-    const header = {
-      slot,
-      proposerIndex: slot % this.#keys.publicKeys.length,
-      parentRoot,
-      stateRoot: new Uint8Array(32),
-      bodyRoot: types.body.hashTreeRoot(body),
-    };
-    const last = withdrawals.at(-1);
-    const state = applyBlock(this.#rules, before, {
-      header,
-      payloadHeader: {
-        ...payload,
-        transactionsRoot: types.payload.fields.transactions.hashTreeRoot(payload.transactions),
-        withdrawalsRoot: types.payload.fields.withdrawals.hashTreeRoot(payload.withdrawals),
-      },
-      nextWithdrawalIndex: last === undefined ? this.#withdrawalIndex(before) : last.index + 1,
-      nextWithdrawalValidatorIndex: last === undefined
-        ? fields.nextWithdrawalValidatorIndex.tree_toValue(fieldNode(before, "nextWithdrawalValidatorIndex"))
-        : (last.validatorIndex + 1) % this.#keys.publicKeys.length,
-    });
+    const message = { slot, proposerIndex: slot % this.#keys.publicKeys.length, parentRoot };
+    const place = { message, before, execution, parent };
+    const { signed, effects, bodyRoot } = isGloasState(before)
+      ? this.#withBid(content, place)
+      : this.#withPayload(content, place);
+    const header = { ...message, stateRoot: new Uint8Array(32), bodyRoot };
+    const state = applyBlock(this.#rules, before, { header, execution: effects });
     const complete = { ...header, stateRoot: state.root };
     return {
       slot,
       root: toHash256(types.header.hashTreeRoot(complete)),
       header: complete,
-      signed: {
-        message: {
-          slot,
-          proposerIndex: header.proposerIndex,
-          parentRoot,
-          stateRoot: state.root,
-          body,
-        },
-        signature: noSignature(),
-      },
+      signed: signed(state.root),
       state,
       stateRoot: rootOf(state),
       execution,
+    };
+  }
+
+  /** A block of before Gloas, which holds its payload. */
+  #withPayload(content: BodyContent, { message, before, execution, parent }: BlockPlace): BuiltBody {
+    const isRepeated = parent !== undefined && parent.execution.hash === execution.hash;
+    const withdrawals = isRepeated ? [] : this.#withdrawals(before);
+    const payload = { ...execution.payload, withdrawals };
+    const body = { ...types.body.defaultValue(), ...content, executionPayload: payload };
+    const last = withdrawals.at(-1);
+    return {
+      bodyRoot: types.body.hashTreeRoot(body),
+      signed: (stateRoot) => ({ message: { ...message, stateRoot, body }, signature: noSignature() }),
+      effects: {
+        payloadHeader: {
+          ...payload,
+          transactionsRoot: types.payload.fields.transactions.hashTreeRoot(payload.transactions),
+          withdrawalsRoot: types.payload.fields.withdrawals.hashTreeRoot(payload.withdrawals),
+        },
+        nextWithdrawalIndex: last === undefined ? this.#withdrawalIndex(before) : last.index + 1,
+        nextWithdrawalValidatorIndex: last === undefined
+          ? fields.nextWithdrawalValidatorIndex.tree_toValue(
+            fieldNode(before, "nextWithdrawalValidatorIndex"),
+          )
+          : (last.validatorIndex + 1) % this.#keys.publicKeys.length,
+      },
+    };
+  }
+
+  /** A block of Gloas, which holds a bid for its payload: that itself comes separately, and always in time. */
+  #withBid(content: BodyContent, { message, execution, parent }: BlockPlace): BuiltBody {
+    const { payload } = execution;
+    const bid: gloas.ExecutionPayloadBid = {
+      ...types.bid.defaultValue(),
+      parentBlockHash: fromHex(parent?.execution.hash ?? execution.parentHash),
+      parentBlockRoot: message.parentRoot,
+      blockHash: fromHex(execution.hash),
+      prevRandao: payload.prevRandao,
+      feeRecipient: payload.feeRecipient,
+      gasLimit: BigInt(payload.gasLimit),
+      slot: message.slot,
+      blobKzgCommitments: [new Uint8Array(48).fill(0xc0)],
+    };
+    const body = {
+      ...types.gloasBody.defaultValue(),
+      ...content,
+      signedExecutionPayloadBid: { message: bid, signature: noSignature() },
+    };
+    return {
+      bodyRoot: types.gloasBody.hashTreeRoot(body),
+      signed: (stateRoot) => ({ message: { ...message, stateRoot, body }, signature: noSignature() }),
+      effects: bid,
     };
   }
 

@@ -61,6 +61,7 @@ export class BeaconChain {
       slotsPerEpoch: Number(network.slotsPerEpoch),
       epochsPerPeriod: Number(network.epochsPerPeriod),
       fuluEpoch: Number(network.forks.find((fork) => fork.name === "fulu")?.epoch ?? -1n),
+      gloasEpoch: Number(network.forks.find((fork) => fork.name === "gloas")?.epoch ?? -1n),
       committee: (period) => keys.committee(period),
     };
     this.#builder = new BlockBuilder(this.rules, keys, options);
@@ -127,6 +128,14 @@ export class BeaconChain {
   /** Slots that the next blocks have to take, before blocks continue at their usual distance. */
   plan(slots: readonly number[]): void {
     this.#planned.push(...slots);
+  }
+
+  /** Number of the execution block that the first block from an epoch on will carry, if each block carries the next. */
+  executionBlockAt(epoch: number): number {
+    const { slot, execution } = this.head;
+    let { number } = execution;
+    for (let next = slot; this.epochOf(next) < epoch; next = this.#slotAfter(next)) number++;
+    return number;
   }
 
   /** Planned slots that no block has taken yet. */

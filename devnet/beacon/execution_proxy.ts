@@ -30,7 +30,10 @@ function replaced(chain: BeaconChain, json: unknown): unknown {
 function withdrawalsOf(chain: BeaconChain, hash: string): unknown[] | undefined {
   const records = [...chain.known()].filter((record) => record.execution.hash === hash);
   const [first] = records.sort((a, b) => a.slot - b.slot);
-  return first?.signed.message.body.executionPayload.withdrawals.map((withdrawal) => ({
+  const body = first?.signed.message.body;
+  // Payloads of Gloas are not in the blocks.
+  if (body === undefined || !("executionPayload" in body)) return undefined;
+  return body.executionPayload.withdrawals.map((withdrawal) => ({
     index: `0x${withdrawal.index.toString(16)}`,
     validatorIndex: `0x${withdrawal.validatorIndex.toString(16)}`,
     address: toHex(withdrawal.address),

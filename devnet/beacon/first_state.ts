@@ -2,7 +2,7 @@
 import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import { type ChainRules, forkOf, lookaheadAt, queuesAt } from "./state_transition.ts";
+import { type ChainRules, forkOf, lookaheadAt, queuesAt, upgradeToGloas } from "./state_transition.ts";
 import { type BeaconStateField, evenVector, fields, stateOfFields, zeroVector } from "./state_tree.ts";
 
 /** Sepolia's genesis (eth-clients/sepolia: metadata/genesis.ssz). The slots of the simulated chain are not in step. */
@@ -32,7 +32,8 @@ export function firstState(rules: ChainRules, slot: number, publicKeys: readonly
     historicalSummaries: summaries(rules, epoch),
     proposerLookahead: fields.proposerLookahead.value_toTree(lookaheadAt(epoch)),
   };
-  return stateOfFields(nodes, epoch < rules.fuluEpoch ? 37 : 38);
+  const state = stateOfFields(nodes, epoch < rules.fuluEpoch ? 37 : 38);
+  return rules.gloasEpoch >= 0 && epoch >= rules.gloasEpoch ? upgradeToGloas(rules, state, epoch) : state;
 }
 
 function identityFields(rules: ChainRules, slot: number): Pick<

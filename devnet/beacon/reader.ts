@@ -1,6 +1,9 @@
 /** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import { periodOfSlot } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import {
+  electraStateIndices,
+  periodOfSlot,
+} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { payloadHeaderRoot } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { initialBeaconState } from "../../src/consensus/clients/sync_committee/spec/initial_state.ts";
@@ -14,10 +17,12 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   branchOfFields,
-  branchOfStateProof,
   branchOfSummariesProof,
-  STATE_PROOF_FORMAT,
 } from "../../src/consensus/clients/sync_committee/spec/payload_branch.ts";
+import {
+  ProvedState,
+  stateProofFormat,
+} from "../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { committeeRoot, headerRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   historicalSummariesRoot,
@@ -126,14 +131,13 @@ export async function fetchPayloadBranch(
   source: BranchSource,
 ): Promise<Hash256[]> {
   const { beacon: header, execution } = update.finalizedHeader;
-  const place = {
-    stateRoot: header.stateRoot,
-    payloadRoot: payloadHeaderRoot(update.finalizedHeader.execution),
-  };
+  if (typeof execution === "string") throw new Error("Only for states of before Gloas");
+  const place = { stateRoot: header.stateRoot, payloadRoot: payloadHeaderRoot(execution) };
   if (source === "proof") {
-    const path = `/eth/v0/beacon/proof/state/${header.stateRoot}?format=${STATE_PROOF_FORMAT}`;
+    const index = electraStateIndices.execution;
+    const path = `/eth/v0/beacon/proof/state/${header.stateRoot}?format=${stateProofFormat([index])}`;
     const leaves = (await fetchJson(beacon, path)).at("data").hashes("leaves");
-    return branchOfStateProof(place, leaves);
+    return new ProvedState(header.stateRoot, [index], leaves).branch(index);
   }
   if (source !== "prefix") {
     const path = summariesPath(source, header.stateRoot);

@@ -1,10 +1,8 @@
 /** What a route has to say, before it becomes an HTTP response. */
-import type { ForkName } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-
 /** An answer of a beacon node in the forms that it has. Both are made when they are asked for. */
 export interface ServedAnswer {
   /** For the header `Eth-Consensus-Version`. */
-  readonly version: ForkName | undefined;
+  readonly version: string | undefined;
   /** Missing for what is too large for JSON. */
   readonly json?: () => unknown;
   readonly ssz?: () => Uint8Array;

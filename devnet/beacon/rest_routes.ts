@@ -6,18 +6,15 @@
 import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { ssz } from "@lodestar/types";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import {
-  forkAtEpoch,
-  type ForkName,
-} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { forkAtEpoch } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { BeaconRoute } from "./beacon_options.ts";
 import { ChainIds, decimal, parsedRoot } from "./chain_ids.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { genesisTimeSec } from "./first_state.ts";
-import { bootstrapOf, finalityUpdateOf, updateOf } from "./light_client.ts";
+import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
 import { compactProof, servedTypes as types } from "./served_types.ts";
 import { RestRefusal, type ServedAnswer } from "./rest_answer.ts";
-import { branchOf, fieldNode, fields } from "./state_tree.ts";
+import { branchOf, fieldNode, fields, isGloasState } from "./state_tree.ts";
 import { specOf } from "./spec.ts";
 
 /** Generalized index of historical_summaries in Electra and Fulu. */
@@ -97,13 +94,8 @@ export class RestRoutes {
     const update = this.#chain.latestUpdate;
     if (update === undefined) throw new RestRefusal(404, "No light client finality update is available");
     const version = this.#forkAt(update.attested.slot);
-    const type = ssz.electra.LightClientFinalityUpdate;
-    const value = finalityUpdateOf(update);
-    return {
-      version,
-      json: () => ({ version, data: type.toJson(value) }),
-      ssz: () => type.serialize(value),
-    };
+    const { json, serialize } = finalityUpdateOf(update);
+    return { version, json: () => ({ version, data: json() }), ssz: serialize };
   }
 
   #updates(query: URLSearchParams): ServedAnswer {
@@ -114,15 +106,14 @@ export class RestRoutes {
       const update = this.#chain.bestUpdate(period);
       if (update !== undefined) found.push(update);
     }
-    const type = ssz.electra.LightClientUpdate;
     return {
       version: undefined,
       json: () =>
         found.map((update) => ({
           version: this.#forkAt(update.attested.slot),
-          data: type.toJson(updateOf(update)),
+          data: updateOf(update).json(),
         })),
-      ssz: () => joined(found.map((update) => this.#updateChunk(update, type.serialize(updateOf(update))))),
+      ssz: () => joined(found.map((update) => this.#updateChunk(update, updateOf(update).serialize()))),
     };
   }
 
@@ -148,13 +139,8 @@ export class RestRoutes {
       throw new RestRefusal(404, "No light client bootstrap is available for this root");
     }
     const version = this.#forkAt(record.slot);
-    const type = ssz.electra.LightClientBootstrap;
-    const value = bootstrapOf(record);
-    return {
-      version,
-      json: () => ({ version, data: type.toJson(value) }),
-      ssz: () => type.serialize(value),
-    };
+    const { json, serialize } = bootstrapOf(record);
+    return { version, json: () => ({ version, data: json() }), ssz: serialize };
   }
 
   #checkpoints(id: string): ServedAnswer {
@@ -181,21 +167,28 @@ export class RestRoutes {
 
   #block(id: string): ServedAnswer {
     const record = this.#ids.block(id);
-    const type = ssz.fulu.SignedBeaconBlock;
     const version = this.#forkAt(record.slot);
+    const { message: { body }, signature } = record.signed;
+    const message = { ...record.signed.message };
+    const { json, serialize } = "executionPayload" in body
+      ? formsOf(ssz.fulu.SignedBeaconBlock, { message: { ...message, body }, signature })
+      : formsOf(ssz.gloas.SignedBeaconBlock, { message: { ...message, body }, signature });
     return {
       version,
-      json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(record.signed) }),
-      ssz: () => type.serialize(record.signed),
+      json: () => ({ version, ...this.#finality(record.slot), data: json() }),
+      ssz: serialize,
     };
   }
 
-  /** The block with the header of its payload, which leaves its root as it is. */
+  /** The block with the header of its payload, which leaves its root as it is. There are none from Gloas on. */
   #blindedBlock(id: string): ServedAnswer {
     const record = this.#ids.block(id);
     const type = ssz.fulu.SignedBlindedBeaconBlock;
     const version = this.#forkAt(record.slot);
     const { message, signature } = record.signed;
+    if (!("executionPayload" in message.body)) {
+      throw new RestRefusal(404, `NOT_FOUND: no blinded block ${id}`);
+    }
     const { executionPayload: _, ...body } = message.body;
     const header = fieldNode(record.state, "latestExecutionPayloadHeader");
     const executionPayloadHeader = fields.latestExecutionPayloadHeader.tree_toValue(header);
@@ -211,8 +204,10 @@ export class RestRoutes {
     const { state, slot } = this.#ids.state(id);
     const version = this.#forkAt(slot);
     const { serialize, json } = version === "electra"
-      ? formsOf(ssz.electra.BeaconState, state)
-      : formsOf(ssz.fulu.BeaconState, state);
+      ? stateForms(ssz.electra.BeaconState, state)
+      : version === "gloas"
+      ? stateForms(ssz.gloas.BeaconState, state)
+      : stateForms(ssz.fulu.BeaconState, state);
     return { version, ssz: serialize, json: () => ({ version, ...this.#finality(slot), data: json() }) };
   }
 
@@ -233,6 +228,7 @@ export class RestRoutes {
     type: typeof types.nimbusSummaries | typeof types.lodestarSummaries,
   ): ServedAnswer {
     const { state, slot } = this.#ids.state(id);
+    if (isGloasState(state)) throw new RestRefusal(404, "The route is of earlier forks");
     const value = {
       historicalSummaries: fields.historicalSummaries.tree_toValue(fieldNode(state, "historicalSummaries")),
       proof: branchOf(state, summariesIndex),
@@ -265,7 +261,7 @@ export class RestRoutes {
     });
   }
 
-  #forkAt(slot: number): ForkName {
+  #forkAt(slot: number): string {
     return forkAtEpoch(this.#chain.rules.network, BigInt(this.#chain.epochOf(slot))).name;
   }
 
@@ -293,7 +289,7 @@ function joined(chunks: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Both forms of a state, each made when it is asked for. */
-function formsOf<V, D extends { serialize(): Uint8Array; toValue(): V }>(
+function stateForms<V, D extends { serialize(): Uint8Array; toValue(): V }>(
   type: { getViewDU(node: Node): D; toJson(value: V): unknown },
   state: Node,
 ): { readonly serialize: () => Uint8Array; readonly json: () => unknown } {

@@ -1,16 +1,16 @@
 /**
  * What time and blocks do to a beacon state, as far as the REST routes show it: history, finality, committees, forks,
  * the payload header and withdrawals. Every epoch that has a block is taken to be attested by all validators.
- * Source: ethereum/consensus-specs: specs/{phase0,altair,capella,electra,fulu}/beacon-chain.md.
+ * Source: ethereum/consensus-specs: specs/{phase0,altair,capella,electra,fulu,gloas}/beacon-chain.md.
  */
 import { getNodeAtDepth, type Node, setNodeAtDepth } from "@chainsafe/persistent-merkle-tree";
-import { type phase0, ssz } from "@lodestar/types";
+import { type gloas, type phase0, ssz } from "@lodestar/types";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import {
   type BeaconNetwork,
   forkAtEpoch,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { fieldNode, fields, fillRange, leafOf, withField } from "./state_tree.ts";
+import { fieldNode, fields, fillRange, gloasFields, leafOf, withField } from "./state_tree.ts";
 import type { CommitteeKeys } from "./validator_keys.ts";
 
 /** Slots of which the state keeps roots, 2^13, and which are summed up together. */
@@ -25,12 +25,19 @@ export interface ChainRules {
   readonly slotsPerEpoch: number;
   readonly epochsPerPeriod: number;
   readonly fuluEpoch: number;
+  readonly gloasEpoch: number;
   committee(period: number): CommitteeKeys;
 }
 
 /** The parts of a block that its state remembers. */
 export interface BlockEffects {
   readonly header: phase0.BeaconBlockHeader;
+  /** The payload of the block; from Gloas on the bid for it. */
+  readonly execution: PayloadEffects | gloas.ExecutionPayloadBid;
+}
+
+/** The part of a payload that the state remembers before Gloas. */
+export interface PayloadEffects {
   readonly payloadHeader: Parameters<typeof ssz.fulu.ExecutionPayloadHeader.value_toTree>[0];
   readonly nextWithdrawalIndex: number;
   readonly nextWithdrawalValidatorIndex: number;
@@ -83,6 +90,7 @@ function enterEpoch(rules: ChainRules, before: Node, epoch: number, lastBlockSlo
   if (epoch % rules.epochsPerPeriod === 0) {
     state = rotateCommittees(rules, state, epoch / rules.epochsPerPeriod);
   }
+  if (epoch === rules.gloasEpoch) return upgradeToGloas(rules, state, epoch);
   return epoch === rules.fuluEpoch ? upgradeToFulu(rules, state, epoch) : state;
 }
 
@@ -170,24 +178,72 @@ function upgradeToFulu(rules: ChainRules, state: Node, epoch: number): Node {
   return withField(forked, "proposerLookahead", fields.proposerLookahead.value_toTree(lookaheadAt(epoch)));
 }
 
+/** The Fulu state in the containers of Gloas, with some content in the fields that are new. */
+export function upgradeToGloas(rules: ChainRules, state: Node, epoch: number): Node {
+  const { latestExecutionPayloadHeader, ...kept } = ssz.fulu.BeaconState.getViewDU(state).toValue();
+  const { blockHash, gasLimit } = latestExecutionPayloadHeader;
+  const value = ssz.gloas.BeaconState.defaultValue();
+  value.executionPayloadAvailability.uint8Array.fill(0xff);
+  return ssz.gloas.BeaconState.value_toTree({
+    ...value,
+    ...kept,
+    fork: forkOf(rules.network, epoch),
+    latestBlockHash: blockHash,
+    builders: [{
+      ...ssz.gloas.Builder.defaultValue(),
+      version: 3,
+      balance: 64_000_000_000,
+      depositEpoch: epoch,
+    }],
+    builderPendingWithdrawals: [{ feeRecipient: new Uint8Array(20).fill(0x55), amount: 7, builderIndex: 0 }],
+    latestExecutionPayloadBid: {
+      ...value.latestExecutionPayloadBid,
+      blockHash,
+      gasLimit: BigInt(gasLimit),
+      blobKzgCommitments: [new Uint8Array(48).fill(0xc0), new Uint8Array(48).fill(0xc1)],
+    },
+    payloadExpectedWithdrawals: [
+      { index: 9, validatorIndex: 4, address: new Uint8Array(20).fill(0x66), amount: 1_000n },
+    ],
+    ptcWindow: value.ptcWindow.map((_, slot) => Array.from({ length: 512 }, (_, at) => slot * 7 + at)),
+  });
+}
+
 /** Proposers of two epochs from an epoch on. */
 export function lookaheadAt(epoch: number): number[] {
   return Array.from({ length: 64 }, (_, at) => (epoch + at) % 512);
 }
 
 /** The state after a block; `state` must be at the block's slot. */
-export function applyBlock(rules: ChainRules, state: Node, effects: BlockEffects): Node {
-  const epoch = Math.floor(effects.header.slot / rules.slotsPerEpoch);
-  const mix = leafOf(effects.payloadHeader.prevRandao);
+export function applyBlock(rules: ChainRules, state: Node, { header, execution }: BlockEffects): Node {
+  const epoch = Math.floor(header.slot / rules.slotsPerEpoch);
+  const isBid = "parentBlockHash" in execution;
+  const mix = leafOf((isBid ? execution : execution.payloadHeader).prevRandao);
   const changed: readonly [Parameters<typeof withField>[1], Node][] = [
-    ["latestBlockHeader", fields.latestBlockHeader.value_toTree(effects.header)],
-    ["latestExecutionPayloadHeader", fields.latestExecutionPayloadHeader.value_toTree(effects.payloadHeader)],
-    ["nextWithdrawalIndex", fields.nextWithdrawalIndex.value_toTree(effects.nextWithdrawalIndex)],
-    [
-      "nextWithdrawalValidatorIndex",
-      fields.nextWithdrawalValidatorIndex.value_toTree(effects.nextWithdrawalValidatorIndex),
-    ],
+    ["latestBlockHeader", fields.latestBlockHeader.value_toTree(header)],
     ["randaoMixes", setNodeAtDepth(fieldNode(state, "randaoMixes"), mixDepth, epoch % mixes, mix)],
+    ...(isBid ? bidFields(execution) : payloadFields(execution)),
   ];
   return changed.reduce((next, [name, node]) => withField(next, name, node), state);
+}
+
+function payloadFields(
+  { payloadHeader, nextWithdrawalIndex, nextWithdrawalValidatorIndex }: PayloadEffects,
+): [Parameters<typeof withField>[1], Node][] {
+  return [
+    ["latestExecutionPayloadHeader", fields.latestExecutionPayloadHeader.value_toTree(payloadHeader)],
+    ["nextWithdrawalIndex", fields.nextWithdrawalIndex.value_toTree(nextWithdrawalIndex)],
+    [
+      "nextWithdrawalValidatorIndex",
+      fields.nextWithdrawalValidatorIndex.value_toTree(nextWithdrawalValidatorIndex),
+    ],
+  ];
+}
+
+/** The payload of the parent has arrived by then; that of the block itself has not. */
+function bidFields(bid: gloas.ExecutionPayloadBid): [Parameters<typeof withField>[1], Node][] {
+  return [
+    ["latestBlockHash", gloasFields.latestBlockHash.value_toTree(bid.parentBlockHash)],
+    ["latestExecutionPayloadBid", gloasFields.latestExecutionPayloadBid.value_toTree(bid)],
+  ];
 }

@@ -1,13 +1,14 @@
 /**
  * A beacon state as a Merkle tree that shares all that did not change with the states before it. Fields are nodes at
- * depth 6; Electra's 37 are the first of Fulu's 38, so that Fulu's types read both.
+ * depth 6; Electra's 37 are the first of Fulu's 38, so that Fulu's types read both. From Gloas on the state is a
+ * progressive container; Fulu's types read the fields that have the same type there.
  */
 import {
   BranchNode,
-  getNodeAtDepth,
+  getNode,
   LeafNode,
   type Node,
-  setNodeAtDepth,
+  setNode,
   subtreeFillToContents,
   subtreeFillToDepth,
   Tree,
@@ -19,6 +20,9 @@ import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 /** SSZ types of the state's fields, by name. */
 export const fields = ssz.fulu.BeaconState.fields;
 
+/** The same of Gloas. */
+export const gloasFields = ssz.gloas.BeaconState.fields;
+
 /** Name of a field. */
 export type BeaconStateField = keyof typeof fields;
 
@@ -27,18 +31,25 @@ export const fieldNames: readonly string[] = Object.keys(fields);
 
 const depth = 6;
 
-function indexOf(name: BeaconStateField): number {
-  return fieldNames.indexOf(name);
+/** True for a state of Gloas: the right child of its root is the bits of its active fields. */
+export function isGloasState(state: Node): boolean {
+  return state.right.isLeaf();
+}
+
+function indexOf(state: Node, name: BeaconStateField | keyof typeof gloasFields): bigint {
+  return isGloasState(state)
+    ? ssz.gloas.BeaconState.getPathInfo([name]).gindex
+    : BigInt(2 ** depth + fieldNames.indexOf(name));
 }
 
 /** The subtree of a field. */
-export function fieldNode(state: Node, name: BeaconStateField): Node {
-  return getNodeAtDepth(state, depth, indexOf(name));
+export function fieldNode(state: Node, name: BeaconStateField | keyof typeof gloasFields): Node {
+  return getNode(state, indexOf(state, name));
 }
 
 /** The state with another subtree for a field. */
-export function withField(state: Node, name: BeaconStateField, node: Node): Node {
-  return setNodeAtDepth(state, depth, indexOf(name), node);
+export function withField(state: Node, name: BeaconStateField | keyof typeof gloasFields, node: Node): Node {
+  return setNode(state, indexOf(state, name), node);
 }
 
 /** A state of all its fields. @param upTo number of fields: 37 for Electra. */

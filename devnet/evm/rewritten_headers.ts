@@ -105,5 +105,7 @@ export function headerJson({ header, hash }: RewrittenHeader): Readonly<Record<s
     excessBlobGas: optional(header.excessBlobGas, quantity),
     parentBeaconBlockRoot: header.parentBeaconBlockRoot,
     requestsHash: header.requestsHash,
+    blockAccessListHash: header.blockAccessListHash,
+    slotNumber: optional(header.slotNumber, quantity),
   };
 }

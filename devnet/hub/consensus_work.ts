@@ -55,7 +55,7 @@ export const beacon = readSynthetic();
 /** Proofs of the vectors, as they go into messages. */
 export const proofs = {
   /** The second enters the next period. */
-  beacon: [beacon.first, beacon.second].map((update) => stateUpdateCodecs.current.enc(update)),
+  beacon: [beacon.first, beacon.second].map((update) => stateUpdateCodecs.flat.enc(update)),
   /** A fault dispute game and one of an aggregate verifier, for the same block. */
   opStack: [opStack.faultGame, opStack.aggregateGame].map((update) => opStackUpdateCodec.enc(update)),
   /** An assertion and a node, for the same block. */

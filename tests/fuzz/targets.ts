@@ -37,17 +37,16 @@ import {
   decodeOpStackUpdate,
 } from "../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { decodeParachainProof } from "../../src/consensus/clients/parachain/spec/parachain_proof.ts";
-import { parseBlock } from "../../src/consensus/clients/sync_committee/block_json.ts";
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import {
   parseBeaconBlockHeader,
-  parseExecutionPayloadHeader,
   parseFinalityUpdate,
   parseLightClientBootstrap,
   parseLightClientUpdate,
+  parseSigningBlock,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import {
@@ -267,12 +266,11 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseLightClientUpdate", (json) => parseLightClientUpdate(json)),
   ofJson("parseLightClientBootstrap", (json) => parseLightClientBootstrap(json)),
   ofJson("parseBeaconBlockHeader", (json) => parseBeaconBlockHeader(json)),
-  ofJson("parseExecutionPayloadHeader", (json) => parseExecutionPayloadHeader(json)),
   { ...ofJson("parseSignedHeader", (json) => parseSignedHeader(json)), refusals: [z.ZodError] },
   { ...ofJson("parseValidatorsPage", (json) => parseValidatorsPage(json)), refusals: [z.ZodError] },
   { ...ofJson("parseHeimdallStatus", (json) => parseHeimdallStatus(json)), refusals: [z.ZodError] },
   { ...ofJson("parseStoreEntry", (json) => parseStoreEntry(json)), refusals: [z.ZodError] },
-  { ...ofJson("parseBlock", (json) => parseBlock(json)), refusals: [z.ZodError] },
+  ofJson("parseSigningBlock", (json) => parseSigningBlock(json)),
   ofText("parseCometTime", parseCometTime, ["2026-04-20T15:10:48.60553605Z", "1970-01-01T00:00:01Z"]),
   ofText("parseStateMachine", parseStateMachine, ["EVM-1", "KUSAMA-4009", "SUBSTRATE-cere", "TNDRMINT-kava"]),
   ofText("parseDecimal", (text) => parseDecimal(text, 18), ["1.5", "0", "-0.000000000000000001", "1000000"]),

@@ -9,8 +9,9 @@
 import {
   fixedBytesOf,
   fixedPartBytes,
-  stateFields,
+  stateLayout,
 } from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
+import { ethereumMainnet } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/state_stream.ts";
 import { BeaconNode } from "../../src/consensus/clients/sync_committee/beacon_node.ts";
 import { fetchWholeState } from "../../src/consensus/clients/sync_committee/state_bytes.ts";
@@ -35,6 +36,8 @@ const PER_VALIDATOR: ReadonlySet<number> = new Set([11, 12, 15, 16, 21]);
 /** Of the five of them together. */
 const BYTES_OF_VALIDATOR = 121 + 8 + 1 + 1 + 8;
 const SLOTS_PER_EPOCH = 32;
+/** A slot of Ethereum in Fulu. */
+const FULU_SLOT = 411_392n * 32n;
 /** As a connection hands them over. */
 const PIECE_BYTES = 65_536;
 
@@ -45,7 +48,7 @@ export function validatorsFor(bytes: number): number {
 
 /** Pieces of the state as it would be with `validators`, which are those of the state again and again. */
 export function* longerState(state: Uint8Array, validators: number): Generator<Uint8Array, void, void> {
-  const fields = stateFields(SLOTS_PER_EPOCH);
+  const fields = stateLayout("fulu", SLOTS_PER_EPOCH).fields;
   const fixed = state.slice(0, fixedPartBytes(fields));
   const view = new DataView(fixed.buffer);
   const places: { readonly field: number; readonly at: number; readonly offset: number }[] = [];
@@ -116,9 +119,10 @@ async function readLonger(state: Uint8Array, validators: number, url: string): P
     extraMb: readMemoryMb(Deno.pid, "VmHWM") - mb,
   };
   const endpoint = new RestEndpoint({ fetch, clock: systemClock }, { url, chain: "EVM-1" });
-  const node = new BeaconNode(endpoint, new AbortController().signal);
+  const network = ethereumMainnet;
+  const node = new BeaconNode(endpoint, { network, signal: new AbortController().signal });
   const readLag = watchLoop();
-  await fetchWholeState(node, root, { root, slotsPerEpoch: BigInt(SLOTS_PER_EPOCH) });
+  await fetchWholeState(node, { network, header: { stateRoot: root, slot: FULU_SLOT } });
   return { ...cost, lag: readLag() };
 }
 
@@ -127,13 +131,13 @@ function readAll(
   state: Uint8Array,
   validators: number,
 ): { readonly bytes: number; readonly root: Hash256 } {
-  const reader = new BeaconStateReader(BigInt(SLOTS_PER_EPOCH));
+  const reader = new BeaconStateReader(stateLayout("fulu", SLOTS_PER_EPOCH));
   let bytes = 0;
   for (const piece of piecesOf(longerState(state, validators))) {
     reader.write(piece);
     bytes += piece.length;
   }
-  const [, root] = reader.finish().nodes;
+  const root = reader.finish().nodes.get(1);
   if (root === undefined) throw new Error("A state has a root");
   return { bytes, root };
 }

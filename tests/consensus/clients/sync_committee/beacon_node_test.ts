@@ -3,6 +3,7 @@ import { concatBytes, fromHex, type Hash256 } from "../../../../src/core/encodin
 import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { BeaconNode, summariesPaths } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
+import { ethereumMainnet } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { SummariesMemory } from "../../../../src/consensus/clients/sync_committee/summaries_memory.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
@@ -11,7 +12,8 @@ const hashOf = (digit: string): Hash256 => `0x${digit.repeat(64)}`;
 
 function nodeWith(answer: () => Response): BeaconNode {
   const deps = { fetch: () => Promise.resolve(answer()), clock: new FakeClock() };
-  return new BeaconNode(new RestEndpoint(deps, { url: "http://node.test", chain: "EVM-1" }), never);
+  const endpoint = new RestEndpoint(deps, { url: "http://node.test", chain: "EVM-1" });
+  return new BeaconNode(endpoint, { network: ethereumMainnet, signal: never });
 }
 
 function octets(...parts: readonly Uint8Array[]): Response {

@@ -79,7 +79,7 @@ export interface Mischief {
 
 /** A hub without a client of the chain yet; its runtime reads updates in a layout that may change. */
 export function beaconTarget(
-  readLayout: () => UpdateLayout = () => "current",
+  readLayout: () => UpdateLayout = () => "flat",
 ): ClientTarget<BeaconConsensusState> {
   const target = new ClientTarget<BeaconConsensusState>({
     id: eth0,
@@ -134,7 +134,6 @@ export class Fixture implements AsyncDisposable {
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */
   prover(
     hosts: readonly string[] = ["honest"],
-    layout?: UpdateLayout,
     summariesText?: PersistedText,
   ): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
@@ -159,7 +158,6 @@ export class Fixture implements AsyncDisposable {
       consensusStateId: eth0,
       beaconUrls: hosts.map((host) => new EndpointUrl(`http://${host}/key-0123456789abcdef01234567`)),
       intervalMs: 12_000,
-      ...(layout === undefined ? {} : { layout }),
     });
   }
 

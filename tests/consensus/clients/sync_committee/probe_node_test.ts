@@ -12,7 +12,15 @@ import type { ServedRoutes } from "../../../../src/consensus/clients/sync_commit
 import type { NodeBehaviour, OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { Fixture, never } from "./fixture.ts";
 
-const nothing: ServedRoutes = { lightClient: "no", stateProofs: "no", summaries: "no", states: "no" };
+const nothing: ServedRoutes = {
+  slot: 1n,
+  isGloas: false,
+  lightClient: "no",
+  updates: "yes",
+  stateProofs: "no",
+  summaries: "no",
+  states: "no",
+};
 const own: readonly OptionalRoutes[] = [
   "lodestarProof",
   "nimbusSummaries",

@@ -104,13 +104,13 @@ Deno.test("sync committee prover: summaries that an earlier run kept save the wh
       return true;
     },
   };
-  const first = fixture.prover(undefined, undefined, text);
+  const first = fixture.prover(undefined, text);
   await fixture.startClient(first);
   await fixture.beacon.mine(8);
   match((await fixture.follow(first))[0]?.summary ?? "", /by whole state of honest/);
   const summaryOfRestart = async (): Promise<string> => {
     await fixture.beacon.mine(8);
-    return (await fixture.follow(fixture.prover(undefined, undefined, text)))[0]?.summary ?? "";
+    return (await fixture.follow(fixture.prover(undefined, text)))[0]?.summary ?? "";
   };
   match(await summaryOfRestart(), /by state prefix of honest/);
   // Damaged: not taken, and written again.

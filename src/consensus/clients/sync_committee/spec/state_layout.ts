@@ -255,7 +255,12 @@ function gloasFields(slotsPerEpoch: number): Readonly<Record<string, StateField>
       root: rootBy(payloadBid),
     },
     payload_expected_withdrawals: { kind: "records", sizes: [8, 8, 20, 8], limit: undefined },
-    ptc_window: vector(3 * slotsPerEpoch * PTC_SIZE, 8),
+    // Vectors of bytes have the roots of those of numbers.
+    ptc_window: value(
+      new VectorCompositeType(new ByteVectorType(8 * PTC_SIZE), 3 * slotsPerEpoch),
+      [8],
+      3 * slotsPerEpoch * PTC_SIZE,
+    ),
   };
 }
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import {
   JsonScanError,
   JsonScanner,
+  MAX_TOKEN_BYTES,
 } from "../../../../../src/consensus/clients/sync_committee/spec/json_scanner.ts";
 
 type Event = readonly [string, string?];
@@ -16,7 +17,7 @@ function scan(
     begin: () => events.push(["begin"]),
     end: () => events.push(["end"]),
     key: (name) => events.push(["key", name]),
-    scalar: (value) => events.push(["scalar", value]),
+    scalar: (value, isWhole) => events.push([isWhole ? "scalar" : "piece", value]),
   });
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length; at += pieceBytes) scanner.write(bytes.subarray(at, at + pieceBytes));
@@ -57,7 +58,16 @@ Deno.test("json scanner: names, scalars and structure of any text are found, how
 
 Deno.test("json scanner: what is cut off is not done, and what is no JSON is refused", () => {
   for (const text of ["", "[", '{"a":', '{"a":"b', "[1"]) equal(scan(text).isDone, false, text);
-  for (const text of ["}", "[}", "<html>", '["\\u0041"]', "[1] 2", `["${"a".repeat(20_000)}"]`]) {
+  for (const text of ["}", "[}", "<html>", '["\\u0041"]', "[1] 2", `{"${"a".repeat(20_000)}":1}`]) {
     throws(() => scan(text), JsonScanError, text);
   }
+});
+
+Deno.test("json scanner: a long string comes in pieces", () => {
+  const text = "a".repeat(2 * MAX_TOKEN_BYTES + 1);
+  const pieces = [["piece", text.slice(0, MAX_TOKEN_BYTES)], ["piece", text.slice(0, MAX_TOKEN_BYTES)], [
+    "scalar",
+    "a",
+  ]];
+  equal(scan(`["${text}"]`, 1000).events, [["begin"], ...pieces, ["end"]]);
 });

@@ -1,12 +1,13 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
-import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import {
   capellaStateIndices,
   electraStateIndices,
+  gloasStateIndices,
   stateIndicesAt,
 } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
-  buildUpdate,
+  buildSignedUpdate,
   checkExecutionHeader,
   deriveExecutionPayloadProof,
   deriveFinalityProof,
@@ -20,6 +21,7 @@ import {
 } from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
 import {
   ethereumMainnet,
+  gnosisMainnet,
   sepolia,
 } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import {
@@ -43,7 +45,7 @@ import {
   updateSigningRoot,
   verifyUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { flipHash, readSyncCommittee, readVector } from "./vectors.ts";
+import { flipHash, payloadOf, readSyncCommittee, readVector } from "./vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 
 const electra = readVector("sepolia-electra-lightclient");
@@ -76,7 +78,7 @@ Deno.test("light client: real Electra updates are signed by the committees of th
 
 Deno.test("light client: the hub's finality branch is that of the node less the epoch", () => {
   for (const { node, update } of realUpdates) {
-    const proof = deriveFinalityProof(update.finalityBranch);
+    const proof = deriveFinalityProof(sepolia, update);
     equal(proof.epoch, node.integer("expected.finalized_epoch"));
     const finalized = headerRoot(update.finalizedHeader.beacon);
     const { stateRoot } = update.attestedHeader;
@@ -87,28 +89,35 @@ Deno.test("light client: the hub's finality branch is that of the node less the 
 
 Deno.test("light client: a branch that does not begin with an epoch is refused", () => {
   const [sample] = finalityUpdates;
-  const branch = sample?.update.finalityBranch ?? [];
-  refuses(() => deriveFinalityProof(branch.slice(1)), "branch_length");
-  refuses(() => deriveFinalityProof(branch, capellaStateIndices), "branch_length");
-  refuses(() => deriveFinalityProof(branch.toReversed()), "not_an_epoch");
+  ok(sample);
+  const { attestedHeader, finalityBranch: branch } = sample.update;
+  const derive = (finalityBranch: readonly Hash256[], network = sepolia): unknown =>
+    deriveFinalityProof(network, { attestedHeader, finalityBranch });
+  refuses(() => derive(branch.slice(1)), "branch_length");
+  refuses(() => derive([toHash256("0x".padEnd(66, "1")), ...branch]), "branch_length");
+  const deneb = { ...sepolia, forks: [{ name: "deneb", epoch: 0n, version: "0x90000073" }] as const };
+  refuses(() => derive(branch, deneb), "branch_length");
+  refuses(() => derive(branch.toReversed()), "not_an_epoch");
+  equal(derive([`0x${"00".repeat(32)}`, `0x${"00".repeat(32)}`, ...branch]), derive(branch));
 });
 
 Deno.test("light client: the execution header is that of the block, and its multi proof is the expected one", () => {
   for (const { node, update } of realUpdates) {
     const header = update.finalizedHeader;
-    checkExecutionHeader(header);
-    equal(payloadHeaderRoot(header.execution), node.hash("expected.execution_payload_header_root"));
-    const proof = deriveExecutionPayloadProof(header.execution, []);
+    checkExecutionHeader(sepolia, header);
+    const execution = payloadOf(header);
+    equal(payloadHeaderRoot(execution), node.hash("expected.execution_payload_header_root"));
+    const proof = deriveExecutionPayloadProof(execution, []);
     equal(proof.multiProof, node.hashes("expected.multi_proof"));
-    equal(proof.stateRoot, header.execution.stateRoot);
-    equal(proof.blockNumber, header.execution.blockNumber);
-    equal(proof.timestampSec, header.execution.timestampSec);
+    equal(proof.stateRoot, execution.stateRoot);
+    equal(proof.blockNumber, execution.blockNumber);
+    equal(proof.timestampSec, execution.timestampSec);
   }
 });
 
 Deno.test("light client: an execution header changed in any field is not that of the block", () => {
   const header = crossing.finalizedHeader;
-  const { execution } = header;
+  const execution = payloadOf(header);
   let changed = 0;
   for (const [name, value] of Object.entries(execution)) {
     const other = typeof value === "bigint"
@@ -117,7 +126,7 @@ Deno.test("light client: an execution header changed in any field is not that of
       ? flipHash(toHash256(value))
       : Uint8Array.from(value, (byte: number, at: number) => at === 0 ? byte ^ 1 : byte);
     refuses(
-      () => checkExecutionHeader({ ...header, execution: { ...execution, [name]: other } }),
+      () => checkExecutionHeader(sepolia, { ...header, execution: { ...execution, [name]: other } }),
       "execution_header",
     );
     changed++;
@@ -125,10 +134,10 @@ Deno.test("light client: an execution header changed in any field is not that of
   equal(changed, 17);
   header.executionBranch.forEach((node, at) => {
     const executionBranch = header.executionBranch.with(at, flipHash(node));
-    refuses(() => checkExecutionHeader({ ...header, executionBranch }), "execution_header");
+    refuses(() => checkExecutionHeader(sepolia, { ...header, executionBranch }), "execution_header");
   });
   refuses(
-    () => checkExecutionHeader({ ...header, executionBranch: header.executionBranch.slice(1) }),
+    () => checkExecutionHeader(sepolia, { ...header, executionBranch: header.executionBranch.slice(1) }),
     "branch_length",
   );
 });
@@ -136,16 +145,16 @@ Deno.test("light client: an execution header changed in any field is not that of
 Deno.test("light client: the committee's branch follows from the finality branch alone", () => {
   const [root874, root875] = [committeeRoot(committee874), committeeRoot(committee875)];
   for (const { update } of finalityUpdates) {
-    const branch = deriveNextCommitteeBranch(update, root874, root875);
-    equal(branchRoot(root875, branch, 87), update.attestedHeader.stateRoot);
-    refuses(() => deriveNextCommitteeBranch(update, root875, root874), "committee_pair");
+    const roots = { currentRoot: root874, nextRoot: root875 };
+    const branch = deriveNextCommitteeBranch(sepolia, update, roots);
+    equal(branchRoot(root875, branch ?? [], 87), update.attestedHeader.stateRoot);
+    const swapped = { currentRoot: root875, nextRoot: root874 };
+    refuses(() => deriveNextCommitteeBranch(sepolia, update, swapped), "committee_pair");
   }
-  const next = committeeRoot(crossing.nextSyncCommittee);
-  equal(deriveNextCommitteeBranch(crossing, root875, next), crossing.nextSyncCommitteeBranch);
-  refuses(
-    () => deriveNextCommitteeBranch({ ...crossing, finalityBranch: [] }, root875, next),
-    "branch_length",
-  );
+  const roots = { currentRoot: root875, nextRoot: committeeRoot(crossing.nextSyncCommittee) };
+  equal(deriveNextCommitteeBranch(sepolia, crossing, roots), crossing.nextSyncCommitteeBranch);
+  const short = { ...crossing, finalityBranch: [] };
+  refuses(() => deriveNextCommitteeBranch(sepolia, short, roots), "branch_length");
 });
 
 Deno.test("light client: an update built of a real one lacks nothing but the payload header's branch", () => {
@@ -157,10 +166,11 @@ Deno.test("light client: an update built of a real one lacks nothing but the pay
     statePeriod: 874n,
   };
   const { nextSyncCommittee, nextSyncCommitteeBranch } = crossing;
-  const update = buildUpdate(sepolia, crossing, {
-    payloadBranch: Array<Hash256>(6).fill(crossing.finalizedHeader.beacon.stateRoot),
-    committee: { nextSyncCommittee, nextSyncCommitteeBranch },
-  });
+  const branch = Array<Hash256>(6).fill(crossing.finalizedHeader.beacon.stateRoot);
+  const update = {
+    ...buildSignedUpdate(sepolia, crossing, { nextSyncCommittee, nextSyncCommitteeBranch }),
+    executionPayload: deriveExecutionPayloadProof(payloadOf(crossing.finalizedHeader), branch),
+  };
   equal(update.finalityProof.epoch, 224000n);
   equal(update.signatureSlot, 7168065n);
   throws(
@@ -184,7 +194,10 @@ Deno.test("light client: real Capella updates follow one another from the bootst
     const update = capellaUpdate(node);
     equal(updateSigningRoot(ethereumMainnet, update), item.hash("expected.signing_root"));
     checkSignature(ethereumMainnet, committee, update);
-    const { epoch, finalityBranch } = deriveFinalityProof(node.hashes("finality_branch"), indices);
+    const { epoch, finalityBranch } = deriveFinalityProof(ethereumMainnet, {
+      attestedHeader: update.attestedHeader,
+      finalityBranch: node.hashes("finality_branch"),
+    });
     const finalized = headerRoot(parseBeaconBlockHeader(node.at("finalized_header.beacon").json));
     const { stateRoot } = update.attestedHeader;
     equal(branchRoot(checkpointRoot(epoch, finalized), finalityBranch, 52), stateRoot);
@@ -235,4 +248,29 @@ Deno.test("light client: the state tree is deeper from Electra on", () => {
   equal(stateIndicesAt(sepolia, 272640n * 32n), electraStateIndices);
   equal(stateIndicesAt(sepolia, 56832n * 32n), capellaStateIndices);
   equal(stateIndicesAt(sepolia, 56832n * 32n - 1n), undefined);
+  equal(stateIndicesAt(sepolia, 353024n * 32n), gloasStateIndices);
+  equal(stateIndicesAt(sepolia, 353024n * 32n - 1n), electraStateIndices);
+});
+
+Deno.test("light client: a recorded update of Gnosis in Fulu holds: signature, finality, execution header", () => {
+  const vector = readVector("gnosis-fulu-finality");
+  const update = parseFinalityUpdate(vector.at("update").json);
+  const execution = payloadOf(update.finalizedHeader);
+  const { nextSyncCommittee, nextSyncCommitteeBranch } = crossing;
+  const { finalityProof } = buildSignedUpdate(gnosisMainnet, update, {
+    nextSyncCommittee,
+    nextSyncCommitteeBranch,
+  });
+  const checkpoint = checkpointRoot(finalityProof.epoch, headerRoot(update.finalizedHeader.beacon));
+  equal(branchRoot(checkpoint, finalityProof.finalityBranch, 84), update.attestedHeader.stateRoot);
+  equal(deriveExecutionPayloadProof(execution, []).blockNumber, execution.blockNumber);
+  const aggregatePublicKey = fromHex(vector.text("aggregate_pubkey"));
+  // Keys of members who signed are not looked at: they are in the sum.
+  const absent = new Map<string, unknown>(Object.entries(Object(vector.at("absent").json)));
+  const publicKeys = Array.from({ length: 512 }, (_, at) => {
+    const key = absent.get(String(at));
+    return key === undefined ? aggregatePublicKey : fromHex(String(key));
+  });
+  checkSignature(gnosisMainnet, { publicKeys, aggregatePublicKey }, update);
+  throws(() => checkSignature(sepolia, { publicKeys, aggregatePublicKey }, update), SyncCommitteeError);
 });

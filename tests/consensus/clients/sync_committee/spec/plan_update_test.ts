@@ -11,6 +11,7 @@ import {
   epochOfSlot,
   firstSlotOfPeriod,
   forkAtEpoch,
+  forkNames,
   isFirstSlotOfFork,
   periodOfSlot,
 } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
@@ -18,7 +19,6 @@ import type { VerifierState } from "../../../../../src/consensus/clients/sync_co
 import { parseFinalityUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   isWorthSubmitting,
-  missedPeriods,
   offerOf,
   planUpdate,
   type TrustedPosition,
@@ -90,13 +90,13 @@ const cases: readonly { what: string; offer: UpdateOffer; state?: TrustedPositio
     what: "one period missed",
     offer: offerFrom(second),
     state: { ...trusted, statePeriod: 1099n },
-    plan: { action: "catch_up", periods: { startPeriod: 1100n, count: 1 } },
+    plan: { action: "catch_up", period: 1100n },
   },
   {
     what: "many periods missed",
     offer: offerFrom(second),
     state: { ...trusted, statePeriod: 900n },
-    plan: { action: "catch_up", periods: { startPeriod: 901n, count: 128 } },
+    plan: { action: "catch_up", period: 901n },
   },
 ];
 
@@ -115,17 +115,10 @@ Deno.test("update plan: the first slot of a fork is waited for, as the hub canno
   equal(planUpdate(sepolia, position, later).action, "build");
 });
 
-Deno.test("update plan: no periods are missed up to the next one", () => {
-  equal(missedPeriods(10n, 9n).count, 0);
-  equal(missedPeriods(10n, 10n).count, 0);
-  equal(missedPeriods(10n, 11n).count, 0);
-  equal(missedPeriods(10n, 14n), { startPeriod: 11n, count: 3 });
-});
-
 Deno.test("update plan: a finality update says itself what decides over it", () => {
   const vector = readVector("sepolia-electra-lightclient");
   const update = parseFinalityUpdate(vector.at("finality_updates.0.update").json);
-  equal(offerOf(update), {
+  equal(offerOf(sepolia, update), {
     attestedSlot: 7167072n,
     finalizedEpoch: 223969n,
     signatureSlot: 7167074n,
@@ -193,7 +186,8 @@ Deno.test("beacon networks: chains, periods and forks", () => {
   for (const network of [ethereumMainnet, sepolia, gnosisMainnet, chiado]) {
     equal(firstSlotOfPeriod(network, 3n), 3n * 8192n);
     equal(periodOfSlot(network, 3n * 8192n - 1n), 2n);
-    equal(network.forks.map(({ name }) => name).join(), "phase0,altair,bellatrix,capella,deneb,electra,fulu");
+    // Gloas has no date yet on most networks.
+    equal(network.forks.map(({ name }) => name), forkNames.slice(0, network === sepolia ? 8 : 7));
     for (const fork of network.forks) {
       equal(forkAtEpoch(network, fork.epoch), fork);
       const slot = fork.epoch * network.slotsPerEpoch;

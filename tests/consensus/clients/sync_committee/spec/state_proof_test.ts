@@ -14,23 +14,22 @@ import {
   type DerivationErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
 import {
-  PAYLOAD_STATE_INDICES,
-  payloadProofOf,
+  executionNodes,
+  executionProofOf,
   ProvedState,
   stateProofFormat,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { payloadNodes } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import {
-  parseExecutionPayloadHeader,
-} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { flipHash, readSynthetic } from "./vectors.ts";
+import { electraStateIndices } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
 
 const { node, first } = readSynthetic();
+const NODES = executionNodes(electraStateIndices);
 const state = node.at("finalized_state_1");
 
 /** The state of the vector, with the payload header in it as a tree of its own. */
 function stateTree(): Node {
-  const header = parseExecutionPayloadHeader(state.at("execution_payload_header").json);
+  const header = parsePayloadHeader(state.at("execution_payload_header").json);
   const leaves = payloadNodes(header, Array.from({ length: 32 }, (_, at) => 32 + at));
   const fields = state.hashes("state_field_roots").map((root): Node => LeafNode.fromRoot(fromHex(root)));
   fields[24] = subtreeFillToContents(leaves.map((leaf): Node => LeafNode.fromRoot(fromHex(leaf))), 5);
@@ -52,16 +51,16 @@ function refuses(run: () => unknown, code: DerivationErrorCode): void {
 }
 
 Deno.test("state proof: what the hub takes of the payload header comes out of one proof", () => {
-  const leaves = leavesFor(PAYLOAD_STATE_INDICES);
-  const proved = new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, leaves);
-  equal(payloadProofOf(proved), first.executionPayload);
+  const leaves = leavesFor(NODES);
+  const proved = new ProvedState(stateRoot, NODES, leaves);
+  equal(executionProofOf(proved, electraStateIndices), first.executionPayload);
   equal(proved.node(1), stateRoot);
   for (const at of leaves.keys()) {
     const changed = leaves.with(at, flipHash(leaves[at] ?? stateRoot));
-    refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, changed), "state_root");
+    refuses(() => new ProvedState(stateRoot, NODES, changed), "state_root");
   }
-  refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, leaves.slice(1)), "branch_length");
-  refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, [...leaves, stateRoot]), "branch_length");
+  refuses(() => new ProvedState(stateRoot, NODES, leaves.slice(1)), "branch_length");
+  refuses(() => new ProvedState(stateRoot, NODES, [...leaves, stateRoot]), "branch_length");
 });
 
 Deno.test("state proof: checkpoint and next committee are proved together, their format is the descriptor", () => {

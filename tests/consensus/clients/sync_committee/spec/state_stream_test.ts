@@ -2,12 +2,19 @@ import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import { ContainerType, ListCompositeType, VectorBasicType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import fc from "fast-check";
-import { toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { gloasStateIndices } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import {
+  mixLength,
+  ProgressiveTree,
+} from "../../../../../src/consensus/clients/sync_committee/spec/chunk_tree.ts";
 import { DerivationError } from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
 import {
   branchOfNodes,
   branchRoot,
 } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import { MAX_TOKEN_BYTES } from "../../../../../src/consensus/clients/sync_committee/spec/json_scanner.ts";
+import { stateLayout } from "../../../../../src/consensus/clients/sync_committee/spec/state_layout.ts";
 import { StateJsonReader } from "../../../../../src/consensus/clients/sync_committee/spec/state_json.ts";
 import {
   type BeaconStateParts,
@@ -83,10 +90,17 @@ function electraState(validators: number): ReturnType<typeof ssz.electra.BeaconS
   return state;
 }
 
-function read(state: Uint8Array, pieceBytes = 65_536, slotsPerEpoch = 32n): BeaconStateParts {
-  const reader = new BeaconStateReader(slotsPerEpoch);
+function read(
+  state: Uint8Array,
+  { fork = "fulu", pieceBytes = 65_536, slotsPerEpoch = 32 } = {},
+): BeaconStateParts {
+  const reader = new BeaconStateReader(stateLayout(fork, slotsPerEpoch));
   for (let at = 0; at < state.length; at += pieceBytes) reader.write(state.subarray(at, at + pieceBytes));
   return reader.finish();
+}
+
+function rootOf({ nodes }: BeaconStateParts): Hash256 | undefined {
+  return nodes.get(1);
 }
 
 const electra = electraState(5000);
@@ -99,16 +113,20 @@ Deno.test("state stream: every field root of a Fulu state is that of the referen
   const view = ssz.fulu.BeaconState.toView(fulu);
   Object.entries(ssz.fulu.BeaconState.fields).forEach(([name, type], index) => {
     const value = Reflect.get(fulu, name);
-    equal(parts.nodes[64 + index], toHash256(Reflect.apply(type.hashTreeRoot, type, [value])), name);
+    equal(parts.nodes.get(64 + index), toHash256(Reflect.apply(type.hashTreeRoot, type, [value])), name);
   });
-  equal(parts.nodes[1], toHash256(view.hashTreeRoot()));
+  equal(rootOf(parts), toHash256(view.hashTreeRoot()));
 });
 
-Deno.test("state stream: an Electra state is recognized by its first offset, and lists may be empty", () => {
-  equal(read(electraBytes).nodes[1], toHash256(ssz.electra.BeaconState.hashTreeRoot(electra)));
+Deno.test("state stream: an Electra state is read as such only, and its lists may be empty", () => {
+  throws(() => read(electraBytes), DerivationError);
+  equal(
+    rootOf(read(electraBytes, { fork: "electra" })),
+    toHash256(ssz.electra.BeaconState.hashTreeRoot(electra)),
+  );
   const empty = ssz.electra.BeaconState.defaultValue();
   equal(
-    read(ssz.electra.BeaconState.serialize(empty)).nodes[1],
+    rootOf(read(ssz.electra.BeaconState.serialize(empty), { fork: "electra" })),
     toHash256(ssz.electra.BeaconState.hashTreeRoot(empty)),
   );
 });
@@ -121,8 +139,8 @@ Deno.test("state stream: the gnosis preset has shorter votes and a shorter looka
     proposerLookahead: new VectorBasicType(ssz.ValidatorIndex, 2 * 16),
   });
   const state = { ...electra, proposerLookahead: records(32, small) };
-  const parts = read(gnosis.serialize(state), 65_536, 16n);
-  equal(parts.nodes[1], toHash256(gnosis.hashTreeRoot(state)));
+  const parts = read(gnosis.serialize(state), { slotsPerEpoch: 16 });
+  equal(rootOf(parts), toHash256(gnosis.hashTreeRoot(state)));
 });
 
 Deno.test("state stream: the values beside the roots are those of the state", () => {
@@ -134,17 +152,18 @@ Deno.test("state stream: the values beside the roots are those of the state", ()
     toHex(parts.nextSyncCommittee.aggregatePublicKey),
     toHex(electra.nextSyncCommittee.aggregatePubkey),
   );
-  equal(parts.payloadHeader.stateRoot, toHash256(electra.latestExecutionPayloadHeader.stateRoot));
-  equal(parts.payloadHeader.baseFeePerGasWei, 2n ** 200n);
+  ok(typeof parts.execution === "object");
+  equal(parts.execution.stateRoot, toHash256(electra.latestExecutionPayloadHeader.stateRoot));
+  equal(parts.execution.baseFeePerGasWei, 2n ** 200n);
   equal(parts.historicalSummaries.length, 343);
   for (const index of [84, 86, 87, 88, 91]) {
-    const leaf = parts.nodes[index] ?? "0x";
-    equal(branchRoot(leaf, branchOfNodes(index, (at) => parts.nodes[at]), index), parts.nodes[1]);
+    const leaf = parts.nodes.get(index) ?? "0x";
+    equal(branchRoot(leaf, branchOfNodes(index, (at) => parts.nodes.get(at)), index), rootOf(parts));
   }
 });
 
-function readJson(text: string, pieceBytes = 65_536, slotsPerEpoch = 32n): BeaconStateParts {
-  const reader = new StateJsonReader(slotsPerEpoch);
+function readJson(text: string, { fork = "fulu", pieceBytes = 65_536 } = {}): BeaconStateParts {
+  const reader = new StateJsonReader(stateLayout(fork, 32));
   const utf8 = new TextEncoder().encode(text);
   for (let at = 0; at < utf8.length; at += pieceBytes) reader.write(utf8.subarray(at, at + pieceBytes));
   return reader.finish();
@@ -159,8 +178,128 @@ const fuluJson = answerOf(ssz.fulu.BeaconState.toJson(fulu));
 
 Deno.test("state in JSON: roots and values are those of the same state in bytes, however it is cut", () => {
   equal(readJson(fuluJson), read(fuluBytes));
-  equal(readJson(fuluJson, 77_777).nodes[1], read(fuluBytes).nodes[1]);
-  equal(readJson(answerOf(ssz.electra.BeaconState.toJson(electra))), read(electraBytes));
+  equal(rootOf(readJson(fuluJson, { pieceBytes: 77_777 })), rootOf(read(fuluBytes)));
+  const fork = "electra";
+  equal(readJson(answerOf(ssz.electra.BeaconState.toJson(electra)), { fork }), read(electraBytes, { fork }));
+});
+
+/** The state in JSON with lists of small items each as one text, as Erigon's beacon node has participation. */
+function withBytesAsText(data: unknown, ...lists: readonly [string, Uint8Array][]): string {
+  const texts = lists.map(([name, value]) => [name, toHex(value)]);
+  return answerOf({ ...Object(data), ...Object.fromEntries(texts) });
+}
+
+Deno.test("state in JSON: lists of bytes are read as one text, too", () => {
+  const json = ssz.fulu.BeaconState.toJson(fulu);
+  const scores = ssz.fulu.BeaconState.fields.inactivityScores.serialize(fulu.inactivityScores);
+  const text = withBytesAsText(
+    json,
+    ["previous_epoch_participation", Uint8Array.from(fulu.previousEpochParticipation)],
+    ["current_epoch_participation", Uint8Array.from(fulu.currentEpochParticipation)],
+    ["inactivity_scores", scores],
+  );
+  ok(scores.length > MAX_TOKEN_BYTES);
+  for (const pieceBytes of [65_536, 12_345]) equal(readJson(text, { pieceBytes }), read(fuluBytes));
+  const [odd, cut] = [new Uint8Array(0), Uint8Array.from(fulu.previousEpochParticipation.slice(1))];
+  for (const value of [odd, cut]) {
+    const other = readJson(withBytesAsText(json, ["previous_epoch_participation", value]));
+    ok(rootOf(other) !== rootOf(read(fuluBytes)));
+  }
+  const refused = text.replace('"previous_epoch_participation":"0x', '"previous_epoch_participation":"0x0');
+  throws(
+    () => readJson(refused),
+    (error) => error instanceof DerivationError && error.code === "state_bytes",
+  );
+});
+
+/** The Fulu state in the containers of Gloas. */
+function gloasState(): ReturnType<typeof ssz.gloas.BeaconState.defaultValue> {
+  const { latestExecutionPayloadHeader: _, ...kept } = fulu;
+  const state = { ...ssz.gloas.BeaconState.defaultValue(), ...kept, latestBlockHash: bytes(32) };
+  state.builders = records(7, () => ({
+    pubkey: bytes(48),
+    version: 3,
+    executionAddress: bytes(20),
+    balance: small(),
+    depositEpoch: small(),
+    withdrawableEpoch: Infinity,
+  }));
+  state.executionPayloadAvailability.uint8Array.set(bytes(1024));
+  const withdrawal = () => ({ feeRecipient: bytes(20), amount: small(), builderIndex: small() });
+  state.builderPendingPayments = records(64, () => ({
+    weight: small(),
+    withdrawal: withdrawal(),
+    proposerIndex: small(),
+  }));
+  state.builderPendingWithdrawals = records(86, withdrawal);
+  const bid = state.latestExecutionPayloadBid;
+  state.latestExecutionPayloadBid = {
+    ...bid,
+    blockHash: bytes(32),
+    gasLimit: 2n ** 63n,
+    blobKzgCommitments: records(6, () => bytes(48)),
+    executionRequestsRoot: bytes(32),
+  };
+  state.payloadExpectedWithdrawals = records(16, () => ({
+    index: small(),
+    validatorIndex: small(),
+    address: bytes(20),
+    amount: BigInt(small()),
+  }));
+  state.ptcWindow = records(96, () => records(512, small));
+  return state;
+}
+
+const gloas = gloasState();
+const gloasBytes = ssz.gloas.BeaconState.serialize(gloas);
+
+Deno.test("state stream: every field root of a Gloas state is that of the reference library, in bytes and JSON", () => {
+  const parts = read(gloasBytes, { fork: "gloas" });
+  const type = ssz.gloas.BeaconState;
+  for (const [name, field] of Object.entries(type.fields)) {
+    const { gindex } = type.getPathInfo([name]);
+    const root: unknown = Reflect.apply(field.hashTreeRoot, field, [Reflect.get(gloas, name)]);
+    ok(root instanceof Uint8Array);
+    equal(parts.nodes.get(Number(gindex)), toHash256(root), name);
+  }
+  equal(rootOf(parts), toHash256(type.hashTreeRoot(gloas)));
+  equal(parts.execution, toHash256(gloas.latestBlockHash));
+  equal(readJson(answerOf(type.toJson(gloas)), { fork: "gloas" }), parts);
+  for (const index of Object.values(gloasStateIndices)) {
+    const leaf = parts.nodes.get(index) ?? "0x";
+    equal(branchRoot(leaf, branchOfNodes(index, (at) => parts.nodes.get(at)), index), rootOf(parts));
+  }
+});
+
+Deno.test("state stream: progressive lists of any length have the roots of the reference library", () => {
+  const { balances } = ssz.gloas.BeaconState.fields;
+  for (const length of [0, 1, 3, 4, 5, 19, 20, 21, 84, 85, 86, 5460, 5461]) {
+    const values = records(length, small);
+    const tree = new ProgressiveTree();
+    tree.take(balances.serialize(values));
+    equal(
+      toHash256(mixLength(tree.root(), length)),
+      toHash256(balances.hashTreeRoot(values)),
+      String(length),
+    );
+  }
+});
+
+Deno.test("state stream: indices in states and blocks of Gloas are those of the specification's containers", () => {
+  const { BeaconState: state, BeaconBlockBody: body } = ssz.gloas;
+  const indexOf = (type: { getPathInfo(path: string[]): { gindex: bigint } }, ...path: string[]): number =>
+    Number(type.getPathInfo(path).gindex);
+  equal(gloasStateIndices, {
+    finalizedCheckpoint: indexOf(state, "finalizedCheckpoint"),
+    currentSyncCommittee: indexOf(state, "currentSyncCommittee"),
+    nextSyncCommittee: indexOf(state, "nextSyncCommittee"),
+    execution: indexOf(state, "latestBlockHash"),
+  });
+  // Of the specification (light clients), then of the hub.
+  const parentHash = indexOf(body, "signedExecutionPayloadBid", "message", "parentBlockHash");
+  equal([indexOf(state, "finalizedCheckpoint", "root"), parentHash], [735, 2856]);
+  equal(Object.values(gloasStateIndices), [367, 2945, 2946, 2947]);
+  equal(indexOf(state, "blockRoots"), 352);
 });
 
 Deno.test("state in JSON: text that is no such state is refused, and a changed one has another root", () => {
@@ -176,15 +315,15 @@ Deno.test("state in JSON: text that is no such state is refused, and a changed o
   refuses(fuluJson.replace('"genesis_validators_root":"0x', '"genesis_validators_root":"0x00'));
   refuses(JSON.stringify({ data: {} }));
   const other = fuluJson.replace('"slot":"9015296"', '"slot":"9015297"');
-  ok(other !== fuluJson && readJson(other).nodes[1] !== read(fuluBytes).nodes[1]);
+  ok(other !== fuluJson && rootOf(readJson(other)) !== rootOf(read(fuluBytes)));
 });
 
 Deno.test("state stream: it does not matter how the bytes are cut into pieces", () => {
-  const root = read(fuluBytes, fuluBytes.length).nodes[1];
+  const root = rootOf(read(fuluBytes, { pieceBytes: fuluBytes.length }));
   const sizes = fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(sizes, (pieces) => {
-      const reader = new BeaconStateReader(32n);
+      const reader = new BeaconStateReader(stateLayout("fulu", 32));
       for (let at = 0, turn = 0; at < fuluBytes.length; turn++) {
         const size = pieces[turn % pieces.length] ?? 1;
         // Tiny pieces everywhere would take minutes: they are mixed with large ones.
@@ -192,7 +331,7 @@ Deno.test("state stream: it does not matter how the bytes are cut into pieces", 
         reader.write(fuluBytes.subarray(at, end));
         at = end;
       }
-      equal(reader.finish().nodes[1], root);
+      equal(rootOf(reader.finish()), root);
     }),
     { numRuns: 5 },
   );
@@ -204,7 +343,7 @@ Deno.test("state stream: bytes that are no such state are refused, and changed o
   for (const length of [0, 100, 524_468, 2_700_000, fuluBytes.length - 1]) {
     refuses(() => read(fuluBytes.subarray(0, length)));
   }
-  const root = read(fuluBytes).nodes[1];
+  const root = rootOf(read(fuluBytes));
   const deneb = Uint8Array.from(fuluBytes);
   deneb[524_464] = (deneb[524_464] ?? 0) ^ 0xff; // the first offset
   refuses(() => read(deneb));
@@ -213,7 +352,7 @@ Deno.test("state stream: bytes that are no such state are refused, and changed o
     changed[at] = (changed[at] ?? 0) ^ 1;
     let other: string | undefined;
     try {
-      other = read(changed).nodes[1];
+      other = rootOf(read(changed));
     } catch (error) {
       ok(error instanceof DerivationError);
     }

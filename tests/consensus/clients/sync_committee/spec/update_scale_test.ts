@@ -9,7 +9,7 @@ import {
 } from "../../../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
-import { decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
+import { bytes, decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
 import { decodeBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import {
   type BeaconConsensusState,
@@ -21,12 +21,19 @@ import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spe
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   type BeaconBlockHeader,
+  canCarry,
   type StateUpdate,
   stateUpdateCodecs,
   syncCommitteeCodec,
+  updateLayouts,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { readDeneb, readSynthetic } from "./vectors.ts";
+import {
+  encodeBlockHeader,
+  parseBlockHeader,
+  readHeaderCommitment,
+} from "../../../../../src/core/evm/block_header.ts";
+import { readAmsterdamBlocks, readDeneb, readSynthetic } from "./vectors.ts";
 
 const { node, trusted, first, second } = readSynthetic();
 
@@ -35,11 +42,11 @@ function hashOf(bytes: Uint8Array): Hash256 {
 }
 
 Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", () => {
-  const encoded = stateUpdateCodecs.current.enc(first);
+  const encoded = stateUpdateCodecs.flat.enc(first);
   equal(toHex(encoded), node.text("scale.update_1_beacon_client_update"));
   equal(BigInt(encoded.length), node.integer("scale.update_1_len"));
   equal(decodeBeaconUpdate(encoded), first);
-  const withCommittee = stateUpdateCodecs.current.enc(second);
+  const withCommittee = stateUpdateCodecs.flat.enc(second);
   equal(BigInt(withCommittee.length), node.integer("scale.update_2_len"));
   equal(hashOf(withCommittee), node.hash("scale.update_2_keccak256"));
   equal(decodeBeaconUpdate(withCommittee), second);
@@ -47,30 +54,60 @@ Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", (
 
 Deno.test("SCALE: a real Deneb update has the same layout with shorter branches", () => {
   const deneb = readDeneb();
-  const encoded = stateUpdateCodecs.current.enc(deneb.update);
+  const encoded = stateUpdateCodecs.flat.enc(deneb.update);
   equal(toHex(encoded), deneb.node.text("scale.verifier_state_update_without_sync_committee"));
   equal(decodeBeaconUpdate(encoded), deneb.update);
   equal(
-    BigInt(stateUpdateCodecs.current.enc(deneb.withCommittee).length),
+    BigInt(stateUpdateCodecs.flat.enc(deneb.withCommittee).length),
     deneb.node.integer("scale.with_sync_committee_len"),
   );
 });
 
-Deno.test("SCALE: the layout in preparation moves the multi proof behind the branch, under a variant", () => {
-  const current = toHex(stateUpdateCodecs.current.enc(first));
-  const encoded = stateUpdateCodecs.glamsterdam.enc(first);
-  const { multiProof, executionPayloadBranch } = first.executionPayload;
+Deno.test("SCALE: later layouts move the multi proof, and then all of the proof, under a variant", () => {
+  const { executionPayload: proof } = first;
   const nodes = (count: string, branch: readonly Hash256[]): string =>
     count + branch.map((hash) => hash.slice(2)).join("");
-  const [proof, branch] = [nodes("20", multiProof), nodes("18", executionPayloadBranch)];
-  const time = toHex(u64.enc(first.executionPayload.timestampSec)).slice(2);
-  ok(current.includes(proof + branch + time));
-  equal(toHex(encoded), current.replace(proof + branch + time, `${time}${branch}00${proof}`));
-  equal(decodeBeaconUpdate(encoded, "glamsterdam"), first);
+  const [multi, branch] = [nodes("20", proof.multiProof), nodes("18", proof.executionPayloadBranch)];
+  const root = proof.stateRoot.slice(2) + toHex(u64.enc(proof.blockNumber)).slice(2);
+  const time = toHex(u64.enc(proof.timestampSec)).slice(2);
+  const flat = toHex(stateUpdateCodecs.flat.enc(first));
+  const inFlat = root + multi + branch + time;
+  ok(flat.includes(inFlat));
+  const expected = {
+    flat,
+    split: flat.replace(inFlat, `${root}${time}${branch}00${multi}`),
+    variant: flat.replace(inFlat, `${branch}00${root}${time}${multi}`),
+  };
   const undecodable = (error: unknown): boolean =>
     error instanceof SyncCommitteeError && error.code === "undecodable_update";
-  throws(() => decodeBeaconUpdate(encoded), undecodable);
-  throws(() => decodeBeaconUpdate(fromHex(current), "glamsterdam"), undecodable);
+  for (const layout of updateLayouts) {
+    const encoded = stateUpdateCodecs[layout].enc(first);
+    equal(toHex(encoded), expected[layout]);
+    equal(decodeBeaconUpdate(encoded, layout), first);
+    for (const other of updateLayouts) {
+      if (other !== layout) throws(() => decodeBeaconUpdate(encoded, other), undecodable);
+    }
+  }
+});
+
+Deno.test("SCALE: a header of Gloas has the variant 1, and no place in the layout of August", () => {
+  const executionHeader = encodeBlockHeader(parseBlockHeader(readAmsterdamBlocks().amsterdam));
+  const { stateRoot, blockNumber, timestampSec } = first.executionPayload;
+  const read = readHeaderCommitment(executionHeader);
+  ok(read);
+  const executionPayloadBranch = Array<Hash256>(11).fill(stateRoot);
+  const update = { ...first, executionPayload: { ...read, executionHeader, executionPayloadBranch } };
+  const branch = `2c${stateRoot.slice(2).repeat(11)}`;
+  const header = toHex(bytes.enc(executionHeader)).slice(2);
+  ok(toHex(stateUpdateCodecs.variant.enc(update)).includes(`${branch}01${header}`));
+  for (const layout of ["split", "variant"] as const) {
+    equal(decodeBeaconUpdate(stateUpdateCodecs[layout].enc(update), layout), update);
+  }
+  equal(updateLayouts.map((layout) => canCarry(layout, update.executionPayload)), [false, true, true]);
+  throws(() => stateUpdateCodecs.flat.enc(update), ScaleError);
+  const noHeader = { stateRoot, blockNumber, timestampSec, executionPayloadBranch };
+  const empty = { ...update, executionPayload: { ...noHeader, executionHeader: new Uint8Array() } };
+  throws(() => decodeBeaconUpdate(stateUpdateCodecs.variant.enc(empty), "variant"), SyncCommitteeError);
 });
 
 Deno.test("SCALE: states before and after the updates have the bytes of the synthetic vector", () => {
@@ -130,7 +167,7 @@ Deno.test("SCALE: keys, signatures, committees and bits of another size are refu
     { ...first, syncAggregate: { ...aggregate, signature: aggregate.signature.slice(1) } },
     { ...first, syncAggregate: { ...aggregate, bits: aggregate.bits.slice(1) } },
   ];
-  for (const update of short) throws(() => stateUpdateCodecs.current.enc(update), invalid);
+  for (const update of short) throws(() => stateUpdateCodecs.flat.enc(update), invalid);
   const committee = trusted.currentSyncCommittee;
   throws(() => syncCommitteeCodec.enc({ ...committee, publicKeys: committee.publicKeys.slice(1) }), invalid);
   throws(() => syncCommitteeCodec.enc({ ...committee, aggregatePublicKey: new Uint8Array(49) }), invalid);
@@ -182,7 +219,7 @@ const anyUpdate: fc.Arbitrary<StateUpdate> = fc.record({
 Deno.test("SCALE: any update survives encoding and no truncated one is read", () => {
   fc.assert(
     fc.property(anyUpdate, fc.double({ min: 0, max: 1, noNaN: true }), (update, part) => {
-      const encoded = stateUpdateCodecs.current.enc(update);
+      const encoded = stateUpdateCodecs.flat.enc(update);
       equal(decodeBeaconUpdate(encoded), update);
       throws(() => decodeBeaconUpdate(encoded.slice(0, Math.floor(part * (encoded.length - 1)))));
     }),

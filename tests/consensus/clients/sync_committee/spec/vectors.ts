@@ -5,9 +5,15 @@ import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
 import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { parseBeaconBlockHeader } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import {
+  type LightClientHeader,
+  parseBeaconBlockHeader,
+  parseFinalityUpdate,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import type { ExecutionPayloadHeader } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   isSigner,
+  type LegacyPayloadProof,
   type StateUpdate,
   type SyncAggregate,
   type SyncCommittee,
@@ -21,6 +27,27 @@ export function readVector(name: string): VectorNode {
   return readAnyVector(`sync-committee-${name}`);
 }
 
+/** JSON of the last block of Prague and of the first of Amsterdam, of a chain that went through the fork. */
+export function readAmsterdamBlocks(): { readonly prague: unknown; readonly amsterdam: unknown } {
+  const blocks = new VectorNode(
+    JSON.parse(Deno.readTextFileSync(new URL("evm-amsterdam-blocks.json", folder))),
+  );
+  return { prague: blocks.at("blocks.prague").json, amsterdam: blocks.at("blocks.amsterdam").json };
+}
+
+/** An execution payload header of a vector, read as part of a finality update that is real otherwise. */
+export function parsePayloadHeader(json: unknown): ExecutionPayloadHeader {
+  const update = Object(readVector("sepolia-electra-lightclient").at("finality_updates.0.update").json);
+  const finalized = { ...update.finalized_header, execution: json };
+  return payloadOf(parseFinalityUpdate({ ...update, finalized_header: finalized }).finalizedHeader);
+}
+
+/** The execution header in a light client header of before Gloas. */
+export function payloadOf({ execution }: Pick<LightClientHeader, "execution">): ExecutionPayloadHeader {
+  if (typeof execution === "string") throw new Error("The header is of Gloas");
+  return execution;
+}
+
 export function aggregateOf(node: VectorNode): SyncAggregate {
   return {
     bits: fromHex(node.text("sync_committee_bits")),
@@ -28,8 +55,13 @@ export function aggregateOf(node: VectorNode): SyncAggregate {
   };
 }
 
+/** An update with a finalized header of before Gloas. */
+export interface LegacyUpdate extends StateUpdate {
+  readonly executionPayload: LegacyPayloadProof;
+}
+
 /** An update of a vector; `committee` finds the committee that it carries. */
-export function updateOf(node: VectorNode, committee?: SyncCommittee): StateUpdate {
+export function updateOf(node: VectorNode, committee?: SyncCommittee): LegacyUpdate {
   const payload = node.at("execution_payload");
   return {
     attestedHeader: parseBeaconBlockHeader(node.at("attested_header").json),
@@ -76,8 +108,8 @@ export function readSyncCommittee(node: VectorNode): SyncCommittee {
 export interface SyntheticVector {
   readonly node: VectorNode;
   readonly trusted: VerifierState;
-  readonly first: StateUpdate;
-  readonly second: StateUpdate;
+  readonly first: LegacyUpdate;
+  readonly second: LegacyUpdate;
 }
 
 export function readSynthetic(): SyntheticVector {
@@ -99,9 +131,9 @@ export function readSynthetic(): SyntheticVector {
 export interface DenebVector {
   readonly node: VectorNode;
   readonly trusted: VerifierState;
-  readonly update: StateUpdate;
+  readonly update: LegacyUpdate;
   /** The same with the next committee, which an update within a period may carry. */
-  readonly withCommittee: StateUpdate;
+  readonly withCommittee: LegacyUpdate;
 }
 
 export function readDeneb(): DenebVector {

@@ -340,7 +340,7 @@ Deno.test("sync committee: of rules broken together the hub's first one is named
 const SIGNATURE_SLOT_BYTES = 8;
 
 Deno.test("sync committee: bytes of an encoded update cannot be changed, wherever they are", () => {
-  const encoded = stateUpdateCodecs.current.enc(first);
+  const encoded = stateUpdateCodecs.flat.enc(first);
   for (let at = 0; at < encoded.length - SIGNATURE_SLOT_BYTES; at += 23) {
     throws(
       () => verifyUpdate(sepolia, trusted, decodeBeaconUpdate(flipByte(encoded, at))),
@@ -356,7 +356,7 @@ Deno.test("sync committee: the signature slot is free within its fork and period
 });
 
 Deno.test("sync committee: cut or prolonged bytes are no update and no state", () => {
-  const update = stateUpdateCodecs.current.enc(first);
+  const update = stateUpdateCodecs.flat.enc(first);
   const state = beaconConsensusStateCodec.enc({
     frozenHeight: undefined,
     lightClientState: trusted,
