@@ -12,7 +12,7 @@ import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
 import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
-import { consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
+import { type BeaconRuntime, consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
 import type { RuntimeChange } from "./runtime_change.ts";
@@ -104,6 +104,11 @@ export class Governance {
   /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
   setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
     return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.rollupCore, rollupCore, id));
+  }
+
+  /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
+  setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => consensusSettings.beaconRuntime.put(overlay, runtime));
   }
 
   /** Sets how many blocks an epoch of BSC has. */

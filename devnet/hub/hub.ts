@@ -133,7 +133,8 @@ export class Hub {
 
   #setUpConsensus(settings: ConsensusSettings): void {
     const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines } = settings;
-    const { parachains, slotDurations } = settings;
+    const { parachains, slotDurations, beaconRuntime } = settings;
+    if (beaconRuntime !== undefined) void this.governance.setBeaconRuntime(beaconRuntime);
     for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
     for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
     for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);

@@ -1,6 +1,7 @@
 /**
  * What can be chosen about a simulated hub, and what it reports.
  */
+import type { BeaconRuntime } from "./pallets/consensus_settings.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { GameFactoryRules } from "./verifiers/op_stack/layouts.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -61,6 +62,8 @@ export interface ConsensusSettings {
   readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: GameFactoryRules }[];
   readonly outputOracles?: readonly { readonly id: StateMachineId; readonly oracle: Address }[];
   readonly rollupCores?: readonly { readonly id: StateMachineId; readonly rollupCore: Address }[];
+  /** What the runtime knows of beacon chains; without it that of August 2026, before Gloas. */
+  readonly beaconRuntime?: BeaconRuntime;
   /** Blocks of an epoch of BSC; without it every update is refused. */
   readonly bscEpochLength?: bigint;
   /** Chains that the GRANDPA client takes: milliseconds of their slots. */

@@ -5,7 +5,7 @@
  * modules/ismp/clients/grandpa/src/lib.rs, modules/ismp/clients/parachain/client/src/lib.rs,
  * modules/pallets/fishermen/src/lib.rs.
  */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
 import {
   blacklistedClaimKey,
   rollupCoreKey,
@@ -30,10 +30,20 @@ import {
 } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
-import { _void as unit } from "scale-ts";
-import { type Codec, decodeStrict, hash256 } from "../../../src/core/encoding/scale.ts";
+import { _void as unit, enhanceCodec } from "scale-ts";
+import {
+  bytesAsHex,
+  type Codec,
+  decodeStrict,
+  hash256,
+  Option,
+  Struct,
+  u32,
+  u64,
+} from "../../../src/core/encoding/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
 import { type GameFactoryRules, rulesLayout } from "../verifiers/op_stack/layouts.ts";
+import type { BeaconLayout } from "../verifiers/beacon/layouts.ts";
 
 /** A storage item whose keys are made by a function. */
 export interface KeyedItem<Keys extends readonly unknown[], Value> {
@@ -58,6 +68,24 @@ function item<Keys extends readonly unknown[], Value>(
   };
 }
 
+/** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
+export interface BeaconRuntime {
+  readonly layout: BeaconLayout;
+  /** Epoch and version of Gloas; `undefined` in a runtime that does not know it. */
+  readonly gloas: { readonly epoch: bigint; readonly version: Hex } | undefined;
+}
+
+const layoutNames = ["flat", "split", "variant"] as const;
+
+const beaconRuntime: Codec<BeaconRuntime> = Struct({
+  layout: enhanceCodec(
+    u32,
+    (name: BeaconLayout) => layoutNames.indexOf(name),
+    (at) => layoutNames[at] ?? "flat",
+  ),
+  gloas: Option(Struct({ epoch: u64, version: bytesAsHex })),
+});
+
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings: {
   readonly disputeGames: KeyedItem<[StateMachineId], GameFactoryRules>;
@@ -78,6 +106,8 @@ export const consensusSettings: {
   readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
   /** Claims that are ruled out, with the account that saw to it. */
   readonly blacklistedClaim: KeyedItem<[StateMachineId, Hash256], Hash256>;
+  /** What the runtime is compiled with for beacon chains; without it that of August 2026. */
+  readonly beaconRuntime: KeyedItem<[], BeaconRuntime>;
 } = {
   disputeGames: item("DisputeGames", disputeGameRulesKey, rulesLayout),
   outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
@@ -90,4 +120,9 @@ export const consensusSettings: {
   slotDuration: item("SlotDurations", slotDurationKey, slotDurationCodec),
   blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
+  beaconRuntime: item(
+    "BeaconRuntime",
+    () => new TextEncoder().encode(":devnet:beacon_runtime"),
+    beaconRuntime,
+  ),
 };

@@ -1,7 +1,6 @@
 /**
- * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, and for OP stack chains and
- * Polygon those of its own, with what
- * the hub's storage holds.
+ * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, for beacon chains, OP stack chains and
+ * Polygon ones of its own, with what the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
@@ -21,20 +20,13 @@ import {
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
 import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_errors.ts";
-import {
-  decodeBeaconConsensusState,
-  decodeBeaconUpdate,
-  verifyBeaconUpdate,
-} from "../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import type { BeaconNetwork } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { beaconConsensusStateCodec } from "../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import {
   chiado,
   ethereumMainnet,
   gnosisMainnet,
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { SyncCommitteeError } from "../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
 import type {
@@ -45,6 +37,7 @@ import type {
 import type { RuntimeName } from "../runtime_metadata.ts";
 import type { Overlay } from "../storage.ts";
 import { checkOpStackUpdate, OpStackRefusal } from "../verifiers/op_stack/op_stack_client.ts";
+import { BeaconRefusal, type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
 import { PolygonRefusal } from "../verifiers/polygon/polygon_refusal.ts";
 import { consensusSettings } from "./consensus_settings.ts";
@@ -134,7 +127,7 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
     try {
       return verify(host, update);
     } catch (cause) {
-      const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackRefusal ||
+      const isRefusal = cause instanceof BeaconRefusal || cause instanceof OpStackRefusal ||
         cause instanceof RollupUpdateError || cause instanceof BscError || cause instanceof GrandpaError ||
         cause instanceof PolygonRefusal;
       if (!isRefusal) throw cause;
@@ -156,15 +149,29 @@ function present<T>(value: T | undefined): readonly T[] {
 /** Beacon chains. @param network of the runtime's. */
 export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifier {
   return refusing((host, { stateId, trusted, proof }) => {
-    const networks = networksFor(host, stateId);
-    return host.verified.verifyOnce(`${network} ${stateId}`, { trusted, proof }, () => {
-      const update = decodeBeaconUpdate(proof);
-      const state = decodeBeaconConsensusState(trusted);
-      const client = { network: networks[network], consensusStateId: stateId };
-      const { consensusState, commitment } = verifyBeaconUpdate(client, state, update);
-      return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+    const rules = rulesOf(networksFor(host, stateId)[network], host.storage);
+    const name = `${network} ${stateId} ${rules.layout} ${rules.gloasEpoch}`;
+    return host.verified.verifyOnce(name, { trusted, proof }, () => {
+      const { state, commitment } = checkBeaconUpdate(rules, { trusted, proof, stateId });
+      return { state, commitments: [commitment] };
     });
   });
+}
+
+/** A chain as the runtime knows it: the constants of August 2026, and Gloas where an upgrade has brought it. */
+function rulesOf(network: BeaconNetwork, storage: ConsensusHost["storage"]): BeaconRules {
+  const { layout, gloas } = consensusSettings.beaconRuntime.get(storage) ?? { layout: "flat" };
+  const { slotsPerEpoch, epochsPerPeriod, genesisValidatorsRoot, forks } = network;
+  const earlier = forks.filter(({ name }) => name !== "gloas");
+  const versions = gloas === undefined ? earlier : [...earlier, gloas];
+  return {
+    layout,
+    slotsPerEpoch,
+    epochsPerPeriod,
+    genesisValidatorsRoot,
+    versions,
+    gloasEpoch: gloas?.epoch,
+  };
 }
 
 /** OP stack rollups; without a factory or oracle in storage updates are accepted and ignored. */

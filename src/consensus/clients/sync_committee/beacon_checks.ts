@@ -13,7 +13,6 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
-import { isAbsence } from "./beacon_endpoint_set.ts";
 import { type BeaconNetwork, epochOfSlot } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { adviseOnNodes, type ProbedNode } from "./start_check.ts";
@@ -41,14 +40,10 @@ export function checkBeaconEndpoints(
 ): () => readonly CheckJob[] {
   const known = new Map<RestEndpoint, { readonly routes: ServedRoutes; readonly untilMs: number }>();
 
-  async function fetchRoutes(
-    endpoint: RestEndpoint,
-    of: BeaconNetwork,
-    signal: AbortSignal,
-  ): Promise<ServedRoutes> {
+  async function fetchRoutes(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
     const remembered = known.get(endpoint);
     if (remembered !== undefined && clock.now() < remembered.untilMs) return remembered.routes;
-    const routes = await probeBeaconNode(endpoint, { network: of, signal, timeoutMs: REQUEST_TIMEOUT_MS });
+    const routes = await probeBeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
     known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
     return routes;
   }
@@ -66,15 +61,14 @@ export function checkBeaconEndpoints(
         const stranger = { result: "failed", found: "is of another network", advice } as const;
         return { rows: [answering, { ...row, check: "chain_id", ...stranger }], probed: undefined };
       }
-      const own = await fetchSchedule(node);
-      const routes = await fetchRoutes(endpoint, own ?? network, signal);
+      const routes = await fetchRoutes(endpoint, signal);
       const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
       return {
         rows: [
           answering,
           serving,
           { ...row, check: "beacon_routes", ...judgeRoutes(routes) },
-          { ...row, check: "beacon_forks", ...judgeForks(own, routes.slot) },
+          { ...row, check: "beacon_forks", ...judgeForks(routes) },
         ],
         probed: { host: endpoint.host, routes },
       };
@@ -97,21 +91,8 @@ export function checkBeaconEndpoints(
   return () => [{ chain, check: "beacon_routes", run }];
 }
 
-/** Fetches the network with the forks that a node knows; `undefined`: it does not serve them. */
-async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
-  try {
-    return await node.fetchNetwork();
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
-    return undefined;
-  }
-}
-
 /** Forks of a node's schedule, by its newest finalized slot. */
-function judgeForks(
-  network: BeaconNetwork | undefined,
-  slot: bigint | undefined,
-): Pick<CheckRow, "result" | "found" | "advice"> {
+function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
   if (network === undefined || slot === undefined) {
     return { result: "ok", found: "serves no schedule of forks" };
   }

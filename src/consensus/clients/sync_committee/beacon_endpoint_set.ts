@@ -71,7 +71,7 @@ export class BeaconEndpointSet {
       question.onFault?.(fault);
     };
     return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
-      const node = new BeaconNode(endpoint, { network: await this.networkOf(endpoint, signal), signal });
+      const node = new BeaconNode(endpoint, { network: await this.#networkOf(endpoint, signal), signal });
       try {
         const result = await work(node);
         this.#misses.get(endpoint)?.delete(route);
@@ -90,9 +90,9 @@ export class BeaconEndpointSet {
 
   /**
    * The network by the node's own fork schedule: a false one makes the node's own data fail. Without the route the known
-   * forks count. @throws {RpcFault}
+   * forks count.
    */
-  async networkOf(endpoint: RestEndpoint, signal: AbortSignal): Promise<BeaconNetwork> {
+  async #networkOf(endpoint: RestEndpoint, signal: AbortSignal): Promise<BeaconNetwork> {
     const known = this.#networks.get(endpoint);
     if (known !== undefined && this.#clock.now() < known.untilMs) return known.network;
     let network = this.#network;

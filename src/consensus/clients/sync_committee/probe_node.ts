@@ -15,6 +15,8 @@ export type Served = "yes" | "no" | "unknown";
 
 /** Capabilities of one node. */
 export interface ServedRoutes {
+  /** Network with the forks that the node knows; `undefined`: not served. */
+  readonly network: BeaconNetwork | undefined;
   /** Newest finalized slot; `undefined`: not served. */
   readonly slot: bigint | undefined;
   /** True when the finalized state is of Gloas: light client routes are then enough. */
@@ -37,13 +39,14 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Probes all routes of a node in parallel. Faults are findings, but an abort is thrown. */
 export async function probeBeaconNode(
   endpoint: RestEndpoint,
-  { network, signal, timeoutMs = PROBE_TIMEOUT_MS }: {
-    /** With the forks that the node knows. */
+  { network: known, signal, timeoutMs = PROBE_TIMEOUT_MS }: {
     readonly network: BeaconNetwork;
     readonly signal: AbortSignal;
     readonly timeoutMs?: number;
   },
 ): Promise<ServedRoutes> {
+  const own = await fetchSchedule(new BeaconNode(endpoint, { network: known, signal, timeoutMs }));
+  const network = own ?? known;
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const lightClient = served(() => node.fetchFinalityUpdate());
   let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
@@ -52,6 +55,7 @@ export async function probeBeaconNode(
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
     return {
+      network: own,
       slot: undefined,
       isGloas: false,
       lightClient: await lightClient,
@@ -70,6 +74,7 @@ export async function probeBeaconNode(
     statesOf(node, header),
   ]);
   return {
+    network: own,
     slot: header.slot,
     isGloas: isGloasAt(network, header.slot),
     lightClient: await lightClient,
@@ -78,6 +83,15 @@ export async function probeBeaconNode(
     summaries,
     states,
   };
+}
+
+async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
+  try {
+    return await node.fetchNetwork();
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+    return undefined;
+  }
 }
 
 async function served(ask: () => Promise<unknown>): Promise<Served> {

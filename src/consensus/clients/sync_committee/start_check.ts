@@ -19,9 +19,10 @@ export async function checkBeaconNodes(
       try {
         const root = await new BeaconNode(endpoint, { network, signal }).fetchGenesisValidatorsRoot();
         if (root === network.genesisValidatorsRoot) {
-          const own = await endpoints.networkOf(endpoint, signal);
-          const routes = await probeBeaconNode(endpoint, { network: own, signal });
-          if (routes.slot !== undefined) noteHead(own, routes.slot);
+          const routes = await probeBeaconNode(endpoint, { network, signal });
+          if (routes.slot !== undefined && routes.network !== undefined) {
+            noteHead(routes.network, routes.slot);
+          }
           probed.push({ host: endpoint.host, routes });
           return [];
         }

@@ -13,6 +13,7 @@ import type { NodeBehaviour, OptionalRoutes } from "../../../../devnet/beacon/be
 import { Fixture, never } from "./fixture.ts";
 
 const nothing: ServedRoutes = {
+  network: undefined,
   slot: 1n,
   isGloas: false,
   lightClient: "no",

@@ -1,0 +1,284 @@
+/**
+ * The hub's client of beacon chains. Written for the hub alone, with other libraries and without the relayer's code: a
+ * mistake of the relayer's verifier is none of the hub's. Rules: docs/protocol/evm-consensus.md sections 5.4 and 5.11;
+ * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
+ */
+import { RLP } from "@ethereumjs/rlp";
+import { ssz } from "@lodestar/types";
+import { bls12_381 } from "@noble/curves/bls12-381.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import {
+  concatBytes,
+  equalBytes,
+  fromHex,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../../../src/core/encoding/bytes.ts";
+import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
+import { type ConsensusStateId, evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import {
+  type BeaconLayout,
+  type BeaconState,
+  type BeaconUpdate,
+  type PayloadProof,
+  readUpdate,
+  stateLayout,
+} from "./layouts.ts";
+
+/** A chain as a runtime knows it. */
+export interface BeaconRules {
+  readonly layout: BeaconLayout;
+  readonly slotsPerEpoch: bigint;
+  readonly epochsPerPeriod: bigint;
+  readonly genesisValidatorsRoot: Hex;
+  /** By ascending epoch. */
+  readonly versions: readonly { readonly epoch: bigint; readonly version: Hex }[];
+  /** `undefined` in a runtime of before. */
+  readonly gloasEpoch: bigint | undefined;
+}
+
+/** An update that the client does not accept. */
+export class BeaconRefusal extends Error {
+  override readonly name = "BeaconRefusal";
+
+  constructor(readonly code: string, options?: ErrorOptions) {
+    super(`Beacon update refused: ${code}`, options);
+  }
+}
+
+function require(isMet: boolean, code: string): asserts isMet {
+  if (!isMet) throw new BeaconRefusal(code);
+}
+
+const committeeSize = 512;
+const domainType = Uint8Array.of(7, 0, 0, 0);
+const signatureDomain = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+const { G1, longSignatures } = bls12_381;
+
+/** Places in states, by fork. */
+const places = {
+  electra: { finality: 84, committee: 87, execution: 88 },
+  gloas: { finality: 367, committee: 2946, execution: 2947 },
+} as const;
+
+/** Nodes of a payload header: state root, number and time, and what the proof adds in its order. */
+const payloadLeaves = [34, 38, 41] as const;
+const payloadHelpers = [40, 39, 35, 21, 18, 16, 11, 3] as const;
+
+/** What the hub makes of an update. @throws {BeaconRefusal} */
+export function checkBeaconUpdate(
+  rules: BeaconRules,
+  { trusted, proof, stateId }: {
+    readonly trusted: Uint8Array;
+    readonly proof: Uint8Array;
+    readonly stateId: ConsensusStateId;
+  },
+): { readonly state: Uint8Array; readonly commitment: IntermediateState } {
+  const update = read(() => readUpdate(rules.layout, proof));
+  const state = read(() => stateLayout.dec(trusted));
+  const light = state.lightClientState;
+  const period = (slot: bigint): bigint => slot / rules.slotsPerEpoch / rules.epochsPerPeriod;
+  const attested = places[forkAt(rules, update.attestedHeader.slot)];
+
+  require(update.finality.branch.length === depthOf(attested.finality), "InvalidUpdate: finality branch");
+  const { committeeUpdate, signatureSlot, attestedHeader, finalizedHeader } = update;
+  require(
+    committeeUpdate === undefined || committeeUpdate.branch.length === depthOf(attested.committee),
+    "InvalidUpdate: committee branch",
+  );
+  require(
+    signatureSlot > attestedHeader.slot && attestedHeader.slot > finalizedHeader.slot,
+    "InvalidUpdate: slots",
+  );
+  const isNext = period(signatureSlot) === light.statePeriod + 1n;
+  require(isNext || period(signatureSlot) === light.statePeriod, "InvalidUpdate: signature period");
+  require(!isNext || period(attestedHeader.slot) === period(signatureSlot), "InvalidUpdate: attested period");
+  require(attestedHeader.slot > light.finalizedHeader.slot, "InvalidUpdate: expired slot");
+  require(update.finality.epoch > light.latestFinalizedEpoch, "InvalidUpdate: expired epoch");
+  checkSignature(rules, isNext ? light.nextSyncCommittee : light.currentSyncCommittee, update);
+
+  const checkpoint = ssz.phase0.Checkpoint.hashTreeRoot({
+    epoch: Number(update.finality.epoch),
+    root: rootOf(finalizedHeader),
+  });
+  require(
+    isInTree(checkpoint, update.finality.branch, {
+      index: attested.finality,
+      root: attestedHeader.stateRoot,
+    }),
+    "InvalidMerkleBranch: finality",
+  );
+  const execution = checkExecution(rules, update.payload, finalizedHeader);
+  if (committeeUpdate !== undefined) {
+    const { pubkeys, aggregatePubkey } = committeeUpdate.committee;
+    const leaf = ssz.altair.SyncCommittee.hashTreeRoot({ pubkeys: [...pubkeys], aggregatePubkey });
+    const place = { index: attested.committee, root: attestedHeader.stateRoot };
+    require(isInTree(leaf, committeeUpdate.branch, place), "InvalidMerkleBranch: committee");
+  }
+  return {
+    state: stateLayout.enc({
+      ...state,
+      frozenHeight: undefined,
+      lightClientState: nextState(light, update, isNext),
+    }),
+    commitment: {
+      height: {
+        id: { stateMachine: evmStateMachine(state.chainId), consensusStateId: stateId },
+        height: execution.blockNumber,
+      },
+      commitment: {
+        timestampSec: execution.timestamp,
+        overlayRoot: undefined,
+        stateRoot: toHash256(execution.stateRoot),
+      },
+    },
+  };
+}
+
+function read<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (cause) {
+    throw new BeaconRefusal("CannotDecode", { cause });
+  }
+}
+
+function forkAt(rules: BeaconRules, slot: bigint): keyof typeof places {
+  const epoch = slot / rules.slotsPerEpoch;
+  return rules.gloasEpoch !== undefined && epoch >= rules.gloasEpoch ? "gloas" : "electra";
+}
+
+type Header = BeaconUpdate["attestedHeader"];
+type Light = BeaconState["lightClientState"];
+
+function rootOf(header: Header): Uint8Array {
+  return ssz.phase0.BeaconBlockHeaderBigint.hashTreeRoot({
+    ...header,
+    proposerIndex: Number(header.proposerIndex),
+  });
+}
+
+function depthOf(index: number): number {
+  return index.toString(2).length - 1;
+}
+
+function isInTree(
+  leaf: Uint8Array,
+  branch: readonly Uint8Array[],
+  { index, root }: { readonly index: number; readonly root: Uint8Array },
+): boolean {
+  if (branch.length !== depthOf(index)) return false;
+  const computed = branch.reduce(
+    (node, sibling, level) =>
+      sha256((index >> level) % 2 === 1 ? concatBytes(sibling, node) : concatBytes(node, sibling)),
+    leaf,
+  );
+  return equalBytes(computed, root);
+}
+
+function checkSignature(
+  rules: BeaconRules,
+  committee: Light["currentSyncCommittee"],
+  update: BeaconUpdate,
+): void {
+  const { bits, signature } = update.aggregate;
+  require(bits.length === committeeSize, "InvalidUpdate: bits");
+  require(
+    bits.filter((bit) => bit).length > Math.floor(2 * committeeSize / 3),
+    "SyncCommitteeParticipantsTooLow",
+  );
+  const epoch = update.signatureSlot / rules.slotsPerEpoch;
+  const version = rules.versions.filter((fork) => fork.epoch <= epoch).at(-1)?.version ?? "0x00000000";
+  const forkRoot = ssz.phase0.ForkData.hashTreeRoot({
+    currentVersion: fromHex(version),
+    genesisValidatorsRoot: fromHex(rules.genesisValidatorsRoot),
+  });
+  const message = ssz.phase0.SigningData.hashTreeRoot({
+    objectRoot: rootOf(update.attestedHeader),
+    domain: concatBytes(domainType, forkRoot.subarray(0, 28)),
+  });
+  require(isSigned(committee, bits, { message, signature }), "SignatureVerification");
+}
+
+function isSigned(
+  { pubkeys, aggregatePubkey }: Light["currentSyncCommittee"],
+  bits: readonly boolean[],
+  { message, signature }: { readonly message: Uint8Array; readonly signature: Uint8Array },
+): boolean {
+  try {
+    const absent = pubkeys.filter((_, member) => bits[member] !== true);
+    const signers = absent.reduce(
+      (sum, key) => sum.subtract(G1.Point.fromBytes(key)),
+      G1.Point.fromBytes(aggregatePubkey),
+    );
+    return longSignatures.verify(signature, longSignatures.hash(message, signatureDomain), signers);
+  } catch {
+    return false; // no point of the curve
+  }
+}
+
+/** Fields that become a commitment. */
+interface Execution {
+  readonly stateRoot: Uint8Array;
+  readonly blockNumber: bigint;
+  readonly timestamp: bigint;
+}
+
+function checkExecution(
+  rules: BeaconRules,
+  { branch, proof }: PayloadProof,
+  { slot, stateRoot }: Header,
+): Execution {
+  const fork = forkAt(rules, slot);
+  require((proof.tag === "Gloas") === (fork === "gloas"), "InvalidUpdate: variant of another fork");
+  const leaf = proof.tag === "Gloas" ? keccak_256(proof.executionHeader) : payloadRoot(proof);
+  const place = { index: places[fork].execution, root: stateRoot };
+  require(isInTree(leaf, branch, place), "InvalidMerkleBranch: execution");
+  return proof.tag === "Gloas" ? readHeader(proof.executionHeader) : proof;
+}
+
+/** Hubs of September take headers of Amsterdam only. */
+const headerItems = 23;
+
+function readHeader(rlp: Uint8Array): Execution {
+  const items: unknown = read(() => RLP.decode(rlp));
+  require(Array.isArray(items) && items.length === headerItems, "InvalidExecutionHeader");
+  const itemAt = (index: number): Uint8Array => {
+    const item: unknown = items[index];
+    require(item instanceof Uint8Array, "InvalidExecutionHeader");
+    return item;
+  };
+  const numberAt = (index: number): bigint => BigInt(`0x0${toHex(itemAt(index)).slice(2)}`);
+  return { stateRoot: itemAt(3), blockNumber: numberAt(8), timestamp: numberAt(11) };
+}
+
+function payloadRoot(
+  proof: Extract<PayloadProof["proof"], { readonly tag: "Legacy" }>,
+): Uint8Array {
+  require(proof.multiProof.length === payloadHelpers.length, "InvalidMerkleMultiProof");
+  const number = (value: bigint): Uint8Array => ssz.UintBn64.hashTreeRoot(value);
+  const leaves = [proof.stateRoot, number(proof.blockNumber), number(proof.timestamp)];
+  const tree = new Map<number, Uint8Array>();
+  payloadLeaves.forEach((index, at) => tree.set(index, leaves[at] ?? new Uint8Array(32)));
+  payloadHelpers.forEach((index, at) => tree.set(index, proof.multiProof[at] ?? new Uint8Array(32)));
+  const nodeAt = (index: number): Uint8Array =>
+    tree.get(index) ?? sha256(concatBytes(nodeAt(2 * index), nodeAt(2 * index + 1)));
+  return nodeAt(1);
+}
+
+function nextState(light: Light, update: BeaconUpdate, isNext: boolean): Light {
+  const finalized = {
+    finalizedHeader: update.finalizedHeader,
+    latestFinalizedEpoch: update.finality.epoch,
+  };
+  if (!isNext) return { ...light, ...finalized };
+  require(update.committeeUpdate !== undefined, "InvalidUpdate: no committee");
+  return {
+    ...finalized,
+    currentSyncCommittee: light.nextSyncCommittee,
+    nextSyncCommittee: update.committeeUpdate.committee,
+    statePeriod: light.statePeriod + 1n,
+  };
+}
