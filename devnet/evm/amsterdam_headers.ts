@@ -22,7 +22,7 @@ export function amsterdamHeaderRule(fork: AmsterdamFork): HeaderRule {
       parentBeaconBlockRoot: header.parentBeaconBlockRoot ?? zero,
       requestsHash: header.requestsHash ?? noRequests,
     };
-    if (header.number < BigInt(fork.fromBlock)) return prague;
+    if (Number(header.number) < fork.fromBlock) return prague;
     const accesses = keccak256(new TextEncoder().encode(`accesses of block ${header.number}`));
     return { ...prague, blockAccessListHash: toHash256(accesses), slotNumber: header.number };
   };

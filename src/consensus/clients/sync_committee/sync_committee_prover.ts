@@ -11,7 +11,7 @@ import type {
 } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
-import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import { type BeaconNetwork, isGloasAt } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
@@ -93,6 +93,14 @@ const FORK_WARNING_MS = 24 * 3_600_000;
 /** Items of an execution header of before Amsterdam. */
 const EARLIER_HEADER_ITEMS = 21;
 
+/** Forks of the states in an update: `into_gloas` is attested in Gloas and finalizes a block of before. */
+type ForkSpan = "earlier" | "into_gloas" | "gloas";
+
+function spanOf(network: BeaconNetwork, { attestedHeader, finalizedHeader }: StateUpdate): ForkSpan {
+  if (!isGloasAt(network, attestedHeader.slot)) return "earlier";
+  return isGloasAt(network, finalizedHeader.slot) ? "gloas" : "into_gloas";
+}
+
 /** Creates the prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
 export function createSyncCommitteeProver(
   deps: SyncCommitteeProverDeps,
@@ -115,11 +123,8 @@ class SyncCommitteeProver implements ConsensusProver {
   readonly #context: BeaconContext;
   readonly #light: LightClientStrategy;
   readonly #blockState: BlockStateStrategy;
-  /** Layout of updates that the hub's runtime is known or, before its first dry run, taken to read. */
-  #layout: { readonly name: UpdateLayout; readonly isConfirmed: boolean } = {
-    name: "flat",
-    isConfirmed: false,
-  };
+  /** Layout of updates that the hub's runtime is taken to read, and the span of the last one that it accepted. */
+  #layout: { readonly name: UpdateLayout; readonly accepted?: ForkSpan } = { name: "flat" };
   /** Finalized epoch of the trusted state for which an update was last encoded. */
   #encodedEpoch: bigint | undefined;
   /** Text of the last warning about a fork, and when the next one is due. */
@@ -218,18 +223,20 @@ class SyncCommitteeProver implements ConsensusProver {
       case "unserved":
         return { kind: "nothing", reason: "no beacon node serves what is needed" };
       case "update": {
-        const { update, verified, sources, hasMore } = attempt;
+        const { network, update, verified, sources, hasMore } = attempt;
         const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
         const { height } = verified.commitment.height;
         const isHigher = trusted.height === undefined || height > trusted.height;
         const committee = update.syncCommitteeUpdate === undefined
           ? ""
           : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
-        const proof = await this.#encode(update, epoch, signal);
-        if (proof === undefined) return this.#findingOfRefusedGloas(update);
+        const span = spanOf(network, update);
+        const encoded = await this.#encode({ update, span }, epoch, signal);
+        const refusal = encoded === undefined ? this.#findingOfRefusal(update, span) : undefined;
+        if (refusal !== undefined) return refusal;
         return {
           kind: "updates",
-          proofs: [proof],
+          proofs: [encoded ?? stateUpdateCodecs[this.#layout.name].enc(update)],
           madeOn: trusted.bytes,
           height: isHigher ? height : undefined,
           summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
@@ -243,10 +250,10 @@ class SyncCommitteeProver implements ConsensusProver {
    * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: it is dry run until one is
    * accepted, and again when the hub did not take the previous update. Source: docs/protocol/evm-consensus.md section
    * 5.11. @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the previous
-   * update. @returns `undefined` when the hub refuses an update of Gloas in every layout.
+   * update. @returns `undefined` when the hub refuses the update in every layout.
    */
   async #encode(
-    update: StateUpdate,
+    { update, span }: { readonly update: StateUpdate; readonly span: ForkSpan },
     trustedEpoch: bigint,
     signal: AbortSignal,
   ): Promise<Uint8Array | undefined> {
@@ -255,7 +262,8 @@ class SyncCommitteeProver implements ConsensusProver {
     this.#encodedEpoch = trustedEpoch;
     const carrying = updateLayouts.filter((layout) => canCarry(layout, update.executionPayload))
       .sort((a, b) => Number(b === known.name) - Number(a === known.name));
-    if (known.isConfirmed && !isRepeated && carrying[0] === known.name) {
+    // A layout that served before a fork may still lack what comes after it.
+    if (known.accepted === span && !isRepeated && carrying[0] === known.name) {
       return stateUpdateCodecs[known.name].enc(update);
     }
     for (const name of carrying) {
@@ -264,10 +272,10 @@ class SyncCommitteeProver implements ConsensusProver {
       if (isAccepted === undefined) return bytes;
       if (!isAccepted) continue;
       if (name !== known.name) this.#deps.log.info("update_layout_changed", { layout: name });
-      this.#layout = { name, isConfirmed: true };
+      this.#layout = { name, accepted: span };
       return bytes;
     }
-    return canCarry("flat", update.executionPayload) ? stateUpdateCodecs[known.name].enc(update) : undefined;
+    return undefined;
   }
 
   /** Dry runs an update; `undefined`: the hub is unavailable, which counts as accepting it for now. */
@@ -283,30 +291,30 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /**
-   * The first finalized checkpoint of Gloas still commits to a block of before, whose header has fewer items than hubs
-   * take: the next one follows after an epoch. @throws {ProverFault} `fork_not_followed` for later ones.
+   * Judges an update that the hub refuses in every layout. The first finalized checkpoint of Gloas still commits to a
+   * block of before, whose header has fewer items than hubs take: the next one follows after an epoch. @returns
+   * `undefined` for an update of before Gloas, whose refusal has another reason. @throws {ProverFault}
+   * `fork_not_followed`
    */
-  #findingOfRefusedGloas({ executionPayload, finalizedHeader }: StateUpdate): ProverFinding {
-    const slot = finalizedHeader.slot;
-    const items = "executionHeader" in executionPayload
-      ? countHeaderItems(executionPayload.executionHeader)
-      : 0;
-    if (items <= EARLIER_HEADER_ITEMS) {
+  #findingOfRefusal(update: StateUpdate, span: ForkSpan): ProverFinding | undefined {
+    const { finalizedHeader: { slot }, executionPayload: proof } = update;
+    if (span === "earlier") return undefined;
+    if ("executionHeader" in proof && countHeaderItems(proof.executionHeader) <= EARLIER_HEADER_ITEMS) {
       const reason =
         `the hub refuses the first finalized slot ${slot} of Gloas, whose execution block is of before`;
       return { kind: "nothing", reason };
     }
     const detail =
-      `the hub refuses finalized slot ${slot} of Gloas in every layout of updates: nothing can be ` +
-      "proved until its runtime follows the fork";
+      `the hub refuses finalized slot ${slot} and its proof of Gloas in every layout of updates: nothing ` +
+      "can be proved until its runtime follows the fork";
     throw new ProverFault("fork_not_followed", { chain: this.chain, detail });
   }
 
   /** Warns of a fork that cannot be followed, daily. */
   #noteHead(network: BeaconNetwork, slot: bigint): void {
     const { clock, log } = this.#deps;
-    const { name, isConfirmed } = this.#layout;
-    const fork = findUnfollowedFork(network, slot, isConfirmed ? name : undefined);
+    const { name, accepted } = this.#layout;
+    const fork = findUnfollowedFork(network, slot, accepted === undefined ? undefined : name);
     if (fork === undefined) {
       this.#forkWarning = undefined;
       return;

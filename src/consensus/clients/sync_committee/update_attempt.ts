@@ -35,6 +35,7 @@ export type UpdateAttempt =
   | { readonly kind: "wait"; readonly reason: string; readonly againInMs?: number }
   | {
     readonly kind: "update";
+    readonly network: BeaconNetwork;
     readonly update: StateUpdate;
     /** The hub's state afterwards. */
     readonly verified: VerifiedBeaconUpdate;
@@ -100,6 +101,7 @@ export async function finishUpdate(
   }
   return {
     kind: "update",
+    network,
     update,
     verified: verifyBeaconUpdate({ network, consensusStateId }, trusted.state, update),
     sources: [...sources, found.source],

@@ -5,17 +5,12 @@
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import {
-  decodeBeaconConsensusState,
-  decodeBeaconUpdate,
-  verifyBeaconUpdate,
-} from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
 } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import type { UpdateLayout } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { createHttpEndpoint, type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
@@ -24,8 +19,13 @@ import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
+import { type AmsterdamFork, amsterdamHeaderRule } from "../../../../devnet/evm/amsterdam_headers.ts";
+import { type HeaderRewriter, startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
+import { checkBeaconUpdate } from "../../../../devnet/hub/verifiers/beacon/beacon_client.ts";
+import type { BeaconLayout } from "../../../../devnet/hub/verifiers/beacon/layouts.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { ClientTarget } from "../../../support/client_target.ts";
+import type { UpdateRules } from "../../../support/memory_target.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
@@ -34,6 +34,9 @@ export const eth0 = toConsensusStateId("ETH0");
 export const never: AbortSignal = new AbortController().signal;
 /** Longest pause that the clock lets pass at once; longer waits are deadlines, which nobody here runs into. */
 const MAX_PAUSE_MS = 5000;
+
+/** Epoch of Gloas on Sepolia. */
+export const GLOAS_EPOCH = 353_024n;
 
 /** Time that passes by itself when somebody pauses, and by hand. */
 export class PassingClock implements Clock {
@@ -77,27 +80,32 @@ export interface Mischief {
   readonly bytes?: (path: string, bytes: Uint8Array) => Uint8Array;
 }
 
-/** A hub without a client of the chain yet; its runtime reads updates in a layout that may change. */
-export function beaconTarget(
-  readLayout: () => UpdateLayout = () => "flat",
-): ClientTarget<BeaconConsensusState> {
-  const target = new ClientTarget<BeaconConsensusState>({
+/** What a hub's runtime knows of beacon chains; may change, as by an upgrade. */
+export interface HubRuntime {
+  layout: BeaconLayout;
+  /** Epoch of Gloas, in a runtime that knows it. */
+  gloasEpoch?: bigint;
+}
+
+/** A hub without a client of the chain yet, which judges updates by the code of the hub simulator. */
+export function beaconTarget(runtime: HubRuntime = { layout: "flat" }): ClientTarget<BeaconConsensusState> {
+  const rules: UpdateRules = (proof, client) => {
+    const { layout, gloasEpoch } = runtime;
+    const versions = sepolia.forks.filter(({ name }) => name !== "gloas" || gloasEpoch !== undefined);
+    const known = { ...sepolia, layout, versions, gloasEpoch };
+    const { state, commitment } = checkBeaconUpdate(known, { trusted: client.state, proof, stateId: eth0 });
+    return { state, commitments: [commitment] };
+  };
+  const target: ClientTarget<BeaconConsensusState> = new ClientTarget<BeaconConsensusState>({
     id: eth0,
     clientId: sepolia.clientId,
     unbondingSec: 5_832_000n,
     chain: { stateMachine: evmStateMachine(sepolia.chainId), consensusStateId: eth0 },
     codec: { enc: beaconConsensusStateCodec.enc, dec: decodeBeaconConsensusState },
-    rules: (proof, client) => {
-      const { consensusState, commitment } = verifyBeaconUpdate(
-        { network: sepolia, consensusStateId: eth0 },
-        decodeBeaconConsensusState(client.state),
-        decodeBeaconUpdate(proof, readLayout()),
-      );
-      return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
-    },
+    rules,
     isReadable: (proof) => {
       try {
-        return decodeBeaconUpdate(proof, readLayout()) !== undefined;
+        return target.view !== undefined && rules(proof, { id: eth0, ...target.view }, target) !== undefined;
       } catch {
         return false;
       }
@@ -121,7 +129,20 @@ export class Fixture implements AsyncDisposable {
     readonly anvil: Anvil,
     readonly beacon: Beacon,
     readonly hub: ClientTarget<BeaconConsensusState>,
+    readonly rewriter?: HeaderRewriter,
   ) {}
+
+  /** The same before Sepolia's Gloas, with execution headers of Amsterdam from there on. */
+  static async startBeforeGloas(options: Partial<BeaconOptions>, hub = beaconTarget()): Promise<Fixture> {
+    const anvil = await startAnvil({ chainId: sepolia.chainId });
+    const fork: AmsterdamFork = { fromBlock: Infinity };
+    const rewriter = await startHeaderRewriter({ upstream: anvil.rpcUrl, rule: amsterdamHeaderRule(fork) });
+    const startEpoch = Number(GLOAS_EPOCH) - 5;
+    const beacon = await startBeacon({ executionUrl: rewriter.rpcUrl, pollMs: 0, startEpoch, ...options });
+    fork.fromBlock = beacon.executionBlockAt(GLOAS_EPOCH);
+    await beacon.mine(8);
+    return new Fixture(anvil, beacon, hub, rewriter);
+  }
 
   /** A chain with some finality. The hub has no client yet. */
   static async start(options: Partial<BeaconOptions> = {}, hub = beaconTarget()): Promise<Fixture> {
@@ -210,6 +231,7 @@ export class Fixture implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.beacon.stop();
+    await this.rewriter?.stop();
     await this.anvil[Symbol.asyncDispose]();
   }
 }

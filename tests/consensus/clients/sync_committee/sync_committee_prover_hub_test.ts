@@ -2,9 +2,8 @@ import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import type { UpdateLayout } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
-import { beaconTarget, changeAt, eth0, Fixture, never } from "./fixture.ts";
+import { beaconTarget, changeAt, eth0, Fixture, type HubRuntime, never } from "./fixture.ts";
 
 const chain = "EVM-11155111";
 
@@ -110,7 +109,7 @@ Deno.test("sync committee prover: the first block of a period is left to the sec
 });
 
 Deno.test("sync committee prover: the layout that the hub reads is found out by asking it once", async () => {
-  const hub = beaconTarget(() => "variant");
+  const hub = beaconTarget({ layout: "variant" });
   await using fixture = await Fixture.start({}, hub);
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -124,8 +123,8 @@ Deno.test("sync committee prover: the layout that the hub reads is found out by 
 });
 
 Deno.test("sync committee prover: a hub that changes its layout is asked again", async () => {
-  let layout: UpdateLayout = "flat";
-  const hub = beaconTarget(() => layout);
+  const runtime: HubRuntime = { layout: "flat" };
+  const hub = beaconTarget(runtime);
   await using fixture = await Fixture.start({}, hub);
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -133,7 +132,7 @@ Deno.test("sync committee prover: a hub that changes its layout is asked again",
   await fixture.follow(prover);
   equal(hub.tried.length, 1);
   for (const changed of ["split", "variant"] as const) {
-    layout = changed;
+    runtime.layout = changed;
     await fixture.beacon.mine(4);
     await rejects(fixture.follow(prover)); // built for the layout of before, and refused
     equal((await fixture.follow(prover)).length, 1);

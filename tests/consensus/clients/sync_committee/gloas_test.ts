@@ -1,0 +1,242 @@
+/** Sepolia's way through Gloas, and what is not served or not followed on it. */
+import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
+import type { NodeBehaviour } from "../../../../devnet/beacon/beacon.ts";
+import { ProverFault } from "../../../../src/consensus/prover.ts";
+import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
+import { checkBeaconEndpoints } from "../../../../src/consensus/clients/sync_committee/beacon_checks.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { beaconTarget, changeAt, Fixture, GLOAS_EPOCH, type HubRuntime, never } from "./fixture.ts";
+
+const chain = evmStateMachine(sepolia.chainId);
+const gloasSlot = Number(GLOAS_EPOCH) * 32;
+
+/** What passed until a slot was final on the hub. */
+interface Journey {
+  /** Sources of updates, without repetitions, in their order. */
+  readonly sources: readonly string[];
+  readonly waits: ReadonlySet<string>;
+}
+
+/** Mines block by block and submits what the prover finds, until the hub knows a finalized slot. */
+async function follow(fixture: Fixture, prover: ConsensusProver, untilSlot: number): Promise<Journey> {
+  const sources: string[] = [];
+  const waits = new Set<string>();
+  for (
+    let blocks = 0;
+    fixture.hub.state.lightClientState.finalizedHeader.slot < BigInt(untilSlot);
+    blocks++
+  ) {
+    ok(blocks < 80, "The hub does not follow");
+    await fixture.beacon.mine(1);
+    const finding = await prover.next(never);
+    if (finding.kind === "nothing") {
+      waits.add(finding.reason);
+      continue;
+    }
+    fixture.hub.take(finding.proofs);
+    const source = /\(by (.*)\)/.exec(finding.summary)?.[1] ?? "";
+    if (sources.at(-1) !== source) sources.push(source);
+  }
+  return { sources, waits };
+}
+
+/** The commitment of the hub is that of the execution block that its newest finalized header refers to. */
+function checkHeight(fixture: Fixture): void {
+  const { finalizedHeader } = fixture.hub.state.lightClientState;
+  ok(finalizedHeader.slot >= BigInt(gloasSlot));
+  ok(fixture.hub.height !== undefined && fixture.hub.height > 0n);
+}
+
+const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly string[]])[] = [
+  [
+    "a node with light client routes and summaries",
+    { without: ["lodestarProof"] },
+    ["historical summaries of honest", "bootstrap of honest"],
+  ],
+  ["a node with all routes", {}, ["state proof of honest", "bootstrap of honest"]],
+  [
+    "a node with proofs and without light client routes",
+    { without: ["lightClient"] },
+    ["state proof of honest, state proof of honest"],
+  ],
+  [
+    "a node with whole states alone",
+    {
+      without: [
+        "lightClient",
+        "lodestarProof",
+        "nimbusSummaries",
+        "lodestarSummaries",
+        "oldLodestarSummaries",
+      ],
+    },
+    ["whole state of honest, whole state of honest"],
+  ],
+  [
+    "a node with whole states in JSON alone",
+    {
+      without: [
+        "lightClient",
+        "lodestarProof",
+        "nimbusSummaries",
+        "lodestarSummaries",
+        "oldLodestarSummaries",
+      ],
+      hasJsonStatesOnly: true,
+    },
+    ["whole state of honest, whole state of honest"],
+  ],
+];
+
+for (const [what, behaviour, sources] of cases) {
+  Deno.test(`gloas: the hub follows through the fork with ${what}`, async () => {
+    const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };
+    await using fixture = await Fixture.startBeforeGloas(behaviour, beaconTarget(runtime));
+    const prover = fixture.prover();
+    await fixture.startClient(prover);
+    const journey = await follow(fixture, prover, gloasSlot + 3 * 32);
+    equal(journey.sources, sources);
+    ok([...journey.waits].some((reason) => /first finalized slot \d+ of Gloas/.test(reason)), "21 items");
+    checkHeight(fixture);
+    equal(fixture.log.events("warn"), []);
+  });
+}
+
+Deno.test("gloas: the hub follows from period to period, in the layout of July, too", async () => {
+  const runtime: HubRuntime = { layout: "split", gloasEpoch: GLOAS_EPOCH };
+  await using fixture = await Fixture.startBeforeGloas({}, beaconTarget(runtime));
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
+  await follow(fixture, prover, gloasSlot + 32);
+  const { period } = fixture.beacon;
+  await fixture.beacon.advanceToPeriod(period + 1);
+  await fixture.follow(prover);
+  await fixture.beacon.advanceToPeriod(period + 4);
+  await fixture.follow(prover);
+  equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 4));
+  equal(fixture.log.events("warn"), []);
+});
+
+Deno.test("gloas: a hub that does not follow is warned of before, reported after, and followed once it is upgraded", async () => {
+  const runtime: HubRuntime = { layout: "flat" };
+  await using fixture = await Fixture.startBeforeGloas({}, beaconTarget(runtime));
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
+  await fixture.beacon.mine(4);
+  await fixture.follow(prover);
+  // The layout is known now.
+  equal((await prover.next(never)).kind, "nothing");
+  equal(fixture.log.events("warn"), ["fork_not_followed"]);
+  const [finding] = await prover.checkHub?.(never) ?? [];
+  equal([finding?.severity, finding?.event], ["warning", "fork_not_followed"]);
+  match(
+    finding?.text ?? "",
+    /^EVM-11155111: fork gloas .* comes in 0\.0 days and the hub's runtime does not follow it/,
+  );
+  await rejects(follow(fixture, prover, gloasSlot + 64), (fault) => {
+    ok(fault instanceof ProverFault);
+    equal(fault.code, "fork_not_followed");
+    return true;
+  });
+  ok(fixture.hub.state.lightClientState.finalizedHeader.slot < BigInt(gloasSlot));
+  Object.assign(runtime, { layout: "variant", gloasEpoch: GLOAS_EPOCH });
+  await follow(fixture, prover, gloasSlot + 64);
+  equal(await prover.checkHub?.(never), []);
+});
+
+Deno.test("gloas: a scheduled fork that this version does not know is a warning of the check and of the log", async () => {
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
+  const epoch = Math.floor(fixture.beacon.head.slot / 32) + 13 * 225;
+  const withHeze = (path: string, body: unknown): unknown => {
+    if (!path.endsWith("/config/spec")) return body;
+    const { data } = Object(body);
+    return {
+      data: { ...data, HEZE_FORK_EPOCH: String(epoch), HEZE_FORK_VERSION: "0x90000077", EIP1_FORK_EPOCH: 7 },
+    };
+  };
+  fixture.spoil("newer", { json: withHeze });
+  equal((await fixture.prover(["newer"]).next(never)).kind, "nothing");
+  equal(fixture.log.events("warn"), ["fork_not_followed"]);
+  const rowsOf = async (host: string): Promise<(readonly [string, string])[]> => {
+    const plan = checkBeaconEndpoints(systemClock, { chain, network: sepolia, nodes: fixture.nodes([host]) });
+    const rows = await runChecks({ clock: systemClock }, plan(), never);
+    return rows.filter(({ check }) => check === "beacon_forks").map(({ result, found }) => [result, found]);
+  };
+  const [[result, found] = ["", ""]] = await rowsOf("newer");
+  equal(result, "warning");
+  match(
+    found,
+    /^fork heze of the beacon chain \(epoch \d+\) comes in 13\.\d days and is not known to this version/,
+  );
+  equal(await rowsOf("honest"), [["ok", "next fork gloas at epoch 353024"]]);
+});
+
+Deno.test("gloas: a node that contradicts a known fork is named, one without a schedule is not", async () => {
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover(["liar"]);
+  await fixture.startClient(fixture.prover());
+  await fixture.beacon.mine(4);
+  fixture.spoil("liar", {
+    json: (path, body) => {
+      if (path.endsWith("/config/spec")) changeAt(body, ["data", "FULU_FORK_VERSION"], () => "0x90000099");
+      return body;
+    },
+  });
+  await rejects(
+    prover.next(never),
+    (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "liar",
+  );
+  for (const status of [403, 404, 500]) {
+    fixture.spoil("denied", { status: (path) => path.endsWith("/config/spec") ? status : undefined });
+    equal((await fixture.prover(["denied"]).next(never)).kind, "updates", String(status));
+  }
+});
+
+for (const status of [403, 404, 405, 500, 501]) {
+  Deno.test(`sync committee prover: without light_client/updates (${status}) the period changes by a state`, async () => {
+    await using fixture = await Fixture.start();
+    const prover = fixture.prover(["gateway"]);
+    await fixture.startClient(fixture.prover());
+    fixture.spoil("gateway", {
+      status: (path) => path.includes("light_client/updates") ? status : undefined,
+    });
+    const { period } = fixture.beacon;
+    await fixture.beacon.advanceToPeriod(period + 1);
+    let polls = 0;
+    for (let taken = false; !taken; polls++) {
+      ok(polls < 6, "The period is not changed");
+      try {
+        const finding = await prover.next(never);
+        if (finding.kind === "updates") fixture.hub.take(finding.proofs);
+        taken = finding.kind === "updates";
+      } catch (fault) {
+        equal(status, 500, String(fault));
+      }
+      fixture.clock.advance(24_000);
+      await fixture.beacon.mine(1);
+    }
+    equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 1));
+    equal(fixture.log.events("warn"), ["light_client_updates_missing"]);
+    const texts = (await prover.check(never)).map(({ event }) => event);
+    equal(texts, status === 500 ? [] : ["light_client_updates_missing"]);
+  });
+}
+
+Deno.test("gloas: without light_client/updates the period changes by a state", async () => {
+  const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };
+  await using fixture = await Fixture.startBeforeGloas({}, beaconTarget(runtime));
+  const prover = fixture.prover(["gateway"]);
+  await fixture.startClient(fixture.prover());
+  await follow(fixture, prover, gloasSlot + 32);
+  fixture.spoil("gateway", { status: (path) => path.includes("light_client/updates") ? 403 : undefined });
+  const { period } = fixture.beacon;
+  await fixture.beacon.advanceToPeriod(period + 1);
+  await prover.next(never);
+  await fixture.follow(prover);
+  equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 1));
+});
