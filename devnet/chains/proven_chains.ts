@@ -14,6 +14,7 @@ import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network
 import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type Beacon, startBeacon } from "../beacon/beacon.ts";
+import { type AmsterdamFork, amsterdamHeaderRule } from "../evm/amsterdam_headers.ts";
 import { type BscChainOptions, bscHeaderRule } from "../evm/bsc_validators.ts";
 import { type Anvil, type AnvilOptions, startAnvil } from "../evm/anvil.ts";
 import { type HeaderRewriter, startHeaderRewriter } from "../evm/header_rewriter.ts";
@@ -144,6 +145,8 @@ export interface ProvenChainOptions {
   readonly hub?: HubRuntime;
   /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
   readonly blocksPerEpoch?: number;
+  /** Epochs that the beacon chain has before it goes through Gloas. Default: it does not get there. */
+  readonly epochsBeforeGloas?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
   /** WebSocket URL of the relay chain that hub and Polkadot Hub build on; needed for that kind alone. */
@@ -223,8 +226,9 @@ export async function startProvenChain(
 }
 
 /** Chains whose headers are made again, behind another port than the node's. */
-function hasOwnHeaders(kind: ChainKind, { isProven }: ProvenChainOptions): boolean {
-  return kind === "arbitrum" || kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
+function hasOwnHeaders(kind: ChainKind, { isProven, epochsBeforeGloas }: ProvenChainOptions): boolean {
+  return kind === "beacon" && epochsBeforeGloas !== undefined || kind === "arbitrum" ||
+    kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
 }
 
 function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
@@ -320,11 +324,24 @@ async function startL1(
   const network = beaconNetworkOf(node.chainId);
   if (network === undefined) throw new Error(`No beacon chain is known for chain ${node.chainId}`);
   const blocksPerEpoch = options.blocksPerEpoch ?? 2;
-  const beacon = started.use(await startBeacon({ executionUrl: node.rpcUrl, network, blocksPerEpoch }));
+  const gloas = network.forks.find(({ name }) => name === "gloas");
+  const { epochsBeforeGloas } = options;
+  let beacon: Beacon;
+  let { rpcUrl } = node;
+  if (epochsBeforeGloas === undefined || gloas === undefined) {
+    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch }));
+  } else {
+    const fork: AmsterdamFork = { fromBlock: Infinity };
+    const rule = amsterdamHeaderRule(fork);
+    ({ rpcUrl } = started.use(await startHeaderRewriter({ upstream: rpcUrl, ...shownPort(options), rule })));
+    const startEpoch = Number(gloas.epoch) - epochsBeforeGloas;
+    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch, startEpoch }));
+    fork.fromBlock = beacon.executionBlockAt(gloas.epoch);
+  }
   return {
     beacon,
     claims: connectRollupL1(node),
-    rpcUrl: node.rpcUrl,
+    rpcUrl,
     consensusStateId: common.clientStateId,
     settings: {},
     section: { type: "evm", host: { beacon_http_urls: [beacon.url], consensus_update_frequency: 1 } },
