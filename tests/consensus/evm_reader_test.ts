@@ -6,7 +6,9 @@ import { EndpointUrl } from "../../src/core/config/redact.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
-import { platformFetch } from "../../src/core/rpc/http.ts";
+import { type Fetch, platformFetch } from "../../src/core/rpc/http.ts";
+import { evmBlockHeaderCodec, parseHashedBlock } from "../../src/core/evm/block_header.ts";
+import { reportFailedPoll } from "../../src/consensus/poll_fault.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
@@ -14,6 +16,7 @@ import { RecordedLog } from "../support/recorded_log.ts";
 import { ScriptedError, ScriptedRpc } from "../support/scripted_rpc.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { never, readerOf } from "./rollup/fixture.ts";
+import { readAmsterdamBlocks } from "./clients/sync_committee/spec/vectors.ts";
 import { catchFault } from "../support/rpc_faults.ts";
 
 const account = toAddress(DEVNET_ACCOUNTS.deployer.address);
@@ -175,4 +178,43 @@ Deno.test("evm reader: a header that is not what its hash says sends the questio
     const confused = await catchFault(readerOf(31337, [other.url], new RecordedLog()).fetchHeader(2n, never));
     assert.match(confused.detail ?? "", /not the requested block/);
   });
+});
+
+/** Answers every request with this block. */
+function nodeWithBlock(block: unknown): Fetch {
+  return (_url, { body }) => {
+    const asked: unknown = JSON.parse(String(body));
+    const one = (call: unknown) => {
+      const { id, method } = Object(call);
+      return { jsonrpc: "2.0", id, result: method === "eth_chainId" ? "0xaa36a7" : block };
+    };
+    return Promise.resolve(Response.json(Array.isArray(asked) ? asked.map(one) : one(asked)));
+  };
+}
+
+Deno.test("evm reader: blocks of Amsterdam are read, one of a later fork is no fault of its node", async () => {
+  const urls = ["http://a.test", "http://b.test"];
+  const { amsterdam } = readAmsterdamBlocks();
+  const reader = readerOf(11155111, urls, new RecordedLog(), nodeWithBlock(amsterdam));
+  assert.equal((await reader.fetchHeader(192n, never))?.header.slotNumber, 192n);
+  const log = new RecordedLog();
+  const later = { ...Object(amsterdam), slotNumber: "0xc1", inclusionListRoot: `0x${"12".repeat(32)}` };
+  const newer = readerOf(11155111, urls, log, nodeWithBlock(later));
+  for (let round = 0; round < 3; round++) {
+    const fault = await catchFault(newer.fetchHeader(192n, never));
+    assert.equal(fault.code, "refused");
+    assert.match(String(fault.detail), /refused/);
+  }
+  assert.ok(!JSON.stringify(log.lines.map(({ event }) => event)).includes("malformed"));
+});
+
+Deno.test("poll fault: a header that the hub has no place for is named, and the chain looked at again later", () => {
+  const log = new RecordedLog();
+  const { header } = parseHashedBlock(readAmsterdamBlocks().amsterdam);
+  const encode = (): unknown => evmBlockHeaderCodec.enc(header);
+  assert.throws(encode, (error) => {
+    assert.equal(reportFailedPoll(log, error, 0).kind, "suspended");
+    return true;
+  });
+  assert.deepEqual(log.events("error"), ["header_not_carried"]);
 });

@@ -9,7 +9,7 @@
 import {
   fixedBytesOf,
   fixedPartBytes,
-  stateLayout,
+  layoutOfState,
 } from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
 import { ethereumMainnet } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/state_stream.ts";
@@ -48,7 +48,7 @@ export function validatorsFor(bytes: number): number {
 
 /** Pieces of the state as it would be with `validators`, which are those of the state again and again. */
 export function* longerState(state: Uint8Array, validators: number): Generator<Uint8Array, void, void> {
-  const fields = stateLayout("fulu", SLOTS_PER_EPOCH).fields;
+  const fields = layoutOfState("fulu", SLOTS_PER_EPOCH).fields;
   const fixed = state.slice(0, fixedPartBytes(fields));
   const view = new DataView(fixed.buffer);
   const places: { readonly field: number; readonly at: number; readonly offset: number }[] = [];
@@ -131,7 +131,7 @@ function readAll(
   state: Uint8Array,
   validators: number,
 ): { readonly bytes: number; readonly root: Hash256 } {
-  const reader = new BeaconStateReader(stateLayout("fulu", SLOTS_PER_EPOCH));
+  const reader = new BeaconStateReader(layoutOfState("fulu", SLOTS_PER_EPOCH));
   let bytes = 0;
   for (const piece of piecesOf(longerState(state, validators))) {
     reader.write(piece);

@@ -158,7 +158,7 @@ export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifie
   });
 }
 
-/** A chain as the runtime knows it: the constants of August 2026, and Gloas where an upgrade has brought it. */
+/** A chain as the runtime knows it: the constants of August 2026, and Gloas after an upgrade that knows it. */
 function rulesOf(network: BeaconNetwork, storage: ConsensusHost["storage"]): BeaconRules {
   const { layout, gloas } = consensusSettings.beaconRuntime.get(storage) ?? { layout: "flat" };
   const { slotsPerEpoch, epochsPerPeriod, genesisValidatorsRoot, forks } = network;

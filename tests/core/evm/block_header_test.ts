@@ -4,12 +4,17 @@ import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   BlockHeaderError,
   type BlockHeaderErrorCode,
+  countHeaderItems,
+  encodeBlockHeader,
   type EvmBlockHeader,
   evmBlockHeaderCodec,
   hashBlockHeader,
   parseBlockHeader,
   parseHashedBlock,
+  readHeaderCommitment,
 } from "../../../src/core/evm/block_header.ts";
+import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { readAmsterdamBlocks } from "../../consensus/clients/sync_committee/spec/vectors.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import { readVector } from "../../consensus/rollup/spec/vectors.ts";
 import type { VectorNode } from "../../consensus/vector_node.ts";
@@ -147,4 +152,41 @@ Deno.test("block header: an absent field before a present one counts as the empt
   // Zero is the empty string in RLP, and the real block used no blob gas.
   equal(header.blobGasUsed, 0n);
   equal(absent, hashBlockHeader(header));
+});
+
+Deno.test("block header: the last block of Prague and the first of Amsterdam have their hashes", () => {
+  const { prague, amsterdam } = readAmsterdamBlocks();
+  equal(parseHashedBlock(prague).header.slotNumber, undefined);
+  const { header, hash } = parseHashedBlock(amsterdam);
+  equal(header.slotNumber, 192n);
+  const encoded = encodeBlockHeader(header);
+  equal([countHeaderItems(encoded), countHeaderItems(encodeBlockHeader(parseBlockHeader(prague)))], [23, 21]);
+  equal(hash, toHash256(keccak256(encoded)));
+  const { stateRoot, number: blockNumber, timestampSec } = header;
+  equal(readHeaderCommitment(encoded), { stateRoot, blockNumber, timestampSec });
+  for (const bytes of [new Uint8Array(), encoded.subarray(1), Uint8Array.of(0xc1, 0x80)]) {
+    equal(readHeaderCommitment(bytes), undefined);
+  }
+  for (const field of ["blockAccessListHash", "slotNumber"]) {
+    refuses({ ...Object(amsterdam), [field]: undefined }, "hash_mismatch", "hash");
+  }
+});
+
+Deno.test("block header: a header that the hub has no place for is not encoded for it", () => {
+  const { header } = parseHashedBlock(readAmsterdamBlocks().amsterdam);
+  throws(
+    () => evmBlockHeaderCodec.enc(header),
+    (error) =>
+      error instanceof BlockHeaderError && error.code === "not_carried" &&
+      error.field === "blockAccessListHash",
+  );
+});
+
+Deno.test("block header: a mismatch in a block with an unknown field is of an unknown fork, a node's own field is none", () => {
+  const { amsterdam } = readAmsterdamBlocks();
+  const later = { ...Object(amsterdam), stateRoot: `0x${"12".repeat(32)}` };
+  refuses(later, "hash_mismatch", "hash");
+  refuses({ ...later, size: "0x1", milliTimestamp: "0x1", l1BlockNumber: "0x1" }, "hash_mismatch", "hash");
+  refuses({ ...later, inclusionListRoot: "0x1" }, "unknown_fork", "inclusionListRoot");
+  equal(parseHashedBlock({ ...Object(amsterdam), inclusionListRoot: "0x1" }).header.number, 192n);
 });

@@ -21,10 +21,10 @@ import { type ConsensusStateId, evmStateMachine } from "../../../../src/core/ism
 import {
   type BeaconLayout,
   type BeaconState,
+  beaconStateLayout,
   type BeaconUpdate,
   type PayloadProof,
   readUpdate,
-  stateLayout,
 } from "./layouts.ts";
 
 /** A chain as a runtime knows it. */
@@ -77,7 +77,7 @@ export function checkBeaconUpdate(
   },
 ): { readonly state: Uint8Array; readonly commitment: IntermediateState } {
   const update = read(() => readUpdate(rules.layout, proof));
-  const state = read(() => stateLayout.dec(trusted));
+  const state = read(() => beaconStateLayout.dec(trusted));
   const light = state.lightClientState;
   const period = (slot: bigint): bigint => slot / rules.slotsPerEpoch / rules.epochsPerPeriod;
   const attested = places[forkAt(rules, update.attestedHeader.slot)];
@@ -118,7 +118,7 @@ export function checkBeaconUpdate(
     require(isInTree(leaf, committeeUpdate.branch, place), "InvalidMerkleBranch: committee");
   }
   return {
-    state: stateLayout.enc({
+    state: beaconStateLayout.enc({
       ...state,
       frozenHeight: undefined,
       lightClientState: nextState(light, update, isNext),

@@ -59,14 +59,14 @@ function updateOf<T>(payload: Codec<T>) {
 }
 
 /** An update by the layout of its proof of the execution block. */
-export const updateLayouts = {
+export const beaconUpdateLayouts = {
   flat: updateOf(payloadProofs.flat),
   split: updateOf(payloadProofs.split),
   variant: updateOf(payloadProofs.variant),
 } as const;
 
 /** Everything of an update that is the same in all layouts. */
-export type BeaconUpdate = Omit<Of<typeof updateLayouts.flat>, "payload">;
+export type BeaconUpdate = Omit<Of<typeof beaconUpdateLayouts.flat>, "payload">;
 
 /** The proof of the execution block as it is judged. */
 export interface PayloadProof {
@@ -89,12 +89,12 @@ export function readUpdate(
 ): BeaconUpdate & { payload: PayloadProof } {
   switch (layout) {
     case "flat": {
-      const { payload, ...update } = updateLayouts.flat.dec(proof);
+      const { payload, ...update } = beaconUpdateLayouts.flat.dec(proof);
       const { branch, ...rest } = payload;
       return { ...update, payload: { branch, proof: { tag: "Legacy", ...rest } } };
     }
     case "split": {
-      const { payload, ...update } = updateLayouts.split.dec(proof);
+      const { payload, ...update } = beaconUpdateLayouts.split.dec(proof);
       const { branch, proof: { tag, value }, ...rest } = payload;
       return {
         ...update,
@@ -102,7 +102,9 @@ export function readUpdate(
       };
     }
     case "variant": {
-      const { payload: { branch, proof: { tag, value } }, ...update } = updateLayouts.variant.dec(proof);
+      const { payload: { branch, proof: { tag, value } }, ...update } = beaconUpdateLayouts.variant.dec(
+        proof,
+      );
       return {
         ...update,
         payload: { branch, proof: tag === "Legacy" ? { tag, ...value } : { tag, ...value } },
@@ -112,7 +114,7 @@ export function readUpdate(
 }
 
 /** The client's state. */
-export const stateLayout = Struct({
+export const beaconStateLayout = Struct({
   frozenHeight: Option(u64),
   lightClientState: Struct({
     finalizedHeader: header,
@@ -131,5 +133,5 @@ export const stateLayout = Struct({
   chainId: u32,
 });
 
-/** See {@link stateLayout}. */
-export type BeaconState = Of<typeof stateLayout>;
+/** See {@link beaconStateLayout}. */
+export type BeaconState = Of<typeof beaconStateLayout>;

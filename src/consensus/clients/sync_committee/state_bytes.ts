@@ -3,7 +3,7 @@
  */
 import { DerivationError } from "./spec/derivation_error.ts";
 import { type BeaconNetwork, epochOfSlot, forkAtEpoch } from "./spec/beacon_network.ts";
-import { stateLayout } from "./spec/state_layout.ts";
+import { layoutOfState } from "./spec/state_layout.ts";
 import { STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { type BeaconStateParts, BeaconStateReader } from "./spec/state_stream.ts";
@@ -48,7 +48,7 @@ async function readWholeState(
   { network, header }: WantedState,
 ): Promise<BeaconStateParts> {
   const fork = forkAtEpoch(network, epochOfSlot(network, header.slot));
-  const layout = stateLayout(fork.name, Number(network.slotsPerEpoch));
+  const layout = layoutOfState(fork.name, Number(network.slotsPerEpoch));
   const route = beaconRoutes.state;
   let reader: BeaconStateReader | StateJsonReader | undefined;
   const takeWith = (make: () => BeaconStateReader | StateJsonReader): TakePiece => (bytes) => {

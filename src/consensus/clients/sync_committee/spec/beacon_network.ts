@@ -6,7 +6,7 @@
 import type { Hash256, Hex } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusClientId } from "../../../../core/ismp/state_machine.ts";
 
-/** Forks of the beacon chain that this program knows, in their order. */
+/** Forks of the beacon chain that this program knows, in their order, as beacon nodes write them in `version`. */
 export const forkNames = [
   "phase0",
   "altair",
@@ -18,12 +18,9 @@ export const forkNames = [
   "gloas",
 ] as const;
 
-/** Name of a known fork, as beacon nodes write it in `version`. */
-export type ForkName = typeof forkNames[number];
-
 /** A change of the rules at the start of an epoch. */
 export interface Fork {
-  /** A {@link ForkName}, or a later one that only the nodes know. */
+  /** One of {@link forkNames}, or a later one that only the nodes know. */
   readonly name: string;
   readonly epoch: bigint;
   /** Four bytes. */

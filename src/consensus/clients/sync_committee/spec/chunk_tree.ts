@@ -18,8 +18,7 @@ const zeroNodes: readonly Uint8Array[] = (() => {
   return nodes;
 })();
 
-/** Parent of two nodes. */
-export function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
+function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
   const both = new Uint8Array(2 * CHUNK_BYTES);
   both.set(left);
   both.set(right, CHUNK_BYTES);

@@ -9,7 +9,7 @@ import { DerivationError } from "./derivation_error.ts";
 import type { UpdateLayout } from "./update.ts";
 
 /** Time before a fork from which one that cannot be followed is a warning, seconds: 14 days. */
-export const FORK_NOTICE_SEC = 14 * 86_400;
+const FORK_NOTICE_SEC = 14 * 86_400;
 
 /** Epoch of forks without a date. */
 const FAR_FUTURE = 2n ** 64n - 1n;

@@ -185,7 +185,7 @@ export interface StateLayout {
 }
 
 /** Layout of a state of a fork, Electra's for all earlier ones. */
-export function stateLayout(fork: string, slotsPerEpoch: number): StateLayout {
+export function layoutOfState(fork: string, slotsPerEpoch: number): StateLayout {
   const isGloas = fork === "gloas";
   const unlessGloas = (limit: number): number | undefined => isGloas ? undefined : limit;
   const fields: Readonly<Record<string, StateField>> = {

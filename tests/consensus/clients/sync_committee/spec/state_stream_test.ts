@@ -14,7 +14,7 @@ import {
   branchRoot,
 } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import { MAX_TOKEN_BYTES } from "../../../../../src/consensus/clients/sync_committee/spec/json_scanner.ts";
-import { stateLayout } from "../../../../../src/consensus/clients/sync_committee/spec/state_layout.ts";
+import { layoutOfState } from "../../../../../src/consensus/clients/sync_committee/spec/state_layout.ts";
 import { StateJsonReader } from "../../../../../src/consensus/clients/sync_committee/spec/state_json.ts";
 import {
   type BeaconStateParts,
@@ -94,7 +94,7 @@ function read(
   state: Uint8Array,
   { fork = "fulu", pieceBytes = 65_536, slotsPerEpoch = 32 } = {},
 ): BeaconStateParts {
-  const reader = new BeaconStateReader(stateLayout(fork, slotsPerEpoch));
+  const reader = new BeaconStateReader(layoutOfState(fork, slotsPerEpoch));
   for (let at = 0; at < state.length; at += pieceBytes) reader.write(state.subarray(at, at + pieceBytes));
   return reader.finish();
 }
@@ -163,7 +163,7 @@ Deno.test("state stream: the values beside the roots are those of the state", ()
 });
 
 function readJson(text: string, { fork = "fulu", pieceBytes = 65_536 } = {}): BeaconStateParts {
-  const reader = new StateJsonReader(stateLayout(fork, 32));
+  const reader = new StateJsonReader(layoutOfState(fork, 32));
   const utf8 = new TextEncoder().encode(text);
   for (let at = 0; at < utf8.length; at += pieceBytes) reader.write(utf8.subarray(at, at + pieceBytes));
   return reader.finish();
@@ -323,7 +323,7 @@ Deno.test("state stream: it does not matter how the bytes are cut into pieces", 
   const sizes = fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(sizes, (pieces) => {
-      const reader = new BeaconStateReader(stateLayout("fulu", 32));
+      const reader = new BeaconStateReader(layoutOfState("fulu", 32));
       for (let at = 0, turn = 0; at < fuluBytes.length; turn++) {
         const size = pieces[turn % pieces.length] ?? 1;
         // Tiny pieces everywhere would take minutes: they are mixed with large ones.
