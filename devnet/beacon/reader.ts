@@ -1,10 +1,9 @@
 /** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
 import {
   electraStateIndices,
   periodOfSlot,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { payloadHeaderRoot } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { initialBeaconState } from "../../src/consensus/clients/sync_committee/spec/initial_state.ts";
 import {
@@ -15,10 +14,7 @@ import {
   parseLightClientBootstrap,
   parseLightClientUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import {
-  branchOfFields,
-  branchOfSummariesProof,
-} from "../../src/consensus/clients/sync_committee/spec/payload_branch.ts";
+import { branchOfFields } from "../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import {
   ProvedState,
   stateProofFormat,
@@ -26,7 +22,6 @@ import {
 import { committeeRoot, headerRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   historicalSummariesRoot,
-  type HistoricalSummary,
   readNeighbourFields,
   STATE_PREFIX_BYTES,
 } from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
@@ -36,8 +31,8 @@ import type { Beacon, SimulatedBeaconNode } from "./beacon_options.ts";
 
 const ssz = { accept: "application/octet-stream" };
 
-/** Where the branch of the payload header comes from: the letters of docs/protocol/evm-consensus.md section 5.7. */
-export type BranchSource = "proof" | "nimbus" | "lodestar" | "prefix";
+/** Where the branch of the payload header comes from. */
+export type BranchSource = "proof" | "prefix";
 
 /** A JSON answer. @throws when the status is not 200. */
 export async function fetchJson(beacon: SimulatedBeaconNode, path: string): Promise<VectorNode> {
@@ -109,19 +104,17 @@ export async function fetchTrusted(beacon: Beacon): Promise<BeaconConsensusState
   return initialBeaconState(network, bootstrap, update);
 }
 
-/** All summaries of a state. */
+/** All summaries of a state, as their SSZ bytes. */
 export async function fetchSummaries(
   beacon: Beacon,
   path: string,
-): Promise<{ entries: HistoricalSummary[]; branch: Hash256[] }> {
+): Promise<Uint8Array> {
   const data = (await fetchJson(beacon, path)).at("data");
-  return {
-    entries: data.list("historical_summaries").map((entry) => ({
-      blockSummaryRoot: entry.hash("block_summary_root"),
-      stateSummaryRoot: entry.hash("state_summary_root"),
-    })),
-    branch: data.hashes("proof"),
-  };
+  return concatBytes(
+    ...data.list("historical_summaries").flatMap((entry) =>
+      ["block_summary_root", "state_summary_root"].map((name) => fromHex(entry.hash(name)))
+    ),
+  );
 }
 
 /** Branch of the payload header in the finalized state of an update, from one source. */
@@ -132,26 +125,16 @@ export async function fetchPayloadBranch(
 ): Promise<Hash256[]> {
   const { beacon: header, execution } = update.finalizedHeader;
   if (typeof execution === "string") throw new Error("Only for states of before Gloas");
-  const place = { stateRoot: header.stateRoot, payloadRoot: payloadHeaderRoot(execution) };
+  const place = { stateRoot: header.stateRoot, payloadRoot: execution.root };
   if (source === "proof") {
     const index = electraStateIndices.execution;
     const path = `/eth/v0/beacon/proof/state/${header.stateRoot}?format=${stateProofFormat([index])}`;
     const leaves = (await fetchJson(beacon, path)).at("data").hashes("leaves");
     return new ProvedState(header.stateRoot, [index], leaves).branch(index);
   }
-  if (source !== "prefix") {
-    const path = summariesPath(source, header.stateRoot);
-    const { entries, branch } = await fetchSummaries(beacon, path);
-    const index = await nextWithdrawalIndex(beacon, execution.blockNumber);
-    return branchOfSummariesProof(
-      place,
-      { summariesRoot: historicalSummariesRoot(entries), branch },
-      index,
-    );
-  }
   const path = `/eth/v2/debug/beacon/states/${header.slot}`;
   const prefix = await fetchPrefix(beacon, path, STATE_PREFIX_BYTES);
-  const { entries } = await fetchSummaries(beacon, summariesPath("nimbus", "finalized"));
+  const entries = await fetchSummaries(beacon, summariesPath("nimbus", "finalized"));
   const bootstrap = await fetchBootstrap(beacon, headerRoot(header));
   return branchOfFields(
     place,
@@ -171,12 +154,4 @@ export function summariesPath(family: "nimbus" | "lodestar", state: string): str
   return family === "nimbus"
     ? `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`
     : `/eth/v1/lodestar/states/${state}/historical_summaries`;
-}
-
-async function nextWithdrawalIndex(beacon: Beacon, blockNumber: bigint): Promise<bigint> {
-  const tag = `0x${blockNumber.toString(16)}`;
-  const block = new VectorNode(await resultHttp(beacon.executionUrl, "eth_getBlockByNumber", [tag, false]));
-  const last = block.list("withdrawals").at(-1);
-  if (last === undefined) throw new Error("The block has no withdrawals");
-  return BigInt(last.text("index")) + 1n;
 }

@@ -8,7 +8,7 @@ import { decodeOpStackState } from "../../src/consensus/clients/op_stack/spec/ve
 import {
   decodeBeaconConsensusState,
   verifyBeaconUpdate,
-} from "../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+} from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
 import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";

@@ -40,7 +40,7 @@ import { decodeParachainProof } from "../../src/consensus/clients/parachain/spec
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
-} from "../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+} from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   parseBeaconBlockHeader,
   parseFinalityUpdate,

@@ -110,12 +110,12 @@ function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | 
 
 /** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
 function judgeRoutes(routes: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  const { lightClient, updates, stateProofs, summaries, states } = routes;
+  const { lightClient, updates, stateProofs, states } = routes;
   const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
-    `state proofs ${stateProofs}, summaries ${summaries}, states ${states}`;
+    `state proofs ${stateProofs}, states ${states}`;
   if (stateProofs === "yes") return { result: "ok", found: `${served}: 5 KB an update` };
-  if (lightClient === "yes" && (summaries === "yes" || routes.isGloas)) {
-    return { result: "ok", found: `${served}: 60 to 160 KB an update` };
+  if (lightClient === "yes" && routes.isGloas) {
+    return { result: "ok", found: `${served}: 60 KB an update` };
   }
   if (lightClient === "yes" && (states === "bytes" || states === "slow")) {
     return { result: "ok", found: `${served}: 3 MB an update` };

@@ -11,7 +11,7 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
-import { DerivationError } from "./spec/derivation_error.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
 
 /** Time for which the fork schedule of a node is remembered; operators upgrade nodes before a fork. */
 const SCHEDULE_TTL_MS = 60 * 60_000;

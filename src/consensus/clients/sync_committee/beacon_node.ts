@@ -1,13 +1,12 @@
 /**
  * Requests to beacon nodes and the parsing of their answers. Decides nothing; answers that violate their schema or
  * contradict themselves become faults of the endpoint (`malformed`). Source: ethereum/beacon-APIs:
- * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes; status-im/nimbus-eth2:
- * beacon_chain/rpc/rest_nimbus_api.nim.
+ * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes.
  */
 import * as z from "zod";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, forkNames } from "./spec/beacon_network.ts";
-import { DerivationError } from "./spec/derivation_error.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
 import { readForkSchedule } from "./spec/fork_schedule.ts";
 import {
   type FinalityUpdate,
@@ -22,7 +21,6 @@ import {
   type SigningBlock,
 } from "./spec/light_client_data.ts";
 import { headerRoot } from "./spec/ssz_roots.ts";
-import { type HistoricalSummary, readSummaries } from "./spec/state_prefix.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -41,19 +39,6 @@ export interface Checkpoint {
   readonly root: Hash256;
 }
 
-/** The historical summaries of a state with their branch (node 91), unverified. */
-export interface SummariesProof {
-  readonly entries: readonly HistoricalSummary[];
-  readonly branch: readonly Hash256[];
-}
-
-/** Paths on which nodes serve historical summaries: Nimbus, Lodestar, older Lodestar. */
-export const summariesPaths: readonly ((state: string) => string)[] = [
-  (state) => `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`,
-  (state) => `/eth/v1/lodestar/states/${state}/historical_summaries`,
-  (state) => `/eth/v1/lodestar/historical_summaries/${state}`,
-];
-
 /**
  * Timeout of the first byte of a state, ms: some nodes replay up to 2,048 blocks for one (OffchainLabs/prysm:
  * beacon-chain/state/stategen), which takes minutes.
@@ -70,7 +55,6 @@ export const beaconRoutes = {
   blindedBlock: "blinded_blocks/{id}",
   checkpoints: "states/{id}/finality_checkpoints",
   stateProof: "proof/state/{id}",
-  summaries: "states/{id}/historical_summaries",
   state: "debug/beacon/states/{id}",
   genesis: "genesis",
   spec: "config/spec",
@@ -87,12 +71,6 @@ const headerShape = z.object({ data: z.object({ root: hash, header: z.object({ m
 const checkpointsShape = z.object({ data: z.object({ finalized: z.object({ epoch: uint64, root: hash }) }) });
 const genesisShape = z.object({ data: z.object({ genesis_validators_root: hash }) });
 const proofShape = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
-const summariesShape = z.object({
-  data: z.object({
-    historical_summaries: z.array(z.object({ block_summary_root: hash, state_summary_root: hash })),
-    proof: z.array(hash).max(16),
-  }),
-});
 
 /**
  * Runs `read`, which may throw the errors of this chain's codecs and checks. @throws {RpcFault} `malformed` of the
@@ -227,16 +205,6 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => readProof(answer));
   }
 
-  /** Fetches the historical summaries of a state, on one of {@link summariesPaths}. */
-  async fetchSummaries(path: string): Promise<SummariesProof> {
-    const route = beaconRoutes.summaries;
-    // The order of the fields in bytes is defined for Nimbus, but not for Lodestar.
-    const answer: RestAnswer = path.startsWith("/nimbus/")
-      ? await this.endpoint.fetchEither({ route, path }, this.#conditions)
-      : { kind: "json", json: await this.#json(route, path) };
-    return believed(this.endpoint, route, () => readSummariesProof(answer));
-  }
-
   /** Streams a state: its SSZ bytes, or JSON where the body's reader accepts it. */
   async streamState(state: string, body: BodyReader): Promise<void> {
     const path = `/eth/v2/debug/beacon/states/${state}`;
@@ -264,32 +232,6 @@ function readProof(answer: RestAnswer): readonly Hash256[] {
     throw new DerivationError("branch_length");
   }
   return hashesIn(bytes.subarray(start, end));
-}
-
-/** Length of the branch of the summaries in a state of Electra or Fulu. */
-const SUMMARIES_DEPTH = 6;
-
-/** Bytes: offset of the summaries, the branch in place, the slot, the summaries. */
-function readSummariesProof(answer: RestAnswer): SummariesProof {
-  if (answer.kind === "json") {
-    const { historical_summaries: entries, proof } = summariesShape.parse(answer.json).data;
-    return {
-      entries: entries.map((entry) => ({
-        blockSummaryRoot: entry.block_summary_root,
-        stateSummaryRoot: entry.state_summary_root,
-      })),
-      branch: proof,
-    };
-  }
-  const { bytes } = answer;
-  const fixed = 4 + 32 * SUMMARIES_DEPTH + 8;
-  if (bytes.length < fixed) throw new DerivationError("branch_length");
-  const start = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(0, true);
-  if (start !== fixed) throw new DerivationError("branch_length");
-  return {
-    entries: readSummaries(bytes.subarray(start)),
-    branch: hashesIn(bytes.subarray(4, 4 + 32 * SUMMARIES_DEPTH)),
-  };
 }
 
 function hashesIn(bytes: Uint8Array): Hash256[] {

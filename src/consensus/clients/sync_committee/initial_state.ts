@@ -14,7 +14,7 @@ import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import type { BeaconContext } from "./update_attempt.ts";
-import { fetchExecutionHeader } from "./execution_blocks.ts";
+import { fetchExecutionHeader } from "./payload_sources.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 
 /** Fetches everything that governance needs to create the client. @throws {RpcFault} */

@@ -4,20 +4,17 @@
  * docs/protocol/evm-consensus.md sections 5.7 and 5.11.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { encodeBlockHeader } from "../../../core/evm/block_header.ts";
-import { checkExecutionHeader, deriveExecutionPayloadProof, payloadHeaderRoot } from "./spec/build_update.ts";
+import { type BlockReference, headerAt } from "../../../core/chains/evm/queries.ts";
+import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";
+import { encodeBlockHeader, type EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_update.ts";
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
-import { DerivationError } from "./spec/derivation_error.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
-import { branchOfNodes, branchRoot, depthOf } from "./spec/merkle.ts";
-import { branchOfBootstrap, branchOfFields, branchOfSummariesProof } from "./spec/payload_branch.ts";
+import { branchOfNodes } from "./spec/merkle.ts";
+import { branchOfBootstrap, branchOfFields } from "./spec/state_proof.ts";
 import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
-import {
-  historicalSummariesRoot,
-  type HistoricalSummary,
-  readNeighbourFields,
-  readNewestSummary,
-} from "./spec/state_prefix.ts";
+import { historicalSummariesRoot, readNeighbourFields, readNewestSummary } from "./spec/state_prefix.ts";
 import {
   executionNodes,
   executionProofOf,
@@ -33,22 +30,14 @@ import type {
 } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import {
-  type BeaconNode,
-  beaconRoutes,
-  believed,
-  summariesPaths,
-  type SummariesProof,
-} from "./beacon_node.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
-import { fetchExecutionHeader, fetchNextWithdrawalIndex } from "./execution_blocks.ts";
 
 /** Sources before and from Gloas on, as logged and cached. The last of each is always tried: there is no other one. */
 const sourcesByFork = {
-  earlier: ["state proof", "historical summaries", "state prefix", WHOLE_STATE],
+  earlier: ["state proof", "state prefix", WHOLE_STATE],
   gloas: ["bootstrap", "state proof", WHOLE_STATE],
 } as const;
 
@@ -79,9 +68,6 @@ export interface FoundProof {
 /** What sources lead to; a hash still lacks the header. */
 type SourcedProof = LegacyPayloadProof | ProvedHash;
 
-/** Generalized index of the historical summaries in an Electra or Fulu state. */
-const SUMMARIES_INDEX = 91;
-
 /** Function that reads the proof from one node. Throws faults of that node only. */
 type ReadProof = (node: BeaconNode) => Promise<SourcedProof>;
 
@@ -99,8 +85,6 @@ export class PayloadProofs {
   readonly #endpoints: BeaconEndpointSet;
   readonly #execution: RpcEndpointSet;
   readonly #summaries: SummariesMemory;
-  /** Path of {@link summariesPaths} that an endpoint served last. */
-  readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
   constructor({ endpoints, execution, summaries = new SummariesMemory() }: PayloadProofsDeps) {
     this.#summaries = summaries;
@@ -167,13 +151,6 @@ export class PayloadProofs {
         return (node) => this.#fromBootstrap(node, block);
       case "state proof":
         return (node) => this.#fromProof(node, block);
-      case "historical summaries": {
-        if (!this.#endpoints.mayServe(source)) return undefined;
-        const known = await this.#withHeader(block, signal);
-        if (known === undefined) return undefined;
-        const index = await this.#nextWithdrawal(known, signal);
-        return index === undefined ? undefined : (node) => this.#fromSummaries(node, known, index);
-      }
       case "state prefix": {
         const missing = this.#summaries.missingSlots(block.beacon.slot);
         if (missing === undefined) return undefined;
@@ -232,72 +209,6 @@ export class PayloadProofs {
     );
   }
 
-  /** The summaries with their branch; the sibling of the payload header is known from withdrawals. */
-  async #fromSummaries(
-    node: BeaconNode,
-    block: KnownBlock,
-    nextWithdrawalIndex: bigint,
-  ): Promise<LegacyPayloadProof> {
-    const place = toPlace(block);
-    const { entries, branch } = await this.#fetchSummaries(node, String(block.beacon.slot));
-    const route = beaconRoutes.summaries;
-    const summariesRoot = believed(node.endpoint, route, () => {
-      const root = historicalSummariesRoot(entries);
-      if (branch.length !== depthOf(SUMMARIES_INDEX)) throw new DerivationError("branch_length");
-      if (branchRoot(root, branch, SUMMARIES_INDEX) !== place.stateRoot) {
-        throw new DerivationError("state_root");
-      }
-      return root;
-    });
-    this.#summaries.note(block.beacon.slot, entries);
-    try {
-      const stateBranch = branchOfSummariesProof(place, { summariesRoot, branch }, nextWithdrawalIndex);
-      return deriveExecutionPayloadProof(block.execution, stateBranch);
-    } catch (cause) {
-      if (!(cause instanceof DerivationError)) throw cause;
-      // The node's part is proved, so this is the execution node's.
-      const { blockNumber } = block.execution;
-      this.#endpoints.log.warn("block_withdrawals_mismatch", {
-        chain: this.#endpoints.chain,
-        block: blockNumber,
-        endpoint: this.#execution.hosts.join(", "),
-      });
-      throw node.endpoint.fault("refused", route, {
-        detail: "withdrawals of the execution node do not match",
-        cause,
-      });
-    }
-  }
-
-  async #fetchSummaries(node: BeaconNode, state: string): Promise<SummariesProof> {
-    const known = this.#paths.get(node.endpoint);
-    const order = [...summariesPaths].sort((a, b) => Number(b === known) - Number(a === known));
-    let missing: RpcFault | undefined;
-    for (const path of order) {
-      try {
-        const proof = await node.fetchSummaries(path(state));
-        this.#paths.set(node.endpoint, path);
-        return proof;
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
-        missing = fault;
-      }
-    }
-    throw missing ?? new Error("There are paths");
-  }
-
-  /** The execution nodes' part of that; their faults are not those of a beacon node. */
-  async #nextWithdrawal(block: KnownBlock, signal: AbortSignal): Promise<bigint | undefined> {
-    const { blockNumber: number, blockHash: hash } = block.execution;
-    try {
-      return await fetchNextWithdrawalIndex(this.#execution, { number, hash }, signal);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      this.#endpoints.log.debug("block_withdrawals_unknown", { error: fault });
-      return undefined;
-    }
-  }
-
   /** Neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
   async #fromPrefix(
     node: BeaconNode,
@@ -306,7 +217,7 @@ export class PayloadProofs {
   ): Promise<LegacyPayloadProof> {
     const { slot } = block.beacon;
     const bootstrap = await node.fetchBootstrap(headerRoot(block.beacon));
-    const added: HistoricalSummary[] = [];
+    const added: Uint8Array[] = [];
     for (const start of missingSlots) {
       const prefix = await fetchStatePrefix(node, String(start));
       added.push(believed(node.endpoint, beaconRoutes.state, () => readNewestSummary(prefix, start)));
@@ -368,7 +279,7 @@ async function fetchBootstrap(
 function toPlace(
   { beacon, execution }: KnownBlock,
 ): { readonly stateRoot: Hash256; readonly payloadRoot: Hash256 } {
-  return { stateRoot: beacon.stateRoot, payloadRoot: payloadHeaderRoot(execution) };
+  return { stateRoot: beacon.stateRoot, payloadRoot: execution.root };
 }
 
 /** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */
@@ -378,4 +289,21 @@ function worstOf(faults: readonly RpcFault[]): RpcFault {
     faults.find(({ code }) => code === "not_found") ?? faults[0];
   if (worst === undefined) throw new Error("The whole state is always asked for");
   return worst;
+}
+
+/** Fetches the header of a block, whose hash is verified. @throws {RpcFault} `not_found` when no node has it. */
+export async function fetchExecutionHeader(
+  execution: RpcEndpointSet,
+  which: BlockReference,
+  signal: AbortSignal,
+): Promise<EvmBlockHeader> {
+  const query = headerAt(which);
+  const found = await callOne(execution, query, { signal });
+  if (found !== undefined) return found.header;
+  const place = {
+    chain: execution.chain,
+    endpointHost: execution.hosts.join(", "),
+    method: query.call.method,
+  };
+  throw faultAt("not_found", place, `no block ${which}`);
 }

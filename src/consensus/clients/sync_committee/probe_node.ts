@@ -6,7 +6,7 @@ import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { type BeaconNetwork, hubIndicesAt, isGloasAt, periodOfSlot } from "./spec/beacon_network.ts";
 import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
-import { BeaconNode, summariesPaths } from "./beacon_node.ts";
+import { BeaconNode } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
@@ -27,8 +27,6 @@ export interface ServedRoutes {
   readonly updates: Served;
   /** Proofs of single nodes of a state (Lodestar). */
   readonly stateProofs: Served;
-  /** Historical summaries with their proof (Nimbus, Lodestar). */
-  readonly summaries: Served;
   /** Whole states: in bytes, in JSON only, not at all; `slow`: no first byte in time. */
   readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
 }
@@ -61,16 +59,14 @@ export async function probeBeaconNode(
       lightClient: await lightClient,
       updates: "unknown",
       stateProofs: "unknown",
-      summaries: "unknown",
       states: "unknown",
     };
   }
   const slot = String(header.slot);
   const format = stateProofFormat(executionNodes(hubIndicesAt(network, header.slot)));
-  const [updates, stateProofs, summaries, states] = await Promise.all([
+  const [updates, stateProofs, states] = await Promise.all([
     served(() => node.fetchPeriodUpdate(periodOfSlot(network, header.slot))),
     served(() => node.fetchStateProof(slot, format)),
-    servedByAny(summariesPaths.map((path) => () => node.fetchSummaries(path(slot)))),
     statesOf(node, header),
   ]);
   return {
@@ -80,7 +76,6 @@ export async function probeBeaconNode(
     lightClient: await lightClient,
     updates,
     stateProofs,
-    summaries,
     states,
   };
 }
@@ -102,12 +97,6 @@ async function served(ask: () => Promise<unknown>): Promise<Served> {
     if (!(fault instanceof RpcFault)) throw fault;
     return isAbsence(fault) ? "no" : "unknown";
   }
-}
-
-async function servedByAny(asks: readonly (() => Promise<unknown>)[]): Promise<Served> {
-  const all = await Promise.all(asks.map(served));
-  if (all.includes("yes")) return "yes";
-  return all.includes("unknown") ? "unknown" : "no";
 }
 
 /** Reads the first piece of a state. */

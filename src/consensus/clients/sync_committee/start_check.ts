@@ -71,8 +71,7 @@ export interface ProbedNode {
 }
 
 /** Recommended nodes, as named in every advice (flags: docs of the six implementations). */
-const SMALL_SOURCES =
-  "Lodestar 1.30 or later with --rest.namespace '*' (5 KB an update), or Nimbus (60 to 160 KB) serves the rest";
+const SMALL_SOURCES = "Lodestar 1.30 or later with --rest.namespace '*' serves proofs (5 KB an update)";
 const LIGHT_CLIENTS =
   "Lighthouse, Lodestar and Nimbus serve light clients by default, Prysm with --enable-light-client; Teku and " +
   "Grandine do not";
@@ -88,10 +87,9 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
   const hasProofs = may(({ stateProofs }) => stateProofs !== "no");
-  const hasSummaries = may(({ summaries }) => summaries !== "no");
   const hasStates = may(({ states }) => states !== "no");
   const isGloas = may((routes) => routes.isGloas);
-  if (hasProofs || (hasLightClient && (hasSummaries || isGloas))) {
+  if (hasProofs || (hasLightClient && isGloas)) {
     if (!hasLightClient) {
       return [note("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
     }

@@ -1,7 +1,7 @@
 /**
  * Beacon states of a node: a prefix of one, or a whole one hashed while it arrives, in bytes or in JSON.
  */
-import { DerivationError } from "./spec/derivation_error.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
 import { type BeaconNetwork, epochOfSlot, forkAtEpoch } from "./spec/beacon_network.ts";
 import { layoutOfState } from "./spec/state_layout.ts";
 import { STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";

@@ -4,7 +4,7 @@
  */
 import { hubIndicesAt } from "./spec/beacon_network.ts";
 import type { BeaconNetwork, StateIndices } from "./spec/beacon_network.ts";
-import { DerivationError } from "./spec/derivation_error.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
 import { branchOfNodes } from "./spec/merkle.ts";
 import { checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
 import { readNextCommittee } from "./spec/state_prefix.ts";

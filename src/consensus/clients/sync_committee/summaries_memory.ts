@@ -3,9 +3,9 @@
  * of other periods follow from them. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
  * (process_historical_summaries_update).
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { HistoricalSummary } from "./spec/state_prefix.ts";
-import { formatSummaries, parseSummaries } from "./spec/summaries_text.ts";
+import { concatBytes, fromHex, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import { keccak256 } from "../../../core/encoding/hash.ts";
+import { SUMMARY_BYTES } from "./spec/state_prefix.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 
@@ -24,7 +24,8 @@ export interface SummariesFile {
 
 interface Known {
   readonly span: bigint;
-  readonly entries: readonly HistoricalSummary[];
+  /** SSZ bytes. */
+  readonly entries: Uint8Array;
   /** False for loaded summaries: no state has confirmed them yet. */
   readonly isProven: boolean;
 }
@@ -59,7 +60,7 @@ export class SummariesMemory {
   }
 
   /** Notes the summaries of the state of a slot. They must have been proved. */
-  note(slot: bigint, entries: readonly HistoricalSummary[]): void {
+  note(slot: bigint, entries: Uint8Array): void {
     const span = slot / SLOTS_PER_ENTRY;
     const before = this.#known;
     if (before?.isProven === true && span < before.span) return;
@@ -81,10 +82,43 @@ export class SummariesMemory {
   }
 
   /** Returns the summaries in the state of `slot`, given the entries of all {@link missingSlots}. */
-  entriesAt(slot: bigint, added: readonly HistoricalSummary[]): readonly HistoricalSummary[] {
+  entriesAt(slot: bigint, added: readonly Uint8Array[]): Uint8Array {
     if (this.#known === undefined) throw new Error("Nothing is known of the summaries");
     const back = Number(this.#known.span - slot / SLOTS_PER_ENTRY);
     const { entries } = this.#known;
-    return back > 0 ? entries.slice(0, Math.max(0, entries.length - back)) : [...entries, ...added];
+    return back > 0
+      ? entries.subarray(0, Math.max(0, entries.length - SUMMARY_BYTES * back))
+      : concatBytes(entries, ...added);
   }
+}
+
+/** Summaries with the slot of the state that they were read from. */
+export interface DatedSummaries {
+  readonly slot: bigint;
+  /** SSZ bytes. */
+  readonly entries: Uint8Array;
+}
+
+/** First line of every such text: what it is, and its layout. */
+const HEAD = "causeway historical summaries 1";
+
+/** The text: head, root of the validators at genesis (which identifies the network), slot, entries, and their hash. */
+export function formatSummaries(network: Hash256, { slot, entries }: DatedSummaries): string {
+  const body = [HEAD, network, String(slot), toHex(entries)].join("\n");
+  return `${body}\n${hashOf(body)}\n`;
+}
+
+/** The summaries of a text; `undefined` when it is none of this network, or is damaged. */
+export function parseSummaries(network: Hash256, text: string): DatedSummaries | undefined {
+  const lines = text.split("\n");
+  const [head, of, slot, roots, hash, end] = lines;
+  if (lines.length !== 6 || end !== "" || head !== HEAD || of !== network) return undefined;
+  if (hash !== hashOf(lines.slice(0, 4).join("\n"))) return undefined;
+  if (slot === undefined || !/^[0-9]{1,20}$/.test(slot)) return undefined;
+  if (roots === undefined || !/^0x([0-9a-f]{128})*$/.test(roots)) return undefined;
+  return { slot: BigInt(slot), entries: fromHex(roots) };
+}
+
+function hashOf(body: string): string {
+  return toHex(keccak256(new TextEncoder().encode(body)));
 }

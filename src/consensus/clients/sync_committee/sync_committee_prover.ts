@@ -10,7 +10,7 @@ import type {
   TargetUpdates,
 } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
-import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
+import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
 import { type BeaconNetwork, isGloasAt } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";

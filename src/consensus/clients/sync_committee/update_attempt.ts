@@ -1,7 +1,7 @@
 /**
  * Context and result of an update attempt, for both strategies.
  */
-import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/beacon_client.ts";
+import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/verify_update.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { isWorthSubmitting, type WaitReason } from "./spec/plan_update.ts";

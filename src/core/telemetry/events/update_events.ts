@@ -234,13 +234,4 @@ export const updateEvents = {
     meaning: "Every update transfers a whole state (300 MB on Ethereum).",
     action: "Add a node with smaller answers; the line names them.",
   },
-  block_withdrawals_mismatch: {
-    text: "Withdrawals of a block do not fit the beacon state",
-    meaning: "The execution node is on another fork, or not honest. Another way to the proof is used.",
-    action: "Use another execution endpoint if it repeats.",
-  },
-  block_withdrawals_unknown: {
-    text: "Withdrawals of a block unknown",
-    meaning: "The execution node does not have the block; another way to the proof is used.",
-  },
 } as const satisfies Record<string, EventText>;

@@ -5,7 +5,7 @@
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,

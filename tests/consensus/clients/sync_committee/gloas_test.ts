@@ -52,9 +52,9 @@ function checkHeight(fixture: Fixture): void {
 
 const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly string[]])[] = [
   [
-    "a node with light client routes and summaries",
+    "a node with light client routes and whole states",
     { without: ["lodestarProof"] },
-    ["historical summaries of honest", "bootstrap of honest"],
+    ["whole state of honest", "state prefix of honest", "bootstrap of honest"],
   ],
   ["a node with all routes", {}, ["state proof of honest", "bootstrap of honest"]],
   [
@@ -65,26 +65,14 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly string
   [
     "a node with whole states alone",
     {
-      without: [
-        "lightClient",
-        "lodestarProof",
-        "nimbusSummaries",
-        "lodestarSummaries",
-        "oldLodestarSummaries",
-      ],
+      without: ["lightClient", "lodestarProof"],
     },
     ["whole state of honest, whole state of honest"],
   ],
   [
     "a node with whole states in JSON alone",
     {
-      without: [
-        "lightClient",
-        "lodestarProof",
-        "nimbusSummaries",
-        "lodestarSummaries",
-        "oldLodestarSummaries",
-      ],
+      without: ["lightClient", "lodestarProof"],
       hasJsonStatesOnly: true,
     },
     ["whole state of honest, whole state of honest"],

@@ -19,26 +19,15 @@ const nothing: ServedRoutes = {
   lightClient: "no",
   updates: "yes",
   stateProofs: "no",
-  summaries: "no",
   states: "no",
 };
-const own: readonly OptionalRoutes[] = [
-  "lodestarProof",
-  "nimbusSummaries",
-  "lodestarSummaries",
-  "oldLodestarSummaries",
-];
+const own: readonly OptionalRoutes[] = ["lodestarProof"];
 
 /** What a node serves, and what is said of it: nothing, or severity and text. */
 const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [string, RegExp] | undefined])[] = [
-  ["Lodestar with all of its routes", { without: ["nimbusSummaries"] }, undefined],
+  ["Lodestar with all of its routes", {}, undefined],
   [
-    "Nimbus",
-    { without: ["lodestarProof", "lodestarSummaries", "oldLodestarSummaries"] },
-    undefined,
-  ],
-  [
-    "Lighthouse, or Prysm with --enable-light-client",
+    "Lighthouse, Nimbus, or Prysm with --enable-light-client",
     { without: own },
     ["note", /an update reads 3 MB of a state\. Lodestar 1\.30 or later with --rest\.namespace '\*'/],
   ],
@@ -83,12 +72,7 @@ Deno.test("beacon checks: every node by itself, with the size of an update that 
   fixture.spoil("silent", { status: () => 503 });
   const options = { chain: evmStateMachine(sepolia.chainId), network: sepolia, nodes };
   const sizes: readonly (readonly [Partial<NodeBehaviour>, string, RegExp])[] = [
-    [{ without: ["nimbusSummaries"] }, "ok", /state proofs yes.*: 5 KB an update$/],
-    [
-      { without: ["lodestarProof", "lodestarSummaries", "oldLodestarSummaries"] },
-      "ok",
-      /60 to 160 KB an update$/,
-    ],
+    [{}, "ok", /state proofs yes.*: 5 KB an update$/],
     [{ without: own }, "ok", /3 MB an update$/],
     [{ without: [...own, "lightClient"] }, "ok", /a whole state \(300 MB\) an update$/],
     [{ without: [...own, "debugStates"] }, "warning", /no update can be made from this node alone$/],
@@ -126,9 +110,11 @@ Deno.test("advice on beacon nodes: what one node lacks another may have, and wha
     adviseOnNodes("EVM-1", nodes.map((routes, at) => ({ host: `n${at}`, routes: { ...nothing, ...routes } })))
       .map((finding) => finding.text).join();
   match(text({}, {}), /^EVM-1: beacon nodes n0, n1 serve neither states nor proofs/);
-  equal(text({ lightClient: "yes" }, { summaries: "yes" }), "");
+  equal(text({ lightClient: "yes" }, { stateProofs: "yes" }), "");
+  equal(text({ lightClient: "yes", isGloas: true }), "");
+  match(text({ lightClient: "yes", stateProofs: "yes", updates: "no" }), /serve no light_client\/updates/);
   equal(
-    text({ lightClient: "unknown", stateProofs: "unknown", summaries: "unknown", states: "unknown" }),
+    text({ lightClient: "unknown", stateProofs: "unknown", states: "unknown" }),
     "",
   );
   match(text({ lightClient: "yes", states: "slow" }), /3 MB of a state, and the first byte takes its time/);

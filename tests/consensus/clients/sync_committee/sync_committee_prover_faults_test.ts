@@ -5,8 +5,6 @@ import { falseValue, leafPaths } from "../../../../devnet/beacon/lies.ts";
 import type { OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { changeAt, Fixture, type Mischief, never } from "./fixture.ts";
 
-const summaries: readonly OptionalRoutes[] = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"];
-
 /** Hosts whose data was refused, as the log names them. */
 function refused(fixture: Fixture): unknown[] {
   return fixture.log.lines.filter(({ event }) => event === "endpoint_data_invalid")
@@ -76,13 +74,12 @@ Deno.test("sync committee prover: a source that lies is named, and the next one 
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
   const lie: Mischief = {
-    json: (path, body) => path.includes("historical") ? changed(body, "data.proof.2") : body,
     bytes: (path, bytes) => path.includes("/proof/state/") ? turned(bytes, 40) : bytes,
   };
   fixture.spoil("liar", lie);
   const finding = await fixture.prover(["liar"]).next(never);
   ok(finding.kind === "updates");
-  match(finding.summary, /by historical summaries of liar/);
+  match(finding.summary, /by whole state of liar/);
   equal(refused(fixture), ["liar"]);
   fixture.spoil("liar", {
     bytes: (path, bytes) => turned(bytes, path.startsWith("/eth/v2/debug") ? 2_736_640 : 40),
@@ -109,7 +106,7 @@ function turned(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 Deno.test("sync committee prover: a lie in the beginning of a state or in a bootstrap is found", async () => {
-  const { fixture, prover } = await newsFor(["liar", "honest"], { without: ["lodestarProof", ...summaries] });
+  const { fixture, prover } = await newsFor(["liar", "honest"], { without: ["lodestarProof"] });
   await using _ = fixture;
   equal((await fixture.follow(prover)).length, 1); // now the summaries are known
   const lies: readonly (readonly [string, Mischief])[] = [

@@ -3,13 +3,11 @@ import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/k
 import {
   formatSummaries,
   parseSummaries,
-} from "../../../../src/consensus/clients/sync_committee/spec/summaries_text.ts";
+} from "../../../../src/consensus/clients/sync_committee/summaries_memory.ts";
 import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import type { OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
+import { concatBytes } from "../../../../src/core/encoding/bytes.ts";
 import { Fixture, never } from "./fixture.ts";
-
-const summaries: readonly OptionalRoutes[] = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"];
 
 Deno.test("sync committee prover: every source leads to updates that the hub takes, the smaller first", async () => {
   await using fixture = await Fixture.start();
@@ -28,19 +26,15 @@ Deno.test("sync committee prover: every source leads to updates that the hub tak
 
   ok(await size(/\(by state proof of honest\)/) < 5_500);
   fixture.beacon.change({ without: ["lodestarProof"] });
-  ok(await size(/\(by historical summaries of honest\)/) < 75_000);
-  fixture.beacon.change({ without: ["lodestarProof", "nimbusSummaries"] });
-  fixture.clock.advance(700_000);
-  ok(await size(/\(by historical summaries of honest\)/) < 160_000);
-  fixture.beacon.change({ without: ["lodestarProof", ...summaries] });
+  ok(await size(/\(by whole state of honest\)/) > 2_700_000);
   ok(await size(/\(by state prefix of honest\)/) < 3_000_000);
-  fixture.beacon.change({ without: ["lodestarProof", "lightClient", ...summaries] });
+  fixture.beacon.change({ without: ["lodestarProof", "lightClient"] });
   ok(await size(/\(by whole state of honest, whole state of honest\)/) > 5_000_000);
   equal(fixture.hub.height, BigInt(fixture.beacon.finalized.blockNumber));
 });
 
 Deno.test("sync committee prover: the whole state is read once, then its beginning does, also over periods", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof", ...summaries] });
+  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
   await fixture.beacon.mine(8);
@@ -73,7 +67,7 @@ Deno.test("sync committee prover: without light client routes, blocks and state 
 
 Deno.test("sync committee prover: whole states alone are enough, over a change of the committee too", async () => {
   await using fixture = await Fixture.start({
-    without: ["lightClient", "lodestarProof", "blindedBlocks", ...summaries],
+    without: ["lightClient", "lodestarProof", "blindedBlocks"],
   });
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -85,7 +79,7 @@ Deno.test("sync committee prover: whole states alone are enough, over a change o
 Deno.test("sync committee prover: states that come in JSON only are read as they arrive", async () => {
   await using fixture = await Fixture.start({
     hasJsonStatesOnly: true,
-    without: ["lightClient", "lodestarProof", "blindedBlocks", ...summaries],
+    without: ["lightClient", "lodestarProof", "blindedBlocks"],
   });
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -95,7 +89,7 @@ Deno.test("sync committee prover: states that come in JSON only are read as they
 });
 
 Deno.test("sync committee prover: summaries that an earlier run kept save the whole state, unless they do not fit", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof", ...summaries] });
+  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   let kept: string | undefined;
   const text: PersistedText = {
     read: () => kept,
@@ -122,16 +116,15 @@ Deno.test("sync committee prover: summaries that an earlier run kept save the wh
   equal(entriesOf(kept), entriesOf(good));
   // Whole, and not those of the chain: nobody is accused.
   const dated = parseSummaries(sepolia.genesisValidatorsRoot, good) ?? fail("it is whole");
-  const [one, ...others] = dated.entries;
-  ok(one !== undefined);
-  kept = formatSummaries(sepolia.genesisValidatorsRoot, { ...dated, entries: [...others, one] });
+  const entries = concatBytes(dated.entries.subarray(64), dated.entries.subarray(0, 64));
+  kept = formatSummaries(sepolia.genesisValidatorsRoot, { ...dated, entries });
   match(await summaryOfRestart(), /by whole state of honest/);
   equal(fixture.log.events("warn"), []);
   ok(fixture.log.events("info").includes("summaries_discarded"));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof", ...summaries] });
+  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
   const statesOf = (): readonly string[] =>
@@ -166,7 +159,7 @@ Deno.test("sync committee prover: missed periods are caught up one after the oth
 });
 
 Deno.test("sync committee prover: what a node lacks is not asked for at every poll, but later again", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof", "nimbusSummaries"] });
+  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
   const askedFor = async (part: string): Promise<number> => {
@@ -176,34 +169,8 @@ Deno.test("sync committee prover: what a node lacks is not asked for at every po
     return fixture.asked.filter(({ path }) => path.includes(part)).length;
   };
   equal([await askedFor("/proof/"), await askedFor("/proof/"), await askedFor("/proof/")], [1, 1, 0]);
-  equal(await askedFor("/nimbus/"), 0);
   fixture.clock.advance(11 * 60_000);
   equal(await askedFor("/proof/"), 1);
-});
-
-Deno.test("sync committee prover: false or missing withdrawals of an execution node cost bytes only", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  const spoilWith = (change: (text: string) => string): void => {
-    fixture.executionFetch = async (url, init) => new Response(change(await (await fetch(url, init)).text()));
-  };
-  const lies: readonly ((text: string) => string)[] = [
-    (text) => text.replaceAll(/"index":"0x([0-9a-f]+)"/g, (_, hex) => `"index":"0x${hex}0"`),
-    (text) => text.replaceAll(/"hash":"0x../g, '"hash":"0x00'),
-    () => "no JSON",
-    (text) => text.replaceAll(/"withdrawals":\[[^\]]*\]/g, '"withdrawals":[]'),
-  ];
-  for (const lie of lies) {
-    spoilWith(lie);
-    await fixture.beacon.mine(4);
-    match((await fixture.follow(prover))[0]?.summary ?? "", /by (whole state|state prefix) of honest/);
-    fixture.clock.advance(120_000);
-  }
-  equal(fixture.log.events("warn"), ["block_withdrawals_mismatch"]);
-  spoilWith((text) => text);
-  await fixture.beacon.mine(4);
-  match((await fixture.follow(prover))[0]?.summary ?? "", /by historical summaries of honest/);
 });
 
 Deno.test("sync committee prover: a finalized state that is not found yet is awaited, then reported", async () => {

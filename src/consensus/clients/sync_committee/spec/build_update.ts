@@ -1,14 +1,14 @@
 /**
  * Builds an update for the hub from light client objects. The proof of the execution block is in none of them: see
- * `payload_branch.ts`. Source of the indices: ethereum/consensus-specs:
+ * `state_proof.ts`. Source of the indices: ethereum/consensus-specs:
  * specs/{electra,gloas}/light-client/sync-protocol.md.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, electraStateIndices, isGloasAt, stateIndicesAt } from "./beacon_network.ts";
-import { DerivationError } from "./derivation_error.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import type { FinalityUpdate, LightClientHeader } from "./light_client_data.ts";
 import { branchRoot, depthOf, helperIndices, sha256Pair, withoutPadding } from "./merkle.ts";
-import { type ExecutionPayloadHeader, headerRoot, payloadNodes, uint64OfRoot } from "./ssz_roots.ts";
+import { type ExecutionPayloadHeader, headerRoot, uint64OfRoot } from "./ssz_roots.ts";
 import type { CheckpointProof, LegacyPayloadProof, SignedUpdate, SyncCommitteeUpdate } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 
@@ -45,13 +45,6 @@ export function deriveFinalityProof(
   return { epoch, finalityBranch: branch.slice(1) };
 }
 
-/** Root of an execution payload header. */
-export function payloadHeaderRoot(header: ExecutionPayloadHeader): Hash256 {
-  const [root] = payloadNodes(header, [1]);
-  if (root === undefined) throw new Error("A tree has a root");
-  return root;
-}
-
 /**
  * Verifies that the execution header, or the hash, is that of the beacon block. @throws {DerivationError}
  * `branch_length`, `execution_header`
@@ -63,7 +56,7 @@ export function checkExecutionHeader(network: BeaconNetwork, header: LightClient
   const index = isGloas ? PARENT_HASH_IN_BODY : isHash ? BLOCK_HASH_IN_BODY : PAYLOAD_IN_BODY;
   const branch = withoutPadding(header.executionBranch, index);
   if (branch.length !== depthOf(index)) throw new DerivationError("branch_length");
-  const leaf = typeof header.execution === "string" ? header.execution : payloadHeaderRoot(header.execution);
+  const leaf = typeof header.execution === "string" ? header.execution : header.execution.root;
   if (branchRoot(leaf, branch, index) !== header.beacon.bodyRoot) {
     throw new DerivationError("execution_header");
   }
@@ -80,7 +73,7 @@ export function deriveExecutionPayloadProof(
   return {
     stateRoot: header.stateRoot,
     blockNumber: header.blockNumber,
-    multiProof: payloadNodes(header, helperIndices(Object.values(PAYLOAD_INDICES))),
+    multiProof: header.nodes(helperIndices(Object.values(PAYLOAD_INDICES))),
     executionPayloadBranch: stateBranch,
     timestampSec: header.timestampSec,
   };

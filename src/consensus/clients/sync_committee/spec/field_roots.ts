@@ -2,14 +2,13 @@
  * Field roots of a beacon state, from bytes or JSON: the root of each field, the tree above them, and the values that
  * updates need. Memory does not grow with the number of validators.
  */
-import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { ChunkTree, type HashTree, mixLength, ProgressiveTree } from "./chunk_tree.ts";
-import { DerivationError } from "./derivation_error.ts";
+import { concatBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { ChunkTree, type HashTree, mixLength, ProgressiveTree, RecordTree } from "./chunk_tree.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import { sha256Pair, ZERO_NODE } from "./merkle.ts";
-import { RecordTree } from "./record_tree.ts";
-import { type ExecutionPayloadHeader, readPayloadHeader, uint64Root } from "./ssz_roots.ts";
+import { ExecutionPayloadHeader, uint64Root } from "./ssz_roots.ts";
 import { checkpointType, STATE_FIELD, type StateField } from "./state_layout.ts";
-import { type HistoricalSummary, readCommittee, readSummaries } from "./state_prefix.ts";
+import { readCommittee } from "./state_prefix.ts";
 import type { SyncCommittee } from "./update.ts";
 
 /** Parts of a whole state: its tree above the fields, and the values that updates need. */
@@ -22,7 +21,8 @@ export interface BeaconStateParts {
   readonly nextSyncCommittee: SyncCommittee;
   /** The payload header; in Gloas the hash of the last execution block. */
   readonly execution: ExecutionPayloadHeader | Hash256;
-  readonly historicalSummaries: readonly HistoricalSummary[];
+  /** SSZ bytes. */
+  readonly historicalSummaries: Uint8Array;
 }
 
 /** Takes the bytes of a field in order, in pieces of any size. */
@@ -46,31 +46,24 @@ const keptFields: ReadonlySet<number> = new Set([
 
 /** Keeps the bytes until all are there. */
 class Collector implements FieldSink {
-  #bytes: Uint8Array;
   readonly #maxBytes: number;
   readonly #done: (bytes: Uint8Array) => void;
+  readonly #pieces: Uint8Array[] = [];
   #filled = 0;
 
   constructor(maxBytes: number, done: (bytes: Uint8Array) => void) {
     this.#maxBytes = maxBytes;
-    this.#bytes = new Uint8Array(Math.min(maxBytes, 65_536));
     this.#done = done;
   }
 
   take(bytes: Uint8Array): void {
-    const filled = this.#filled + bytes.length;
-    if (filled > this.#maxBytes) throw new DerivationError("state_bytes");
-    if (filled > this.#bytes.length) {
-      const larger = new Uint8Array(Math.min(this.#maxBytes, Math.max(filled, 2 * this.#bytes.length)));
-      larger.set(this.#bytes.subarray(0, this.#filled));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(bytes, this.#filled);
-    this.#filled = filled;
+    this.#filled += bytes.length;
+    if (this.#filled > this.#maxBytes) throw new DerivationError("state_bytes");
+    this.#pieces.push(bytes.slice());
   }
 
   end(): void {
-    this.#done(this.#bytes.subarray(0, this.#filled));
+    this.#done(concatBytes(...this.#pieces));
   }
 }
 
@@ -146,8 +139,8 @@ export class FieldRoots {
       nextSyncCommittee: readCommittee(kept(STATE_FIELD.nextSyncCommittee)),
       execution: this.#isProgressive
         ? toHash256(kept(STATE_FIELD.execution))
-        : readPayloadHeader(kept(STATE_FIELD.execution)),
-      historicalSummaries: readSummaries(kept(STATE_FIELD.historicalSummaries)),
+        : ExecutionPayloadHeader.fromBytes(kept(STATE_FIELD.execution)),
+      historicalSummaries: kept(STATE_FIELD.historicalSummaries),
     };
   }
 

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { Hex } from "../../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, epochOfSlot, type Fork, forkNames } from "./beacon_network.ts";
-import { DerivationError } from "./derivation_error.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import type { UpdateLayout } from "./update.ts";
 
 /** Time before a fork from which one that cannot be followed is a warning, seconds: 14 days. */

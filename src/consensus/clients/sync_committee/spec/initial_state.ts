@@ -4,7 +4,7 @@
  */
 import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./beacon_network.ts";
 import type { BeaconConsensusState } from "./consensus_state.ts";
-import { DerivationError } from "./derivation_error.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import type { LightClientBootstrap, LightClientUpdate } from "./light_client_data.ts";
 import { branchRoot, depthOf, withoutPadding } from "./merkle.ts";
 import { committeeRoot } from "./ssz_roots.ts";

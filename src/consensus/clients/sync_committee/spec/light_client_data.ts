@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { ExecutionPayloadHeader } from "./ssz_roots.ts";
+import { ExecutionPayloadHeader } from "./ssz_roots.ts";
 import type { BeaconBlockHeader, SyncAggregate, SyncCommittee } from "./update.ts";
 
 /** A beacon header with the execution header of its block, in the body of the block. */
@@ -70,21 +70,12 @@ export class LightClientJsonError extends Error {
   }
 }
 
-/** Maximum digits of a 256-bit decimal number. */
-const MAX_DIGITS = 78;
-
-function integer(bits: bigint): z.ZodType<bigint> {
-  return z.string().regex(/^[0-9]+$/).max(MAX_DIGITS).transform(BigInt).refine((value) =>
-    value >> bits === 0n
-  );
-}
-
 function sized(minLength: number, maxLength = minLength): z.ZodType<Uint8Array> {
   return z.string().regex(/^0x([0-9a-fA-F]{2})*$/).max(2 + 2 * maxLength).transform(fromHex)
     .refine((bytes) => bytes.length >= minLength && bytes.length <= maxLength);
 }
 
-const uint64 = integer(64n);
+const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt).refine((value) => value >> 64n === 0n);
 const hash = sized(32).transform(toHash256);
 const branch = z.array(hash).max(64);
 
@@ -102,56 +93,23 @@ const beaconHeader = z.object({
   bodyRoot: json.body_root,
 }));
 
-const executionHeader = z.object({
-  parent_hash: hash,
-  fee_recipient: sized(20),
-  state_root: hash,
-  receipts_root: hash,
-  logs_bloom: sized(256),
-  prev_randao: hash,
-  block_number: uint64,
-  gas_limit: uint64,
-  gas_used: uint64,
-  timestamp: uint64,
-  extra_data: sized(0, 32),
-  base_fee_per_gas: integer(256n),
-  block_hash: hash,
-  transactions_root: hash,
-  withdrawals_root: hash,
-  blob_gas_used: uint64,
-  excess_blob_gas: uint64,
-}).transform((json): ExecutionPayloadHeader => ({
-  parentHash: json.parent_hash,
-  feeRecipient: json.fee_recipient,
-  stateRoot: json.state_root,
-  receiptsRoot: json.receipts_root,
-  logsBloom: json.logs_bloom,
-  prevRandao: json.prev_randao,
-  blockNumber: json.block_number,
-  gasLimit: json.gas_limit,
-  gasUsed: json.gas_used,
-  timestampSec: json.timestamp,
-  extraData: json.extra_data,
-  baseFeePerGasWei: json.base_fee_per_gas,
-  blockHash: json.block_hash,
-  transactionsRoot: json.transactions_root,
-  withdrawalsRoot: json.withdrawals_root,
-  blobGasUsed: json.blob_gas_used,
-  excessBlobGas: json.excess_blob_gas,
-}));
-
 const lightClientHeader = z.object({
   beacon: beaconHeader,
-  execution: executionHeader.optional(),
+  execution: z.unknown().optional(),
   execution_block_hash: hash.optional(),
   execution_branch: branch,
 }).transform((json, context): LightClientHeader => {
-  const execution = json.execution ?? json.execution_block_hash;
-  if (execution !== undefined) {
-    return { beacon: json.beacon, execution, executionBranch: json.execution_branch };
+  const { beacon, execution_block_hash: blockHash, execution_branch: executionBranch } = json;
+  try {
+    const execution = json.execution === undefined && blockHash !== undefined
+      ? blockHash
+      : ExecutionPayloadHeader.fromJson(json.execution);
+    return { beacon, execution, executionBranch };
+  } catch {
+    // The codec library's errors have no code.
+    context.addIssue({ code: "custom", path: ["execution"] });
+    return z.NEVER;
   }
-  context.addIssue({ code: "custom", path: ["execution"] });
-  return z.NEVER;
 });
 
 const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_pubkey: sized(48) })

@@ -2,7 +2,7 @@
  * SSZ hash tree roots of the objects of the sync committee client. Source: ethereum/consensus-specs:
  * specs/{phase0,altair,deneb}/beacon-chain.md, ssz/simple-serialize.md.
  */
-import { getNode } from "@chainsafe/persistent-merkle-tree";
+import { getNode, type Node } from "@chainsafe/persistent-merkle-tree";
 import {
   ByteListType,
   ByteVectorType,
@@ -14,34 +14,6 @@ import {
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 import type { BeaconBlockHeader, SyncCommittee } from "./update.ts";
-
-/**
- * Header of an execution block inside of the beacon chain; the 17 fields of Deneb, Electra and Fulu.
- * Capella's has no blob gas: clients of ours never read it.
- */
-export interface ExecutionPayloadHeader {
-  readonly parentHash: Hash256;
-  /** 20 bytes. */
-  readonly feeRecipient: Uint8Array;
-  readonly stateRoot: Hash256;
-  readonly receiptsRoot: Hash256;
-  /** 256 bytes. */
-  readonly logsBloom: Uint8Array;
-  readonly prevRandao: Hash256;
-  readonly blockNumber: bigint;
-  readonly gasLimit: bigint;
-  readonly gasUsed: bigint;
-  /** Unix time in seconds. */
-  readonly timestampSec: bigint;
-  /** At most 32 bytes. */
-  readonly extraData: Uint8Array;
-  readonly baseFeePerGasWei: bigint;
-  readonly blockHash: Hash256;
-  readonly transactionsRoot: Hash256;
-  readonly withdrawalsRoot: Hash256;
-  readonly blobGasUsed: bigint;
-  readonly excessBlobGas: bigint;
-}
 
 const uint64 = new UintBigintType(8);
 const root = new ByteVectorType(32);
@@ -60,6 +32,7 @@ const committeeType = new ContainerType({
   aggregatePublicKey: publicKey,
 });
 
+/** The 17 fields of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
 const payloadType = new ContainerType({
   parentHash: root,
   feeRecipient: new ByteVectorType(20),
@@ -70,15 +43,50 @@ const payloadType = new ContainerType({
   blockNumber: uint64,
   gasLimit: uint64,
   gasUsed: uint64,
-  timestampSec: uint64,
+  timestamp: uint64,
   extraData: new ByteListType(32),
-  baseFeePerGasWei: new UintBigintType(32),
+  baseFeePerGas: new UintBigintType(32),
   blockHash: root,
   transactionsRoot: root,
   withdrawalsRoot: root,
   blobGasUsed: uint64,
   excessBlobGas: uint64,
-});
+}, { jsonCase: "eth2" });
+
+/** Header of an execution block inside of the beacon chain, with its tree. */
+export class ExecutionPayloadHeader {
+  readonly stateRoot: Hash256;
+  readonly blockNumber: bigint;
+  readonly timestampSec: bigint;
+  readonly #tree: Node;
+
+  constructor(value: ValueOf<typeof payloadType>) {
+    this.stateRoot = toHash256(value.stateRoot);
+    this.blockNumber = value.blockNumber;
+    this.timestampSec = value.timestamp;
+    this.#tree = payloadType.value_toTree(value);
+  }
+
+  /** From the JSON of a node. @throws errors of the codec library, without a code. */
+  static fromJson(json: unknown): ExecutionPayloadHeader {
+    return new ExecutionPayloadHeader(payloadType.fromJson(json));
+  }
+
+  /** From SSZ bytes. @throws errors of the codec library, without a code. */
+  static fromBytes(bytes: Uint8Array): ExecutionPayloadHeader {
+    return new ExecutionPayloadHeader(payloadType.deserialize(bytes));
+  }
+
+  /** The root. */
+  get root(): Hash256 {
+    return toHash256(this.#tree.root);
+  }
+
+  /** Nodes of the tree by their generalized indices. */
+  nodes(indices: readonly number[]): Hash256[] {
+    return indices.map((index) => toHash256(getNode(this.#tree, BigInt(index)).root));
+  }
+}
 
 const checkpointType = new ContainerType({ epoch: uint64, root });
 const forkDataType = new ContainerType({ version: new ByteVectorType(4), genesisValidatorsRoot: root });
@@ -117,48 +125,6 @@ export function committeeRoot(committee: SyncCommittee): Hash256 {
 /** Root of a finalized checkpoint. */
 export function checkpointRoot(epoch: bigint, blockRoot: Hash256): Hash256 {
   return toHash256(checkpointType.hashTreeRoot({ epoch, root: fromHex(blockRoot) }));
-}
-
-/**
- * Nodes of the tree of a payload header by their generalized indices, index 1 being its root.
- * @throws when a field has a wrong length.
- */
-export function payloadNodes(header: ExecutionPayloadHeader, indices: readonly number[]): Hash256[] {
-  const tree = payloadType.value_toTree(toPayloadValue(header));
-  return indices.map((index) => toHash256(getNode(tree, BigInt(index)).root));
-}
-
-/** Root of a payload header of these SSZ bytes. @throws when they are no payload header. */
-export function payloadHeaderRootOf(bytes: Uint8Array): Uint8Array {
-  return payloadType.hashTreeRoot(payloadType.deserialize(bytes));
-}
-
-function toPayloadValue(header: ExecutionPayloadHeader): ValueOf<typeof payloadType> {
-  return {
-    ...header,
-    parentHash: fromHex(header.parentHash),
-    stateRoot: fromHex(header.stateRoot),
-    receiptsRoot: fromHex(header.receiptsRoot),
-    prevRandao: fromHex(header.prevRandao),
-    blockHash: fromHex(header.blockHash),
-    transactionsRoot: fromHex(header.transactionsRoot),
-    withdrawalsRoot: fromHex(header.withdrawalsRoot),
-  };
-}
-
-/** A payload header from its SSZ bytes. @throws when they are none. */
-export function readPayloadHeader(bytes: Uint8Array): ExecutionPayloadHeader {
-  const header = payloadType.deserialize(bytes);
-  return {
-    ...header,
-    parentHash: toHash256(header.parentHash),
-    stateRoot: toHash256(header.stateRoot),
-    receiptsRoot: toHash256(header.receiptsRoot),
-    prevRandao: toHash256(header.prevRandao),
-    blockHash: toHash256(header.blockHash),
-    transactionsRoot: toHash256(header.transactionsRoot),
-    withdrawalsRoot: toHash256(header.withdrawalsRoot),
-  };
 }
 
 /** Domain type of sync committee signatures (consensus-specs: specs/altair/beacon-chain.md). */

@@ -4,7 +4,7 @@
  * Source of the form: ethereum/beacon-APIs: apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
  */
 import { JsonScanError, JsonScanner } from "./json_scanner.ts";
-import { DerivationError } from "./derivation_error.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
 import type { NamedField, StateField, StateLayout } from "./state_layout.ts";
 

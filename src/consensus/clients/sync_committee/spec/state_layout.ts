@@ -14,14 +14,8 @@ import {
   VectorCompositeType,
 } from "@chainsafe/ssz";
 import { fromHex } from "../../../../core/encoding/bytes.ts";
-import { committeeRoot, payloadHeaderRootOf } from "./ssz_roots.ts";
-import {
-  COMMITTEE_BYTES,
-  historicalSummariesRoot,
-  KEY_BYTES,
-  readCommittee,
-  readSummaries,
-} from "./state_prefix.ts";
+import { committeeRoot, ExecutionPayloadHeader } from "./ssz_roots.ts";
+import { COMMITTEE_BYTES, historicalSummariesRoot, KEY_BYTES, readCommittee } from "./state_prefix.ts";
 
 /**
  * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
@@ -164,14 +158,14 @@ const payloadHeader: StateField = {
   kind: "whole",
   maxBytes: MAX_HEADER_BYTES,
   sizes: PAYLOAD_HEADER_SIZES,
-  root: payloadHeaderRootOf,
+  root: (data) => fromHex(ExecutionPayloadHeader.fromBytes(data).root),
 };
 
 const summaries: StateField = {
   kind: "whole",
   maxBytes: MAX_SUMMARY_BYTES,
   sizes: [32],
-  root: (data) => fromHex(historicalSummariesRoot(readSummaries(data))),
+  root: (data) => fromHex(historicalSummariesRoot(data)),
 };
 
 /** A field with its name in the specification, which is its key in JSON. */

@@ -4,22 +4,17 @@
  * up to the committees for Gloas, too.
  * Source: ethereum/consensus-specs: specs/electra/beacon-chain.md (BeaconState), presets/{mainnet,gnosis}.
  */
-import { ByteVectorType, ContainerType, ListCompositeType, VectorCompositeType } from "@chainsafe/ssz";
-import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { DerivationError } from "./derivation_error.ts";
-import type { NeighbourFields } from "./payload_branch.ts";
+import { concatBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { ChunkTree, mixLength, RecordTree } from "./chunk_tree.ts";
+import { DerivationError } from "./sync_committee_error.ts";
+import type { NeighbourFields } from "./state_proof.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 import type { SyncCommittee } from "./update.ts";
 
-/** One entry of the state's history: roots of the rings of block and state roots at the start of a period. */
-export interface HistoricalSummary {
-  readonly blockSummaryRoot: Hash256;
-  readonly stateSummaryRoot: Hash256;
-}
-
 /** Bytes of a BLS public key. */
 export const KEY_BYTES = 48;
-const SUMMARY_BYTES = 64;
+/** Bytes of an entry of the historical summaries: roots of the rings of block and state roots at the start of a period. */
+export const SUMMARY_BYTES = 64;
 
 /** Bytes of a sync committee: 512 keys and their sum. */
 export const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
@@ -32,18 +27,6 @@ export function readCommittee(bytes: Uint8Array): SyncCommittee {
     publicKeys: Array.from({ length: SYNC_COMMITTEE_SIZE }, (_, index) => keyAt(index)),
     aggregatePublicKey: keyAt(SYNC_COMMITTEE_SIZE),
   };
-}
-
-/** The historical summaries from their SSZ bytes. @throws {DerivationError} `state_bytes` for half a summary. */
-export function readSummaries(bytes: Uint8Array): HistoricalSummary[] {
-  if (bytes.length % SUMMARY_BYTES !== 0) throw new DerivationError("state_bytes");
-  return Array.from({ length: bytes.length / SUMMARY_BYTES }, (_, index) => {
-    const at = SUMMARY_BYTES * index;
-    return {
-      blockSummaryRoot: toHash256(bytes.subarray(at, at + 32)),
-      stateSummaryRoot: toHash256(bytes.subarray(at + 32, at + SUMMARY_BYTES)),
-    };
-  });
 }
 
 /** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */
@@ -64,14 +47,6 @@ const OFFSET = {
   exitBalanceToConsume: 2_736_669,
   earliestExitEpoch: 2_736_677,
 } as const;
-
-const root = new ByteVectorType(32);
-const ring = new VectorCompositeType(root, SLOTS_PER_HISTORICAL_ROOT);
-/** HISTORICAL_ROOTS_LIMIT (consensus-specs: presets/mainnet/phase0.yaml). */
-const summaries = new ListCompositeType(
-  new ContainerType({ blockSummaryRoot: root, stateSummaryRoot: root }),
-  2 ** 24,
-);
 
 function viewOf(prefix: Uint8Array, slot: bigint): DataView {
   if (prefix.length < STATE_PREFIX_BYTES) throw new DerivationError("state_prefix");
@@ -112,24 +87,28 @@ export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommitt
  * later the ring has been written over.
  * @throws {DerivationError} `state_prefix`, also when `slot` is not the first of a period.
  */
-export function readNewestSummary(prefix: Uint8Array, slot: bigint): HistoricalSummary {
+export function readNewestSummary(prefix: Uint8Array, slot: bigint): Uint8Array {
   viewOf(prefix, slot);
   if (slot % BigInt(SLOTS_PER_HISTORICAL_ROOT) !== 0n) throw new DerivationError("state_prefix");
-  return {
-    blockSummaryRoot: ringRoot(prefix, OFFSET.blockRoots),
-    stateSummaryRoot: ringRoot(prefix, OFFSET.stateRoots),
-  };
+  return concatBytes(ringRoot(prefix, OFFSET.blockRoots), ringRoot(prefix, OFFSET.stateRoots));
 }
 
-function ringRoot(prefix: Uint8Array, offset: number): Hash256 {
-  const bytes = prefix.slice(offset, offset + 32 * SLOTS_PER_HISTORICAL_ROOT);
-  return toHash256(ring.hashTreeRoot(ring.deserialize(bytes)));
+function ringRoot(prefix: Uint8Array, offset: number): Uint8Array {
+  const tree = new ChunkTree(Math.log2(SLOTS_PER_HISTORICAL_ROOT));
+  tree.take(prefix.subarray(offset, offset + 32 * SLOTS_PER_HISTORICAL_ROOT));
+  return tree.root();
 }
 
-/** Root of the field `historical_summaries` (node 91). It changes at the start of a period only. */
-export function historicalSummariesRoot(entries: readonly HistoricalSummary[]): Hash256 {
-  return toHash256(summaries.hashTreeRoot(entries.map((entry) => ({
-    blockSummaryRoot: fromHex(entry.blockSummaryRoot),
-    stateSummaryRoot: fromHex(entry.stateSummaryRoot),
-  }))));
+/** Depth of the tree over the summaries: HISTORICAL_ROOTS_LIMIT is 2^24 (consensus-specs: presets/mainnet/phase0.yaml). */
+const SUMMARIES_DEPTH = 24;
+
+/**
+ * Root of the field `historical_summaries` (node 91) of these SSZ bytes. It changes at the start of a period only.
+ * @throws {DerivationError} `state_bytes` for half a summary.
+ */
+export function historicalSummariesRoot(entries: Uint8Array): Hash256 {
+  if (entries.length % SUMMARY_BYTES !== 0) throw new DerivationError("state_bytes");
+  const tree = new RecordTree([32, 32], new ChunkTree(SUMMARIES_DEPTH));
+  tree.take(entries);
+  return toHash256(mixLength(tree.root(), entries.length / SUMMARY_BYTES));
 }

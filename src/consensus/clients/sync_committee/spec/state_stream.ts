@@ -2,7 +2,7 @@
  * All field roots of a beacon state from Electra on from a stream of its SSZ bytes, in a few megabytes of memory
  * whatever the number of validators. Start reading at {@link BeaconStateReader}; the fields are in `state_layout.ts`.
  */
-import { DerivationError } from "./derivation_error.ts";
+import { DerivationError } from "./sync_committee_error.ts";
 import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
 import {
   fixedBytesOf,

@@ -3,7 +3,7 @@ import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import {
   DerivationError,
   type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/spec/initial_state.ts";
 import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import {

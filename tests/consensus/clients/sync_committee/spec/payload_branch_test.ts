@@ -7,17 +7,15 @@ import {
   toHash256,
   toHex,
 } from "../../../../../src/core/encoding/bytes.ts";
-import { payloadHeaderRoot } from "../../../../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import {
   DerivationError,
   type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import {
   branchOfFields,
-  branchOfSummariesProof,
   type NeighbourFields,
-} from "../../../../../src/consensus/clients/sync_committee/spec/payload_branch.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { stateProofFormat } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
@@ -60,12 +58,11 @@ const samples = [
     tree: stateTree(state.hashes("state_field_roots")),
     place: {
       stateRoot: update.finalizedHeader.stateRoot,
-      payloadRoot: payloadHeaderRoot(parsePayloadHeader(state.at("execution_payload_header").json)),
+      payloadRoot: parsePayloadHeader(state.at("execution_payload_header").json).root,
     },
     expected: update.executionPayload.executionPayloadBranch,
     fields,
     summariesRoot: pieces.hash("historical_summaries_root"),
-    summariesBranch: pieces.hashes("historical_summaries_proof_gindex_91"),
     bootstrap: {
       committeeRoot: committeeRoot(trusted.currentSyncCommittee),
       branch: pieces.hashes("bootstrap_current_sync_committee_branch_gindex_86"),
@@ -84,22 +81,6 @@ function changedBranches(branch: readonly Hash256[]): Hash256[][] {
 
 Deno.test("payload branch: the format of the state proof of one node is the descriptor that nodes were tried with", () => {
   equal(stateProofFormat([88]), "0x28f8");
-});
-
-Deno.test("payload branch: follows from the historical summaries with their proof", () => {
-  for (const { place, expected, fields, summariesRoot, summariesBranch } of samples) {
-    const index = fields.nextWithdrawalIndex;
-    equal(branchOfSummariesProof(place, { summariesRoot, branch: summariesBranch }, index), expected);
-    for (const branch of changedBranches(summariesBranch)) {
-      refuses(() => branchOfSummariesProof(place, { summariesRoot, branch }, index), "state_root");
-    }
-    const other = { summariesRoot: flipHash(summariesRoot), branch: summariesBranch };
-    refuses(() => branchOfSummariesProof(place, other, index), "state_root");
-    const proof = { summariesRoot, branch: summariesBranch };
-    refuses(() => branchOfSummariesProof(place, proof, index + 1n), "state_root");
-    const short = { summariesRoot, branch: summariesBranch.slice(1) };
-    refuses(() => branchOfSummariesProof(place, short, index), "branch_length");
-  }
 });
 
 Deno.test("payload branch: follows from fields of the state and a bootstrap", () => {
@@ -209,10 +190,8 @@ Deno.test("state prefix: the newest summary is made of both rings at the first s
   const prefix = prefixOf({ slot: 1101n * 8192n });
   prefix.fill(1, offsetOf("block_roots"), offsetOf("state_roots"));
   prefix.fill(2, offsetOf("state_roots"), offsetOf("historical_roots"));
-  equal(readNewestSummary(prefix, 1101n * 8192n), {
-    blockSummaryRoot: toHash256(evenRoot(new Uint8Array(32).fill(1), 13)),
-    stateSummaryRoot: toHash256(evenRoot(new Uint8Array(32).fill(2), 13)),
-  });
+  const rings = [1, 2].map((byte) => evenRoot(new Uint8Array(32).fill(byte), 13));
+  equal(toHex(readNewestSummary(prefix, 1101n * 8192n)), toHex(concatBytes(...rings)));
   const later = prefixOf({ slot: 1101n * 8192n + 1n });
   refuses(() => readNewestSummary(later, 1101n * 8192n + 1n), "state_prefix");
 });
@@ -221,9 +200,10 @@ Deno.test("historical summaries: the root is that of a list with room for 2^24 e
   const zero = new Uint8Array(32);
   const lengthLeaf = (length: number): Uint8Array =>
     Uint8Array.from({ length: 32 }, (_, at) => at ? 0 : length);
-  equal(historicalSummariesRoot([]), toHash256(hashAll(evenRoot(zero, 24), lengthLeaf(0))));
-  const entry = { blockSummaryRoot: flipHash(ZERO), stateSummaryRoot: ZERO };
-  let root = hashAll(fromHex(entry.blockSummaryRoot), zero);
+  equal(historicalSummariesRoot(new Uint8Array()), toHash256(hashAll(evenRoot(zero, 24), lengthLeaf(0))));
+  const entry = concatBytes(fromHex(flipHash(ZERO)), zero);
+  let root = hashAll(entry);
   for (let level = 0; level < 24; level++) root = hashAll(root, evenRoot(zero, level));
-  equal(historicalSummariesRoot([entry]), toHash256(hashAll(root, lengthLeaf(1))));
+  equal(historicalSummariesRoot(entry), toHash256(hashAll(root, lengthLeaf(1))));
+  refuses(() => historicalSummariesRoot(entry.subarray(1)), "state_bytes");
 });

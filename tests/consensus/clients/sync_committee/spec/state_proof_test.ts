@@ -12,14 +12,13 @@ import { fromHex, type Hash256, toHash256, toHex } from "../../../../../src/core
 import {
   DerivationError,
   type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   executionNodes,
   executionProofOf,
   ProvedState,
   stateProofFormat,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import { payloadNodes } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { electraStateIndices } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
 
@@ -30,7 +29,7 @@ const state = node.at("finalized_state_1");
 /** The state of the vector, with the payload header in it as a tree of its own. */
 function stateTree(): Node {
   const header = parsePayloadHeader(state.at("execution_payload_header").json);
-  const leaves = payloadNodes(header, Array.from({ length: 32 }, (_, at) => 32 + at));
+  const leaves = header.nodes(Array.from({ length: 32 }, (_, at) => 32 + at));
   const fields = state.hashes("state_field_roots").map((root): Node => LeafNode.fromRoot(fromHex(root)));
   fields[24] = subtreeFillToContents(leaves.map((leaf): Node => LeafNode.fromRoot(fromHex(leaf))), 5);
   return subtreeFillToContents(fields, 6);

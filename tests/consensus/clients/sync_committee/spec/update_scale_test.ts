@@ -10,7 +10,7 @@ import {
 import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
-import { decodeBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import { decodeBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,

@@ -3,7 +3,7 @@ import { concatBytes, type Hash256 } from "../../../../../src/core/encoding/byte
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
-} from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import type { BeaconNetwork } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
   beaconConsensusStateCodec,

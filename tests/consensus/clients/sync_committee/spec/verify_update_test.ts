@@ -4,7 +4,7 @@ import {
   SyncCommitteeError,
   type SyncCommitteeErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { verifyBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import { verifyBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   type BeaconNetwork,
   capellaStateIndices,
