@@ -26,7 +26,6 @@ import {
   STATE_PREFIX_BYTES,
 } from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
-import { resultHttp } from "../hub/json_rpc_client.ts";
 import type { Beacon, SimulatedBeaconNode } from "./beacon_options.ts";
 
 const ssz = { accept: "application/octet-stream" };

@@ -46,23 +46,23 @@ const payloadProofs = {
 /** Name of a layout. */
 export type BeaconLayout = keyof typeof payloadProofs;
 
-function updateOf<T>(payload: Codec<T>) {
-  return Struct({
-    attestedHeader: header,
-    committeeUpdate: Option(Struct({ committee, branch: nodes })),
-    finalizedHeader: header,
-    payload,
-    finality: Struct({ epoch: u64, branch: nodes }),
-    aggregate: Struct({ bits: list(bool), signature: bytes }),
-    signatureSlot: u64,
-  });
-}
+/** Parts of an update before and behind the proof of the execution block. */
+const before = {
+  attestedHeader: header,
+  committeeUpdate: Option(Struct({ committee, branch: nodes })),
+  finalizedHeader: header,
+};
+const behind = {
+  finality: Struct({ epoch: u64, branch: nodes }),
+  aggregate: Struct({ bits: list(bool), signature: bytes }),
+  signatureSlot: u64,
+};
 
 /** An update by the layout of its proof of the execution block. */
 export const beaconUpdateLayouts = {
-  flat: updateOf(payloadProofs.flat),
-  split: updateOf(payloadProofs.split),
-  variant: updateOf(payloadProofs.variant),
+  flat: Struct({ ...before, payload: payloadProofs.flat, ...behind }),
+  split: Struct({ ...before, payload: payloadProofs.split, ...behind }),
+  variant: Struct({ ...before, payload: payloadProofs.variant, ...behind }),
 } as const;
 
 /** Everything of an update that is the same in all layouts. */

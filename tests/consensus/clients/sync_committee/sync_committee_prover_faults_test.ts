@@ -2,7 +2,6 @@ import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { falseValue, leafPaths } from "../../../../devnet/beacon/lies.ts";
-import type { OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { changeAt, Fixture, type Mischief, never } from "./fixture.ts";
 
 /** Hosts whose data was refused, as the log names them. */
@@ -92,11 +91,6 @@ Deno.test("sync committee prover: a source that lies is named, and the next one 
   ok(other.kind === "updates");
   match(other.summary, /by state proof of honest/);
 });
-
-function changed(body: unknown, field: string): unknown {
-  changeAt(body, field.split("."), falseValue);
-  return body;
-}
 
 /** A copy with one bit turned. */
 function turned(bytes: Uint8Array, at: number): Uint8Array {
