@@ -24,7 +24,7 @@ import {
   type SyncCommittee,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { checkSignature } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { flipByte } from "./vectors.ts";
+import { flipByte, parsePayloadHeader, payloadOf } from "./vectors.ts";
 import { readVectors } from "../../../vector_node.ts";
 
 const recorded = await readVectors("real/gnosis-fulu.json");
@@ -63,14 +63,16 @@ Deno.test("Gnosis in Fulu: finality and execution header are proved, and not tho
   const { finalizedHeader, finalityBranch } = update;
   const finalized = headerRoot(finalizedHeader.beacon);
   const { stateRoot } = update.attestedHeader;
-  const proof = deriveFinalityProof(finalityBranch);
+  const proof = deriveFinalityProof(gnosisMainnet, update);
   equal(proof.epoch, finalizedHeader.beacon.slot / 16n);
   equal(branchRoot(finalized, finalityBranch, 169), stateRoot);
   equal(branchRoot(checkpointRoot(proof.epoch, finalized), proof.finalityBranch, 84), stateRoot);
   const other = checkpointRoot(proof.epoch + 1n, finalized);
   equal(branchRoot(other, proof.finalityBranch, 84) === stateRoot, false);
-  checkExecutionHeader(finalizedHeader);
-  const { execution } = finalizedHeader;
-  throws(() => checkExecutionHeader({ ...finalizedHeader, execution: { ...execution, gasUsed: 0n } }));
+  checkExecutionHeader(gnosisMainnet, finalizedHeader);
+  const execution = payloadOf(finalizedHeader);
+  const json = Object(recorded.at("update.finalized_header.execution").json);
+  const changed = parsePayloadHeader({ ...json, gas_used: "0" });
+  throws(() => checkExecutionHeader(gnosisMainnet, { ...finalizedHeader, execution: changed }));
   equal(deriveExecutionPayloadProof(execution, []).blockNumber, 48_526_349n);
 });

@@ -29,10 +29,8 @@ export function readVector(name: string): VectorNode {
 
 /** JSON of the last block of Prague and of the first of Amsterdam, of a chain that went through the fork. */
 export function readAmsterdamBlocks(): { readonly prague: unknown; readonly amsterdam: unknown } {
-  const blocks = new VectorNode(
-    JSON.parse(Deno.readTextFileSync(new URL("evm-amsterdam-blocks.json", folder))),
-  );
-  return { prague: blocks.at("blocks.prague").json, amsterdam: blocks.at("blocks.amsterdam").json };
+  const blocks = readAnyVector("real/amsterdam-blocks");
+  return { prague: blocks.at("prague").json, amsterdam: blocks.at("amsterdam").json };
 }
 
 /** An execution payload header of a vector, read as part of a finality update that is real otherwise. */
