@@ -18,7 +18,6 @@ import {
 import type { BeaconRecord } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
 import { type ExecutionBlock, ExecutionChain } from "./execution_chain.ts";
-import { withWithdrawals } from "./execution_proxy.ts";
 import { BeaconServer } from "./server.ts";
 
 export {
@@ -91,7 +90,6 @@ class RunningBeacon implements Beacon {
       startEpoch: options.startEpoch ?? usualStart(this.network),
       blocksPerEpoch: options.blocksPerEpoch ?? 4,
       validators: options.validators ?? 1000,
-      withdrawalsPerBlock: options.withdrawalsPerBlock ?? 4,
       keptBlocks: options.keptBlocks ?? 256,
       signers: (slot) => {
         const { signers } = this.#behaviour;
@@ -103,10 +101,6 @@ class RunningBeacon implements Beacon {
 
   get url(): string {
     return this.#server.url;
-  }
-
-  get executionUrl(): string {
-    return `${this.#server.url}/execution`;
   }
 
   get head(): BeaconBlockName {
@@ -138,9 +132,7 @@ class RunningBeacon implements Beacon {
   }
 
   #open(behaviour: Partial<NodeBehaviour>): BeaconServer {
-    const execution = async (body: string): Promise<string> =>
-      withWithdrawals(this.#chain, body, await this.#execution.forward(body));
-    const node = new BeaconServer({ chain: this.#chain, execution }, behaviour);
+    const node = new BeaconServer(this.#chain, behaviour);
     this.#nodes.push(node);
     return node;
   }

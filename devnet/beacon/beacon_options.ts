@@ -16,9 +16,6 @@ export type BeaconRoute =
   | "blindedBlock"
   | "debugState"
   | "lodestarProof"
-  | "nimbusSummaries"
-  | "lodestarSummaries"
-  | "oldLodestarSummaries"
   | "syncing"
   | "version"
   | "spec"
@@ -30,10 +27,6 @@ export type OptionalRoutes =
   | "lightClient"
   /** Lodestar's /eth/v0/beacon/proof/state */
   | "lodestarProof"
-  | "nimbusSummaries"
-  | "lodestarSummaries"
-  /** The path of Lodestar before 1.30. */
-  | "oldLodestarSummaries"
   | "blindedBlocks"
   | "debugStates";
 
@@ -94,11 +87,6 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly validators?: number;
   /** Milliseconds between two polls at the execution chain; 0: none, see {@link Beacon.sync}. @default 250 */
   readonly pollMs?: number;
-  /**
-   * Withdrawals in each block's payload. Anvil knows nothing of them: {@link Beacon.executionUrl} answers as an
-   * execution node would that does. @default 4
-   */
-  readonly withdrawalsPerBlock?: number;
   /** Blocks whose states can be asked for, beside those that light client updates refer to. @default 256 */
   readonly keptBlocks?: number;
 }
@@ -137,8 +125,6 @@ export interface SimulatedBeaconNode extends AsyncDisposable {
 
 /** A running chain with its first node. Stopping it stops all nodes. */
 export interface Beacon extends SimulatedBeaconNode {
-  /** The execution chain with the withdrawals of the beacon chain in its blocks; everything else is passed on. */
-  readonly executionUrl: string;
   readonly network: BeaconNetwork;
   readonly head: BeaconBlockName;
   /** The finalized checkpoint of the head's state. */

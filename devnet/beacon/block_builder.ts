@@ -25,11 +25,12 @@ export interface BeaconRecord {
 
 /** See `BeaconOptions` for their meaning. */
 export interface BuilderOptions {
-  readonly withdrawalsPerBlock: number;
   readonly signers: (slot: number) => number;
 }
 
 const domainSyncCommittee = 7;
+/** Withdrawals in each payload. Anvil knows nothing of them. */
+const withdrawalsPerBlock = 4;
 const types = {
   body: ssz.fulu.BeaconBlockBody,
   gloasBody: ssz.gloas.BeaconBlockBody,
@@ -170,7 +171,7 @@ export class BlockBuilder {
     const first = fields.nextWithdrawalValidatorIndex.tree_toValue(
       fieldNode(state, "nextWithdrawalValidatorIndex"),
     );
-    return Array.from({ length: this.#options.withdrawalsPerBlock }, (_, at) => ({
+    return Array.from({ length: withdrawalsPerBlock }, (_, at) => ({
       index: index + at,
       validatorIndex: (first + at) % validators,
       address: new Uint8Array(20).fill(0x77),

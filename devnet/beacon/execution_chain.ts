@@ -78,8 +78,7 @@ export class ExecutionChain {
     await this.#call("anvil_mine", [[`0x${blocks.toString(16)}`]]);
   }
 
-  /** Passes a request on as it is. */
-  async forward(body: string): Promise<string> {
+  async #forward(body: string): Promise<string> {
     const response = await fetch(this.url, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -98,7 +97,7 @@ export class ExecutionChain {
   /** One method, several parameter lists, in one request. */
   async #call(method: string, calls: readonly (readonly unknown[])[]): Promise<unknown[]> {
     const body = calls.map((params, id) => ({ jsonrpc: "2.0", id, method, params }));
-    const json: unknown = JSON.parse(await this.forward(JSON.stringify(body)));
+    const json: unknown = JSON.parse(await this.#forward(JSON.stringify(body)));
     const answers = z.array(answerShape).parse(json);
     return answers.sort((a, b) => a.id - b.id).map(({ result }) => {
       if (result === undefined) throw new Error(`${method}: ${JSON.stringify(json)}`);

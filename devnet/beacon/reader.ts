@@ -1,5 +1,6 @@
 /** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
-import { concatBytes, fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
+import { ssz as lodestar } from "@lodestar/types";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import {
   electraStateIndices,
   periodOfSlot,
@@ -103,17 +104,12 @@ export async function fetchTrusted(beacon: Beacon): Promise<BeaconConsensusState
   return initialBeaconState(network, bootstrap, update);
 }
 
-/** All summaries of a state, as their SSZ bytes. */
-export async function fetchSummaries(
-  beacon: Beacon,
-  path: string,
-): Promise<Uint8Array> {
-  const data = (await fetchJson(beacon, path)).at("data");
-  return concatBytes(
-    ...data.list("historical_summaries").flatMap((entry) =>
-      ["block_summary_root", "state_summary_root"].map((name) => fromHex(entry.hash(name)))
-    ),
+/** All summaries of the head's state, as their SSZ bytes. */
+export async function fetchSummaries(beacon: Beacon): Promise<Uint8Array> {
+  const state = lodestar.fulu.BeaconState.deserialize(
+    await fetchBytes(beacon, "/eth/v2/debug/beacon/states/head"),
   );
+  return lodestar.capella.HistoricalSummaries.serialize(state.historicalSummaries);
 }
 
 /** Branch of the payload header in the finalized state of an update, from one source. */
@@ -133,7 +129,7 @@ export async function fetchPayloadBranch(
   }
   const path = `/eth/v2/debug/beacon/states/${header.slot}`;
   const prefix = await fetchPrefix(beacon, path, STATE_PREFIX_BYTES);
-  const entries = await fetchSummaries(beacon, summariesPath("nimbus", "finalized"));
+  const entries = await fetchSummaries(beacon);
   const bootstrap = await fetchBootstrap(beacon, headerRoot(header));
   return branchOfFields(
     place,
@@ -146,11 +142,4 @@ export async function fetchPayloadBranch(
       branch: bootstrap.currentSyncCommitteeBranch,
     },
   );
-}
-
-/** Path of the summaries of a state, as the node of a family has it. */
-export function summariesPath(family: "nimbus" | "lodestar", state: string): string {
-  return family === "nimbus"
-    ? `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`
-    : `/eth/v1/lodestar/states/${state}/historical_summaries`;
 }

@@ -1,7 +1,6 @@
 /**
  * The REST routes of a beacon node over the chain. Source of paths and shapes: ethereum/beacon-APIs: apis;
- * ChainSafe/lodestar: packages/api/src/beacon/routes/{proof,lodestar}.ts;
- * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
+ * ChainSafe/lodestar: packages/api/src/beacon/routes/proof.ts.
  */
 import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { ssz } from "@lodestar/types";
@@ -12,13 +11,11 @@ import { ChainIds, decimal, parsedRoot } from "./chain_ids.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
-import { compactProof, servedTypes as types } from "./served_types.ts";
+import { compactProof, stateProof } from "./served_types.ts";
 import { RestRefusal, type ServedAnswer } from "./rest_answer.ts";
-import { branchOf, fieldNode, fields, isGloasState } from "./state_tree.ts";
+import { fieldNode, fields } from "./state_tree.ts";
 import { specOf } from "./spec.ts";
 
-/** Generalized index of historical_summaries in Electra and Fulu. */
-const summariesIndex = 91;
 const maxUpdates = 128;
 
 /** A path that the node knows, with what stands in it. */
@@ -62,21 +59,6 @@ export class RestRoutes {
         "lodestarProof",
         /^\/eth\/v0\/beacon\/proof\/state\/([^/]+)$/,
         (id) => this.#stateProof(id, url.searchParams.get("format") ?? ""),
-      ],
-      [
-        "nimbusSummaries",
-        /^\/nimbus\/v1\/debug\/beacon\/states\/([^/]+)\/historical_summaries$/,
-        (id) => this.#summaries(id, types.nimbusSummaries),
-      ],
-      [
-        "lodestarSummaries",
-        /^\/eth\/v1\/lodestar\/states\/([^/]+)\/historical_summaries$/,
-        (id) => this.#summaries(id, types.lodestarSummaries),
-      ],
-      [
-        "oldLodestarSummaries",
-        /^\/eth\/v1\/lodestar\/historical_summaries\/([^/]+)$/,
-        (id) => this.#summaries(id, types.lodestarSummaries),
       ],
       ["syncing", /^\/eth\/v1\/node\/syncing$/, () => this.#syncing()],
       ["version", /^\/eth\/v1\/node\/version$/, () => plain({ version: "Simulated/v1.0.0/devnet" })],
@@ -218,27 +200,8 @@ export class RestRoutes {
     const version = this.#forkAt(slot);
     return {
       version,
-      json: () => ({ version, data: types.stateProof.toJson(proof) }),
-      ssz: () => types.stateProof.serialize(proof),
-    };
-  }
-
-  #summaries(
-    id: string,
-    type: typeof types.nimbusSummaries | typeof types.lodestarSummaries,
-  ): ServedAnswer {
-    const { state, slot } = this.#ids.state(id);
-    if (isGloasState(state)) throw new RestRefusal(404, "The route is of earlier forks");
-    const value = {
-      historicalSummaries: fields.historicalSummaries.tree_toValue(fieldNode(state, "historicalSummaries")),
-      proof: branchOf(state, summariesIndex),
-      slot,
-    };
-    const version = this.#forkAt(slot);
-    return {
-      version,
-      json: () => ({ version, ...this.#finality(slot), data: type.toJson(value) }),
-      ssz: () => type.serialize(value),
+      json: () => ({ version, data: stateProof.toJson(proof) }),
+      ssz: () => stateProof.serialize(proof),
     };
   }
 

@@ -1,27 +1,14 @@
 /** SSZ forms of the answers that only some families of nodes give, and the proofs in one of them. */
 import { type CompactMultiProof, createProof, type Node, ProofType } from "@chainsafe/persistent-merkle-tree";
-import { ByteListType, ContainerType, ListCompositeType, VectorCompositeType } from "@chainsafe/ssz";
+import { ByteListType, ContainerType, ListCompositeType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import { RestRefusal } from "./rest_answer.ts";
 
-const root = ssz.Root;
-/** Containers of Lodestar and Nimbus. */
-export const servedTypes = {
-  stateProof: new ContainerType({
-    leaves: new ListCompositeType(root, 10_000),
-    descriptor: new ByteListType(2048),
-  }),
-  nimbusSummaries: new ContainerType({
-    historicalSummaries: ssz.capella.HistoricalSummaries,
-    proof: new VectorCompositeType(root, 6),
-    slot: ssz.Slot,
-  }, { jsonCase: "eth2" }),
-  lodestarSummaries: new ContainerType({
-    slot: ssz.Slot,
-    historicalSummaries: ssz.capella.HistoricalSummaries,
-    proof: new ListCompositeType(root, 64),
-  }, { jsonCase: "eth2" }),
-} as const;
+/** Container of Lodestar. */
+export const stateProof = new ContainerType({
+  leaves: new ListCompositeType(ssz.Root, 10_000),
+  descriptor: new ByteListType(2048),
+});
 
 /** The nodes of a state that a descriptor selects. @throws {RestRefusal} 400 for a descriptor that is none, or leads below the leaves. */
 export function compactProof(state: Node, descriptor: Uint8Array): CompactMultiProof {

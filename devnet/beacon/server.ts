@@ -19,41 +19,29 @@ const optionalRoutes: Readonly<Partial<Record<BeaconRoute, OptionalRoutes>>> = {
   updates: "lightClient",
   bootstrap: "lightClient",
   lodestarProof: "lodestarProof",
-  nimbusSummaries: "nimbusSummaries",
-  lodestarSummaries: "lodestarSummaries",
-  oldLodestarSummaries: "oldLodestarSummaries",
   blindedBlock: "blindedBlocks",
   debugState: "debugStates",
 };
 
 type MutableRequest = { -readonly [K in keyof BeaconRequest]: BeaconRequest[K] };
 
-/** What nodes serve. */
-export interface ServerParts {
-  readonly chain: BeaconChain;
-  /** Answers a JSON-RPC request to the path `/execution`. */
-  readonly execution: (body: string) => Promise<string>;
-}
-
 /** A listening node. */
 export class BeaconServer implements SimulatedBeaconNode {
   readonly url: string;
   requests: BeaconRequest[] = [];
-  readonly #parts: ServerParts;
   readonly #routes: RestRoutes;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #abort = new AbortController();
   #behaviour: NodeBehaviour;
 
-  constructor(parts: ServerParts, behaviour: Partial<NodeBehaviour>) {
-    this.#parts = parts;
+  constructor(chain: BeaconChain, behaviour: Partial<NodeBehaviour>) {
     this.#behaviour = {
       without: behaviour.without ?? [],
       isSyncing: behaviour.isSyncing ?? false,
       hasJsonStatesOnly: behaviour.hasJsonStatesOnly ?? false,
       lie: behaviour.lie,
     };
-    this.#routes = new RestRoutes(parts.chain, () => this.#behaviour.isSyncing);
+    this.#routes = new RestRoutes(chain, () => this.#behaviour.isSyncing);
     this.#server = Deno.serve(
       { port: 0, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
       (request) => this.#serve(request),
@@ -78,12 +66,8 @@ export class BeaconServer implements SimulatedBeaconNode {
     return this.stop();
   }
 
-  async #serve(request: Request): Promise<Response> {
+  #serve(request: Request): Response {
     const url = new URL(request.url);
-    if (url.pathname === "/execution" && request.method === "POST") {
-      const answer = await this.#parts.execution(await request.text());
-      return new Response(answer, { headers: { "content-type": "application/json" } });
-    }
     const match = request.method === "GET" ? this.#routes.find(url) : undefined;
     const accept = request.headers.get("accept") ?? "";
     const path = `${url.pathname}${url.search}`;

@@ -9,9 +9,6 @@ import type { RelayerProcess } from "./support/relayer_process.ts";
 const OPTIONAL = [
   "lightClient",
   "lodestarProof",
-  "nimbusSummaries",
-  "lodestarSummaries",
-  "oldLodestarSummaries",
   "blindedBlocks",
 ] as const;
 

@@ -24,28 +24,25 @@ const MAX_EXTRA_MB = 64;
 const MAX_STALL_MS = 50;
 const ROUNDS = 15;
 
-const SUMMARIES = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"] as const;
-
 /** Nodes on which the prover ends at each of its ways, the best first. */
 const beaconWays: readonly (Partial<NodeBehaviour> & { readonly name: string; readonly summary: string })[] =
   [
     { name: "evm, proof route", summary: "state proof of", without: [] },
-    { name: "evm, historical summaries", summary: "historical summaries of", without: ["lodestarProof"] },
     {
       name: "evm, first 2.7 MB of the state",
       summary: "state prefix of",
-      without: ["lodestarProof", ...SUMMARIES],
+      without: ["lodestarProof"],
     },
     {
       name: "evm, whole state",
       summary: "whole state of",
-      without: ["lodestarProof", ...SUMMARIES],
+      without: ["lodestarProof"],
       lie: { status: ({ route }) => route === "bootstrap" ? 404 : undefined },
     },
     {
       name: "evm, no light client routes",
       summary: "whole state of",
-      without: ["lodestarProof", ...SUMMARIES, "lightClient"],
+      without: ["lodestarProof", "lightClient"],
     },
   ];
 
@@ -68,7 +65,7 @@ export const consensus: Part = async (deps) => {
   const measures: Measure[] = [];
   for (const { name, summary, ...behaviour } of beaconWays) {
     await using node = beacon.openNode(behaviour);
-    const urls = { rpc_urls: beacon.executionUrl, beacon_rpc_url: undefined };
+    const urls = { rpc_urls: l1.rpcUrl, beacon_rpc_url: undefined };
     const cost = await measure({ name, summary, chain: l1, urls, beacon: node });
     const isWhole = summary === "whole state of";
     measures.push(...measuresOf(name, cost, isWhole ? undefined : plain, !isWhole));

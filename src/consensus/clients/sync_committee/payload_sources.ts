@@ -102,13 +102,10 @@ export class PayloadProofs {
     for (const source of sourcesByFork[isGloas ? "gloas" : "earlier"]) {
       const read = await this.#readerOf(source, block, signal);
       if (read === undefined) continue;
-      try {
-        const found = await this.#ask({ source, read }, block, signal);
-        return { proof: await this.#complete(found.proof, signal), source: found.source };
-      } catch (fault) {
-        if (!(fault instanceof RpcFault)) throw fault;
-        faults.push(fault);
-      }
+      const found = await this.#ask({ source, read }, block, signal);
+      // The hash is proved: without its header no other source helps.
+      if (!(found instanceof RpcFault)) return { ...found, proof: await this.#complete(found.proof, signal) };
+      faults.push(found);
     }
     throw worstOf(faults);
   }
@@ -117,17 +114,22 @@ export class PayloadProofs {
     { source, read }: { readonly source: PayloadSource; readonly read: ReadProof },
     block: FinalizedBlock,
     signal: AbortSignal,
-  ): Promise<{ readonly proof: SourcedProof; readonly source: string }> {
+  ): Promise<{ readonly proof: SourcedProof; readonly source: string } | RpcFault> {
     const question = {
       route: source,
       subject: String(block.beacon.slot),
       asksAgain: source === WHOLE_STATE,
     };
-    return await this.#endpoints.ask(
-      question,
-      async (node) => ({ proof: await read(node), source: `${source} of ${node.endpoint.host}` }),
-      signal,
-    );
+    try {
+      return await this.#endpoints.ask(
+        question,
+        async (node) => ({ proof: await read(node), source: `${source} of ${node.endpoint.host}` }),
+        signal,
+      );
+    } catch (fault) {
+      if (fault instanceof RpcFault) return fault;
+      throw fault;
+    }
   }
 
   /** Adds the execution header to a proof of its hash. */

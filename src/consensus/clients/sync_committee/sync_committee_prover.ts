@@ -127,8 +127,10 @@ class SyncCommitteeProver implements ConsensusProver {
   #layout: { readonly name: UpdateLayout; readonly accepted?: ForkSpan } = { name: "flat" };
   /** Finalized epoch of the trusted state for which an update was last encoded. */
   #encodedEpoch: bigint | undefined;
-  /** Text of the last warning about a fork, and when the next one is due. */
-  #forkWarning: { readonly text: string; readonly dueMs: number } | undefined;
+  /** What stands of a fork that cannot be followed, by the node that was asked last. */
+  #forkWarning: string | undefined;
+  /** By name of a fork: when the next warning is due. Nodes may differ in what they know. */
+  readonly #warnings = new Map<string, number>();
   /** Consecutive polls without served data, with the hub's epoch at that time. */
   #unserved = { epoch: -1n, polls: 0 };
 
@@ -169,7 +171,7 @@ class SyncCommitteeProver implements ConsensusProver {
   async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     try {
       await this.#fetchTrusted(signal);
-      const text = this.#forkWarning?.text;
+      const text = this.#forkWarning;
       return text === undefined ? [] : [{ severity: "warning", event: "fork_not_followed", text }];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
@@ -315,14 +317,10 @@ class SyncCommitteeProver implements ConsensusProver {
     const { clock, log } = this.#deps;
     const { name, accepted } = this.#layout;
     const fork = findUnfollowedFork(network, slot, accepted === undefined ? undefined : name);
-    if (fork === undefined) {
-      this.#forkWarning = undefined;
-      return;
-    }
-    if (this.#forkWarning !== undefined && clock.now() < this.#forkWarning.dueMs) return;
-    const text = `${this.chain}: ${describeUnfollowedFork(fork)}`;
-    this.#forkWarning = { text, dueMs: clock.now() + FORK_WARNING_MS };
-    log.warn("fork_not_followed", { explanation: text });
+    this.#forkWarning = fork && `${this.chain}: ${describeUnfollowedFork(fork)}`;
+    if (fork === undefined || clock.now() < (this.#warnings.get(fork.fork.name) ?? 0)) return;
+    this.#warnings.set(fork.fork.name, clock.now() + FORK_WARNING_MS);
+    log.warn("fork_not_followed", { explanation: this.#forkWarning });
   }
 
   /** Fetches the hub's state. @throws {ProverFault} `hub_state` */

@@ -162,7 +162,7 @@ export class Fixture implements AsyncDisposable {
       fetch: (url, init) => this.executionFetch(url, init),
       clock: this.clock,
     }, {
-      url: this.beacon.executionUrl,
+      url: this.rewriter?.rpcUrl ?? this.anvil.rpcUrl,
       chain,
       translate: translateEvmError,
     });
