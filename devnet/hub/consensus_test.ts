@@ -51,6 +51,11 @@ import {
 import { clientOf } from "./initial_clients.ts";
 import { callHttp, resultHttp } from "./json_rpc_client.ts";
 import { treasuryAccount } from "./pallets/balances.ts";
+import {
+  stateUpdateCodecs,
+  type UpdateLayout,
+  updateLayouts,
+} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 const { signal } = new AbortController();
@@ -118,6 +123,34 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
     });
     assert.equal(await hub.reads.fetchUpdateTime(at, signal), 1_800_000_007n);
   }
+});
+
+Deno.test("hub: an upgrade of the runtime changes the layout of beacon updates and adds Gloas", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const { hub } = connection;
+  const takes = async (layout: UpdateLayout): Promise<boolean> => {
+    const update = stateUpdateCodecs[layout].enc(beacon.first);
+    const id = ethereum.consensusStateId;
+    return await hub.updates.dryRunUpdates({ id, proofs: [update] }, signal) === undefined;
+  };
+  const taken = async (): Promise<readonly UpdateLayout[]> => {
+    const all = await Promise.all(updateLayouts.map(async (layout) => await takes(layout) ? [layout] : []));
+    return all.flat();
+  };
+  assert.deepEqual(await taken(), ["flat"]);
+  for (const layout of ["split", "variant"] as const) {
+    void simulated.governance.setBeaconRuntime({ layout, gloas: undefined });
+    simulated.produceBlock();
+    assert.deepEqual(await taken(), [layout]);
+  }
+  // From the fork on states have other places, which those of the vector have not.
+  void simulated.governance.setBeaconRuntime({
+    layout: "variant",
+    gloas: { epoch: 1n, version: "0x90000076" },
+  });
+  simulated.produceBlock();
+  assert.deepEqual(await taken(), []);
 });
 
 Deno.test("hub: updates of a beacon chain are taken one after the other, never twice and never backwards", async () => {
