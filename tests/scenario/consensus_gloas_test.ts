@@ -26,7 +26,7 @@ Deno.test("consensus of a beacon chain through Gloas", (t) =>
       await scene.untilGrown(["beacon"]);
       const line = await relayer.waitForLine("fork_not_followed", { deadlineMs: DEADLINE_MS });
       assert.match(line.text, /gloas .*the hub's runtime does not follow it/);
-      assert.equal(line.record?.level, "WARN");
+      assert.equal(line.record?.level, "warn");
     });
 
     await scene.step(
