@@ -5,7 +5,8 @@ import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_n
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
-const EPOCHS_BEFORE = 10;
+/** More than pass by themselves before the first step has played: the fork is reached by a command. */
+const EPOCHS_BEFORE = 90;
 
 function beaconOf(scene: ConsensusScene): Beacon {
   const { beacon } = scene.chain("beacon").proven;

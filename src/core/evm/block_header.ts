@@ -185,11 +185,6 @@ export function readHeaderCommitment(rlp: Uint8Array): HeaderCommitment | undefi
   };
 }
 
-/** Number of items in the RLP of a header: 21 in Prague, 23 in Amsterdam; 0 when the bytes are none. */
-export function countHeaderItems(rlp: Uint8Array): number {
-  return decodeList(rlp).length;
-}
-
 function decodeList(rlp: Uint8Array): readonly unknown[] {
   try {
     const items: unknown = RLP.decode(rlp);

@@ -9,6 +9,7 @@ import {
   epochOfSlot,
   firstSlotOfPeriod,
   hubIndicesAt,
+  isStartOfGloas,
   periodOfSlot,
 } from "./spec/beacon_network.ts";
 import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data.ts";
@@ -281,6 +282,7 @@ function readPeriodUpdate(
   const { network } = node;
   return believed(node.endpoint, beaconRoutes.updates, () => {
     if (update.finalityBranch.every((hash) => hash === ZERO_NODE)) return undefined;
+    if (isStartOfGloas(network, update.finalizedHeader.beacon.slot)) return undefined;
     const plan = planUpdate(network, trusted.state.lightClientState, offerOf(network, update));
     if (plan.action !== "build" || plan.committee !== "with_committee") return undefined;
     authenticate(network, trusted, { source: update, committee: committeeOf(network, update) });

@@ -11,7 +11,7 @@ import type {
 } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
-import { type BeaconNetwork, isGloasAt } from "./spec/beacon_network.ts";
+import { type BeaconNetwork, isGloasAt, isStartOfGloas } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
@@ -53,7 +53,6 @@ import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_
 import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
-import { countHeaderItems } from "../../../core/evm/block_header.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
@@ -89,9 +88,6 @@ const MAX_UNSERVED_POLLS = 3;
 
 /** Time between two warnings about the same fork, ms. */
 const FORK_WARNING_MS = 24 * 3_600_000;
-
-/** Items of an execution header of before Amsterdam. */
-const EARLIER_HEADER_ITEMS = 21;
 
 /** Forks of the states in an update: `into_gloas` is attested in Gloas and finalizes a block of before. */
 type ForkSpan = "earlier" | "into_gloas" | "gloas";
@@ -234,7 +230,7 @@ class SyncCommitteeProver implements ConsensusProver {
           : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
         const span = spanOf(network, update);
         const encoded = await this.#encode({ update, span }, epoch, signal);
-        const refusal = encoded === undefined ? this.#findingOfRefusal(update, span) : undefined;
+        const refusal = encoded === undefined ? this.#findingOfRefusal(network, update, span) : undefined;
         if (refusal !== undefined) return refusal;
         return {
           kind: "updates",
@@ -298,10 +294,10 @@ class SyncCommitteeProver implements ConsensusProver {
    * `undefined` for an update of before Gloas, whose refusal has another reason. @throws {ProverFault}
    * `fork_not_followed`
    */
-  #findingOfRefusal(update: StateUpdate, span: ForkSpan): ProverFinding | undefined {
-    const { finalizedHeader: { slot }, executionPayload: proof } = update;
+  #findingOfRefusal(network: BeaconNetwork, update: StateUpdate, span: ForkSpan): ProverFinding | undefined {
+    const { slot } = update.finalizedHeader;
     if (span === "earlier") return undefined;
-    if ("executionHeader" in proof && countHeaderItems(proof.executionHeader) <= EARLIER_HEADER_ITEMS) {
+    if (isStartOfGloas(network, slot)) {
       const reason =
         `the hub refuses the first finalized slot ${slot} of Gloas, whose execution block is of before`;
       return { kind: "nothing", reason };

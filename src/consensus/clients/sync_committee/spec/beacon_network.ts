@@ -123,6 +123,15 @@ export function isGloasAt(network: BeaconNetwork, slot: bigint): boolean {
   return stateIndicesAt(network, slot) === gloasStateIndices;
 }
 
+/**
+ * True in the first epoch of Gloas. The checkpoint at its start refers to an execution block of before, which hubs refuse
+ * (docs/protocol/evm-consensus.md section 5.11).
+ */
+export function isStartOfGloas(network: BeaconNetwork, slot: bigint): boolean {
+  const epoch = epochOfSlot(network, slot);
+  return isGloasAt(network, slot) && forkAtEpoch(network, epoch).epoch === epoch;
+}
+
 /** Place of a fork in {@link forkNames}; -1: unknown. */
 function orderOf(name: string): number {
   return forkNames.findIndex((known) => known === name);
