@@ -144,6 +144,7 @@ export const updateEvents = {
     text: "Rollup contract differs from the one that the hub stores",
     meaning: "The hub refuses proofs of any other contract than its own.",
     action: "Correct the key of the line, or remove it: then the hub's contract is used.",
+    reaction: "nothing is started",
   },
   games_unlisted: {
     text: "Only dispute games of types that the hub does not list are created: nothing can be proved",
