@@ -51,13 +51,13 @@ export async function runWithdrawals(
   return run.result(signal.aborted);
 }
 
-/** What has become of a withdrawal so far. `open`: it is awaited. */
+/** Progress of a withdrawal. `open`: it is awaited. */
 interface Standing {
   readonly kind: "paid" | "gated" | "later" | "open" | "failed";
   readonly text: string;
 }
 
-/** Says what becomes of a dispatched payment without this command. */
+/** Texts for dispatched payments that this command leaves to others. */
 const PROSPECTS = {
   gated: "waits for the network's relayer",
   later: "waits for the running relayer",
