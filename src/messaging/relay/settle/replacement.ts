@@ -106,8 +106,8 @@ export async function limitsOf(
   const price = context.replacing?.profit?.price;
   return {
     maximumWei,
-    lossBoundWei: await boundByLosses(context, price, { gasLimit, nonce }),
-    cancelLossBoundWei: await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }),
+    lossBoundWei: (await boundByLosses(context, price, { gasLimit, nonce }))?.wei,
+    cancelLossBoundWei: (await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }))?.wei,
   };
 }
 
