@@ -23,7 +23,7 @@ import {
   shortfallWei,
   TRANSFER_GAS,
 } from "../decisions/gas_price.ts";
-import { boundByLosses, isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
+import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
@@ -54,7 +54,6 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   if (replacing === undefined || slot === undefined) return false;
   const { nonce, newest, highestPriced } = slot;
   if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
-  if (isSpendingStopped(context)) return false;
   const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;

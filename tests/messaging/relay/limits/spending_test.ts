@@ -359,3 +359,16 @@ Deno.test("daily loss: what was spent is compared with the limit also while one 
   await work.fixture.clock.advance(120_000);
   assert.ok(isSpendingStopped(work.leg), "the limit is reached");
 });
+
+Deno.test("daily loss: what waits for a higher price gets it although another transaction was not covered", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 4n * MAX_COST_MICRO_USD } });
+  const { fixture } = work;
+  await payAndUpdate(fixture, [COST_18 * 9n]);
+  fixture.two.isFull = true;
+  assert.equal(await send(work), 1);
+  await fixture.clock.advance(STUCK_AFTER_MS);
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
+  stopUncovered(work.leg, "another one");
+  await settle(work);
+  assert.equal(told(work, "transaction_replaced").length, 1);
+});
