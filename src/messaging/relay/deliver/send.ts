@@ -148,9 +148,10 @@ interface Uncovered {
   readonly priceWei: bigint;
 }
 
-/** Number of messages of a batch that are covered, with a margin for what a transaction costs besides them. */
+/** Number of messages of a batch that are covered, with a margin for the rest of a transaction; fewer than it has. */
 function countCovered(messages: number, { coveredWei, priceWei }: Uncovered): number {
-  return priceWei === 0n ? 1 : Math.max(1, Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n)));
+  const covered = priceWei === 0n ? 1 : Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n));
+  return Math.max(1, Math.min(messages - 1, covered));
 }
 
 /**
@@ -163,15 +164,17 @@ function retryUncovered(
   uncovered: Uncovered,
 ): SendResult {
   const { because: detail } = uncovered;
-  // The others stay due: they follow in later rounds.
-  const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
-  if (fitting.length < candidates.length) return { sent: 0, again: stillOpen(leg, fitting) };
+  if (candidates.length > 1) {
+    // The others stay due: they follow in later rounds.
+    const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
+    return { sent: 0, again: stillOpen(leg, fitting) };
+  }
   if (uncovered.isExhausted || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {
     stopUncovered(leg, detail);
     return { sent: 0, again: [], isOutdated: true };
   }
   leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, fitting)) {
+    for (const { row } of stillOpen(leg, candidates)) {
       hold(leg, row, { reason: "loss_limit", retryClass: "transient", detail });
     }
   });
