@@ -1,7 +1,8 @@
 /** Prunes the database and logs periodic summaries. */
 import type { Worker } from "../core/runtime/worker.ts";
 import { formatDecimal } from "../core/encoding/decimal.ts";
-import { DAY_MS, summariseSpending } from "./relay/decisions/spending_summary.ts";
+import { DAY_MS } from "../core/pricing/loss_bound.ts";
+import { summariseSpending } from "./relay/decisions/spending_summary.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 
 const PRUNE_EVERY_MS = 3_600_000;

@@ -9,9 +9,9 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HubConfig } from "./config/schema.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import type { PriceContext } from "./pricing/price_quote.ts";
-import { listPriceQuotes } from "./pricing/price_quotes.ts";
-import { createPriceSource, type PriceSource } from "./pricing/price_source.ts";
+import type { PriceContext } from "../core/pricing/price_quote.ts";
+import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
+import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
 import * as z from "zod";
 

@@ -111,7 +111,7 @@ import { decodeDigestItem, substrateHeaderCodec } from "../../src/core/substrate
 import { decodeHeadData } from "../../src/core/substrate/parachain_heads.ts";
 import { parseListenAddress } from "../../src/core/telemetry/http/listen_address.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { parseEtherscanPrice } from "../../src/messaging/pricing/etherscan.ts";
+import { parseEtherscanPrice } from "../../src/core/pricing/etherscan.ts";
 
 /** What every target has. */
 interface TargetFacts {

@@ -20,7 +20,7 @@ const layers: readonly (readonly string[])[] = [
   pureRooms.slice(1),
   ["core/runtime", "core/telemetry", "core/config"],
   ["core/rpc"],
-  ["core/checks"],
+  ["core/checks", "core/pricing"],
   ["core/chains"],
   ["core/hub_proofs"],
   ["core/commands"],

@@ -24,6 +24,8 @@ export interface ReplacementState {
   /** Price that a new transaction would offer now, the operator's buffer included. */
   readonly market: GasPrice;
   readonly nonces: AccountNonces;
+  /** `maximum_gas_price`, wei; absent: none. */
+  readonly maximumWei?: bigint | undefined;
   readonly balanceWei: bigint;
   /** True: it calls a handler that governance has replaced, and would revert at any price. */
   readonly isHandlerReplaced: boolean;

@@ -52,6 +52,8 @@ export type RefusalCode =
   | "too_large"
   /** The gas price exceeds the caller's limit. */
   | "too_expensive"
+  /** The gas price exceeds `maximum_gas_price`. */
+  | "price_limit"
   /** No endpoint can simulate it (trace too large, too slow, refused), though they simulate other calls. */
   | "untraceable"
   /** The chain does not report which rule failed (the transaction pool's `BadProof` stands for any). */
@@ -142,8 +144,8 @@ export interface SigningInput {
   /** Lowest nonce not used by a submission in the journal, for accounts with nonces. */
   readonly nonceAtLeast: bigint | undefined;
   /**
-   * Maximum gas price, wei: what the fees of the messages pay for. Nothing is signed above it, and no higher price is
-   * ever offered. Absent: no limit.
+   * Maximum gas price, wei: what the fees of the messages and the rest of a loss limit pay for. Nothing is signed above
+   * it, and no higher price is ever offered. Absent: no limit.
    */
   readonly maxGasPriceWei?: bigint | undefined;
 }

@@ -1,7 +1,7 @@
 /** Accounts of a configuration, with what it takes to ask their chains. */
 import type { Hex } from "../encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import type { EvmSigner } from "./evm_signer.ts";
+import type { EvmValues, scanKeys } from "./chains.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 
 /** What every account has. */
@@ -12,14 +12,13 @@ interface AccountPlace {
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** An account of an EVM chain. */
-export interface EvmSignerAccount extends AccountPlace {
+/** An account of an EVM chain, with its section's values. */
+export interface EvmSignerAccount
+  extends
+    Omit<EvmValues, "etherscanApiKey" | "queryBatchSizeBlocks" | "tracingBatchSize" | keyof typeof scanKeys> {
   readonly kind: "evm";
-  readonly rpcUrls: readonly EndpointUrl[];
-  readonly ismpHost: Hex;
-  readonly signer: EvmSigner;
-  readonly gasPriceBufferPercent: number;
-  readonly clientType: "Geth" | "Erigon";
+  /** Name of the section in the file. */
+  readonly section: string;
 }
 
 /** An account of a Substrate chain. */

@@ -8,7 +8,7 @@ import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl
 import { optional, optionalIn, required, requiredIn, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles } from "./toml.ts";
-import { blockHeight, integer, oneOf, timerSeconds, UINT32_MAX } from "./values.ts";
+import { blockHeight, integer, oneOf, positiveAmount, timerSeconds, UINT32_MAX } from "./values.ts";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
@@ -117,8 +117,17 @@ export const evmKeys = (files: ConfigFiles) => ({
   gasPriceBufferPercent: withDefault(integer(0, 1000, "percent"), 0, {
     name: "gas_price_buffer",
     description:
-      "Added to the gas price when sending. Does not count in the profit rule, but no delivery is offered " +
-      "more than its fees pay for. Keep it below `minimum_profit_percentage`.",
+      "Added to the maximum gas price of a transaction, never to its tip: only the block's price is paid. Without " +
+      "EIP-1559 it is added to the price. Does not count in the profit rule, but no delivery is offered more than its " +
+      "fees pay for. Keep it below `minimum_profit_percentage`.",
+  }),
+  maximumGasPriceGwei: optional(positiveAmount("gwei"), {
+    name: "maximum_gas_price",
+    description:
+      "Gas price above which nothing is signed for this chain, whatever its endpoints name. Without it: 500 on " +
+      "Ethereum and Gnosis, 5000 on Polygon, 25 on BSC, 10 on Arbitrum, OP Mainnet, Base, Unichain and Soneium, and " +
+      "none elsewhere.",
+    example: 200,
   }),
   clientType: withDefault(oneOf(["Geth", "Erigon"]), "Geth", {
     name: "client_type",

@@ -132,3 +132,8 @@ function isYounger(price: GoodPrice, nowMs: number, maxAgeMs: number): boolean {
   const ageMs = nowMs - price.readAtMs;
   return ageMs >= 0 && ageMs <= maxAgeMs;
 }
+
+/** Dollars per wei x 10^27, of a price in dollars per whole token x 10^27. Rounds down. */
+export function unitPrice27(price27: bigint): bigint {
+  return price27 / 10n ** 18n;
+}

@@ -16,7 +16,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
-import { listPriceQuotes } from "../pricing/price_quotes.ts";
+import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../startup.ts";
 import { describeSigner, judgeNonces, type KnownNonces } from "./account_rows.ts";
 import { askQuotes, judgeQuotes } from "./price_rows.ts";

@@ -2,7 +2,7 @@
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
-import type { PriceQuote } from "../pricing/price_quote.ts";
+import type { PriceQuote } from "../../core/pricing/price_quote.ts";
 
 /** A source with its answer. */
 export interface AskedQuote {

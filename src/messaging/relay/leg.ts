@@ -13,7 +13,7 @@ import type { Chain } from "../../core/chains/port.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
 import type { Bundles } from "./deliver/proof_follower.ts";
 import type { HoldReason, Ledger } from "../ledger/ledger.ts";
-import type { PriceSource } from "../pricing/price_source.ts";
+import type { PriceSource } from "../../core/pricing/price_source.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

@@ -120,6 +120,7 @@ Deno.test("configuration: chain entries keep the order of the file and get their
     queryBatchSizeBlocks: undefined,
     tracingBatchSize: undefined,
     gasPriceBufferPercent: 0,
+    maximumGasPriceGwei: undefined,
     clientType: "Geth",
     initialHeight: undefined,
     pollIntervalSec: 10,

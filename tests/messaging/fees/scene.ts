@@ -19,7 +19,7 @@ import {
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
+import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,6 +1,6 @@
 /** Fees, prices and legs with a profit rule; workers of one leg that run until a test ends. */
 import assert from "node:assert/strict";
-import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
+import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { LegProfit, LegRun } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";

@@ -55,6 +55,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       queryBatchSizeBlocks: undefined,
       tracingBatchSize: undefined,
       gasPriceBufferPercent: 0,
+      maximumGasPriceGwei: undefined,
       clientType: "Geth",
     })),
   };

@@ -127,19 +127,7 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain {
-  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, gasPriceBufferPercent, clientType } =
-    chain;
-  return createEvmChain(network, {
-    stateMachine,
-    consensusStateId,
-    rpcUrls,
-    ismpHost,
-    signer,
-    gasPriceBufferPercent,
-    clientType,
-    queryBatchSizeBlocks: undefined,
-    tracingBatchSize: undefined,
-  });
+  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
 }
 
 /** Followers whose hosts and sources check the votes of a proof once. */

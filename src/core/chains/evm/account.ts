@@ -1,11 +1,10 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
 import { signerAddress } from "../../config/evm_signer.ts";
 import type { Secret } from "../../config/redact.ts";
-import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { fromHex, type Hex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { signDigest, type SignedMessage } from "../../ismp/signed_messages.ts";
-import { encodeSigned, encodeUnsigned, type TransactionToSign } from "./encoded_transaction.ts";
+import { digestOf, encodeSigned, type TransactionToSign } from "./signed_transaction.ts";
 
 /** Who holds the key of an account, if not this program. */
 export interface RemoteKeyHolder {
@@ -32,10 +31,8 @@ export interface SigningAccount {
 /** Creates the account of a private key. It signs in this process, without requests. @throws {SignatureError} `bad_key` */
 export function keyAccount(key: Secret<Hex>): SigningAccount {
   const secret = (): Uint8Array => fromHex(key.reveal());
-  const sign = (transaction: TransactionToSign): Uint8Array => {
-    const digest = toHash256(keccak256(encodeUnsigned(transaction)));
-    return encodeSigned(transaction, signDigest(secret(), digest));
-  };
+  const sign = (transaction: TransactionToSign): Uint8Array =>
+    encodeSigned(transaction, signDigest(secret(), digestOf(transaction)));
   return {
     address: toAddress(signerAddress(key)),
     signTransaction: (transaction) => Promise.try(sign, transaction),

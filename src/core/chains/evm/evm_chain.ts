@@ -39,6 +39,8 @@ import { EvmReads } from "./reads.ts";
 import type { SlotProver } from "./slot_prover.ts";
 import { TrieProver } from "./trie_prover.ts";
 import { EvmGas } from "./native_token.ts";
+import { defaultMaximumPrice } from "./gas.ts";
+import { parseDecimal } from "../../encoding/decimal.ts";
 import { EvmGates } from "./module_gates.ts";
 
 /** EVM chain: it has every part that a chain may have. */
@@ -51,18 +53,20 @@ export interface EvmChain extends Chain {
 }
 
 /** Part of a chain's configuration that the adapter needs. */
-export type EvmChainOptions = Pick<
-  EvmValues,
-  | "stateMachine"
-  | "consensusStateId"
-  | "rpcUrls"
-  | "ismpHost"
-  | "signer"
-  | "queryBatchSizeBlocks"
-  | "tracingBatchSize"
-  | "gasPriceBufferPercent"
-  | "clientType"
->;
+export type EvmChainOptions =
+  & Partial<Pick<EvmValues, "maximumGasPriceGwei">>
+  & Pick<
+    EvmValues,
+    | "stateMachine"
+    | "consensusStateId"
+    | "rpcUrls"
+    | "ismpHost"
+    | "signer"
+    | "queryBatchSizeBlocks"
+    | "tracingBatchSize"
+    | "gasPriceBufferPercent"
+    | "clientType"
+  >;
 
 /** Dependencies of the adapter. */
 export interface EvmChainDeps {
@@ -132,6 +136,9 @@ export function createEvmContext(deps: EvmChainDeps, options: EvmChainOptions): 
     sender: account.address,
     clientType: options.clientType,
     gasPriceBufferPercent: options.gasPriceBufferPercent,
+    maximumGasPriceWei: options.maximumGasPriceGwei === undefined
+      ? defaultMaximumPrice(number)
+      : parseDecimal(String(options.maximumGasPriceGwei), 9),
     blocksPerEventQuery: options.queryBatchSizeBlocks === undefined
       ? undefined
       : BigInt(options.queryBatchSizeBlocks),

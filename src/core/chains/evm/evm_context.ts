@@ -13,6 +13,7 @@ import type { SigningAccount } from "./account.ts";
 import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
+import { GasPrices } from "./gas_prices.ts";
 import { HostParamsReader } from "./host_params.ts";
 import { MempoolSightings } from "./mempool_sightings.ts";
 import { accountBalance, gasPrice } from "./queries.ts";
@@ -39,8 +40,10 @@ export interface EvmDependencies {
   /** Address of the account. */
   readonly sender: Address;
   readonly clientType: "Geth" | "Erigon";
-  /** Percent added to the gas price when sending. */
+  /** Percent by which the maximum gas price of a transaction exceeds what is expected. */
   readonly gasPriceBufferPercent: number;
+  /** Maximum gas price of a transaction, wei; `undefined`: none is configured or known for the chain. */
+  readonly maximumGasPriceWei: bigint | undefined;
   /** Maximum number of blocks of one `eth_getLogs`; `undefined`: no limit. */
   readonly blocksPerEventQuery: bigint | undefined;
 }
@@ -91,6 +94,8 @@ export class EvmContext {
   readonly hostParams: HostParamsReader;
   /** Deliveries of competitors seen in the mempool. */
   readonly mempoolSightings: MempoolSightings;
+  /** Gas prices that endpoints name, bounded by comparison. */
+  readonly prices: GasPrices;
   /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
   readonly gasExpectation = new GasExpectation();
   /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
@@ -105,6 +110,10 @@ export class EvmContext {
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);
+    this.prices = new GasPrices({
+      ...at,
+      reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
+    });
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
 

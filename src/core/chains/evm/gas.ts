@@ -40,6 +40,29 @@ export function lowestTip(chainId: number): bigint {
   return lowestTips.get(chainId) ?? 0n;
 }
 
+/** One gwei, wei. */
+const GWEI = 1_000_000_000n;
+
+/**
+ * Gas prices that a transaction offers at most unless the configuration says otherwise, gwei by chain id: well above
+ * the peaks of recent years, so that only a false price meets it. Testnets have their mainnet's.
+ */
+const maximumPricesGwei: ReadonlyMap<number, bigint> = new Map([
+  ...[1, 11155111, 560048].map((id) => [id, 500n] as const), // Ethereum
+  ...[56, 97].map((id) => [id, 25n] as const), // BSC
+  ...[100, 10200].map((id) => [id, 500n] as const), // Gnosis
+  ...[137, 80002].map((id) => [id, 5_000n] as const), // Polygon
+  ...[42161, 421614].map((id) => [id, 10n] as const), // Arbitrum
+  ...[10, 8453, 130, 1868].map((id) => [id, 10n] as const), // OP Mainnet, Base, Unichain, Soneium
+  ...[11155420, 84532, 1301, 1946].map((id) => [id, 10n] as const), // and their testnets
+]);
+
+/** Maximum gas price of a chain, wei, where the configuration has none; `undefined`: the chain is not known. */
+export function defaultMaximumPrice(chainId: number): bigint | undefined {
+  const gwei = maximumPricesGwei.get(chainId);
+  return gwei === undefined ? undefined : gwei * GWEI;
+}
+
 /**
  * Gas limit for a transaction that uses `gasUsed` according to a trace: 64/63 because a call keeps a 64th back, 5/4
  * because `gasUsed` is net of refunds of up to a fifth (EIP-3529), and 5 % for state that changes until inclusion.
@@ -87,22 +110,38 @@ export interface GasMarket {
 }
 
 /**
- * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is the part of the
- * node's price above it, at least the chain's lowest, and the maximum fee also covers two full blocks of rising base
- * fee (9/8 each, rounded to 5/4 and the tip): only the block's actual price is paid.
+ * Price to offer. With a base fee (EIP-1559) the tip is the part of the node's price above it, at least the chain's
+ * lowest, and the maximum fee covers two full blocks of rising base fee (9/8 each, rounded to 5/4) and the tip: only the
+ * block's actual price is paid. `bufferPercent` raises the maximum and never the tip: nodes suggest what recent
+ * transactions tipped, so a tip with a buffer would raise the next one on a chain with few other senders.
  */
 export function gasPriceFor(
-  market: GasMarket,
+  { gasPriceWei, baseFeeWei, lowestTipWei }: GasMarket,
   bufferPercent: number,
 ): GasPrice {
-  const price = market.gasPriceWei + market.gasPriceWei * BigInt(bufferPercent) / 100n;
-  const { baseFeeWei, lowestTipWei } = market;
+  const buffered = (wei: bigint): bigint => wei + wei * BigInt(bufferPercent) / 100n;
   if (baseFeeWei === undefined) {
-    return { type: "legacy", gasPriceWei: price > lowestTipWei ? price : lowestTipWei };
+    return { type: "legacy", gasPriceWei: buffered(higher(gasPriceWei, lowestTipWei)) };
   }
-  const tip = price > baseFeeWei + lowestTipWei ? price - baseFeeWei : lowestTipWei;
-  const covering = baseFeeWei * 5n / 4n + tip;
-  return { type: "eip1559", maxFeeWei: price > covering ? price : covering, maxPriorityFeeWei: tip };
+  const baseWei = lower(baseFeeWei, 2n * gasPriceWei);
+  const tip = higher(gasPriceWei - baseWei, lowestTipWei);
+  return { type: "eip1559", maxFeeWei: buffered(baseWei * 5n / 4n + tip), maxPriorityFeeWei: tip };
+}
+
+/**
+ * Minimum gas price in the next block, as far as the node knows. A node names at least its base fee as the price: one
+ * far above the bounded price counts as twice that, here and in an offer.
+ */
+export function currentPriceWei({ gasPriceWei, baseFeeWei = 0n, lowestTipWei }: GasMarket): bigint {
+  return higher(gasPriceWei, lower(baseFeeWei, 2n * gasPriceWei) + lowestTipWei);
+}
+
+function higher(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function lower(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
 
 /** Caps a price at `capWei` per gas: the buffer and the margin for a rising base fee shrink. */

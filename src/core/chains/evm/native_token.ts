@@ -52,7 +52,8 @@ export class EvmGas implements ChainGas {
     const batch = new RpcBatch(this.#context.at.endpoints);
     const costs = addCosts(this.#context, batch);
     await batch.send({ signal });
-    return { gasPriceWei: costs().gasPriceWei };
+    const { gasPriceWei } = await this.#context.prices.bound(costs(), batch.host, signal);
+    return { gasPriceWei };
   }
 
   /**

@@ -93,6 +93,13 @@ export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.qua
 /** Current gas price by the node, wei. */
 export const gasPrice: Query<bigint> = query("eth_gasPrice", [], shape.quantity);
 
+/** Base fee of the next block, and the tips of the last twenty blocks: the third quartile of each. */
+export const feeHistory: Query<{ readonly baseFeeWei: bigint; readonly tipWei: bigint | undefined }> = query(
+  "eth_feeHistory",
+  ["0x14", "latest", [75]],
+  shape.feeHistory,
+);
+
 /** Header of a block; `undefined` when the node does not have it. */
 export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
   return query(

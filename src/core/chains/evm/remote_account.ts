@@ -18,7 +18,7 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
-import type { TransactionToSign } from "./encoded_transaction.ts";
+import type { TransactionToSign } from "./signed_transaction.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,

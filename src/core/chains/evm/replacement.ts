@@ -31,7 +31,7 @@ export class EvmReplacement implements Replacement {
     submission: SignedSubmission,
     signal: AbortSignal,
   ): Promise<ReplacementState> {
-    const { endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.#context.at;
     const batch = new RpcBatch(endpoints);
     const nonces = addNonces(this.#context, batch);
     const costs = addCosts(this.#context, batch);
@@ -42,10 +42,12 @@ export class EvmReplacement implements Replacement {
       head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+    const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
     this.#context.hostParams.note(params());
     return {
       offered: offeredPrice(submission),
-      market: gasPriceFor({ ...costs(), baseFeeWei }, gasPriceBufferPercent),
+      market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
+      maximumWei: maximumGasPriceWei,
       nonces: nonces(),
       balanceWei: balance(),
       isHandlerReplaced: !goesTo(submission, [sender, params().handler]),

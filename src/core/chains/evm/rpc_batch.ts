@@ -33,9 +33,15 @@ export class RpcBatch {
     [];
   /** Answers that were read last. */
   #filled: readonly RpcAnswer[] | undefined;
+  #host = "";
 
   constructor(endpoints: RpcEndpointSet) {
     this.#endpoints = endpoints;
+  }
+
+  /** Host of the endpoint whose answers are read; empty before {@link send}. */
+  get host(): string {
+    return this.#host;
   }
 
   /**
@@ -83,6 +89,7 @@ export class RpcBatch {
         fill(answer, place);
       });
       this.#filled = answers;
+      if (place.endpointHost !== "") this.#host = place.endpointHost;
       return undefined;
     } catch (fault) {
       if (fault instanceof RpcFault) return fault;

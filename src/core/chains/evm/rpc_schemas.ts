@@ -23,6 +23,16 @@ export const block = z.object({
   baseFeePerGas: quantity.nullish(),
 });
 
+/** Fees of recent blocks; the median of the tips leaves out blocks without transactions, whose tip is 0. */
+export const feeHistory = z.object({
+  baseFeePerGas: z.array(quantity).max(1_025),
+  reward: z.array(z.array(quantity)).max(1_025).nullish(),
+}).transform(({ baseFeePerGas, reward }) => {
+  const tips = (reward ?? []).flatMap(([tip = 0n]) => tip === 0n ? [] : [tip])
+    .sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  return { baseFeeWei: baseFeePerGas.at(-1) ?? 0n, tipWei: tips[tips.length >> 1] };
+});
+
 /** A block header. */
 export type Block = z.output<typeof block>;
 

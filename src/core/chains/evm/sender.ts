@@ -16,7 +16,7 @@ import type {
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { capAfterDataCost, capPrice, type GasMarket, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { capAfterDataCost, capPrice, currentPriceWei, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { findContested } from "./mempool_competitors.ts";
 import { accountBalance, blockAt, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
@@ -42,7 +42,7 @@ export class EvmSender implements Sender {
     { simulation, nonceAtLeast, maxGasPriceWei }: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
-    const { gasPriceBufferPercent, sender } = this.#context.at;
+    const { gasPriceBufferPercent, maximumGasPriceWei, sender } = this.#context.at;
     const { gasLimit } = simulation;
     const facts = findFreshFacts(this.#context.at.clock, delivery, simulation) ??
       await this.#readFacts(delivery, gasLimit, signal);
@@ -65,18 +65,24 @@ export class EvmSender implements Sender {
     const { gasPriceWei, lowestTipWei, dataCostWei } = facts.costs;
     const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
     const nowWei = currentPriceWei(market);
-    const capWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
+    const paidWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
       gasUsed: simulation.gasUsed,
       simulatedWei: simulation.dataCostWei,
       nowWei: dataCostWei(simulation.gasUsed),
     });
-    if (capWei !== undefined && nowWei > capWei) {
-      const besideData = capWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
-      const detail = `gas costs ${nowWei} wei now, its fees pay for ${capWei} wei${besideData}`;
+    if (paidWei !== undefined && nowWei > paidWei) {
+      const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
+      const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;
       return refused({ code: "too_expensive", detail });
     }
-    const wanted = gasPriceFor(market, gasPriceBufferPercent);
-    const price = capWei === undefined ? wanted : capPrice(wanted, capWei);
+    if (maximumGasPriceWei !== undefined && nowWei > maximumGasPriceWei) {
+      const detail = `gas costs ${nowWei} wei now, above maximum_gas_price = ${maximumGasPriceWei} wei`;
+      return refused({ code: "price_limit", detail });
+    }
+    const price = [paidWei, maximumGasPriceWei].reduce(
+      (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
+      gasPriceFor(market, gasPriceBufferPercent),
+    );
     const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
     if (balanceWei < neededWei) {
       const missingWei = neededWei - balanceWei;
@@ -110,7 +116,8 @@ export class EvmSender implements Sender {
     const check = (place: FaultPlace): RpcFault | undefined =>
       market.head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
-    return facts();
+    const read = facts();
+    return { ...read, costs: await this.#context.prices.bound(read.costs, batch.host, signal) };
   }
 
   /** Broadcasts the bytes. One request. */
@@ -150,12 +157,6 @@ function broadcastResultOf(fault: RpcFault): BroadcastResult {
       // Nothing is known about the bytes: they may have arrived.
       throw fault;
   }
-}
-
-/** Minimum gas price in the next block, as far as the node knows. */
-function currentPriceWei({ gasPriceWei, baseFeeWei = 0n, lowestTipWei }: GasMarket): bigint {
-  const lowestWei = baseFeeWei + lowestTipWei;
-  return gasPriceWei > lowestWei ? gasPriceWei : lowestWei;
 }
 
 function refused(refusal: Refusal): SigningResult {

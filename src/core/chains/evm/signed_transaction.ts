@@ -1,19 +1,49 @@
-/** Transactions signed elsewhere, compared with what was to be signed. Pure. Start reading at {@link judgeTransaction}. */
+/**
+ * Transactions as the bytes that are signed and sent, and those signed elsewhere compared with what was to be signed.
+ * Pure. Start reading at {@link judgeTransaction}.
+ */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { parseTransaction } from "viem";
-import {
-  concatBytes,
-  equalBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../encoding/bytes.ts";
+import { parseTransaction, serializeTransaction, type TransactionSerializable } from "viem";
+import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import type { Address } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
-import { encodeSigned, encodeUnsigned, type TransactionToSign } from "./encoded_transaction.ts";
+import type { GasPrice } from "./gas.ts";
+
+/** A transaction as it is to be signed; its access list is empty. */
+export interface TransactionToSign {
+  readonly chainId: number;
+  readonly nonce: bigint;
+  readonly to: Address;
+  readonly data: Hex;
+  readonly gasLimit: bigint;
+  readonly valueWei: bigint;
+  /** Also decides about the type of the transaction. */
+  readonly price: GasPrice;
+}
+
+/** The hash that is signed. */
+export function digestOf(transaction: TransactionToSign): Hash256 {
+  return toHash256(keccak256(fromHex(serializeTransaction(toSerializable(transaction)))));
+}
+
+/** The bytes that are sent. @param signature 65 bytes r, s, v with v 27 or 28 */
+export function encodeSigned(transaction: TransactionToSign, signature: Uint8Array): Uint8Array {
+  const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32, 64))];
+  const v = signature[64] ?? 0;
+  return fromHex(serializeTransaction(toSerializable(transaction), { r, s, v: BigInt(v), yParity: v - 27 }));
+}
+
+function toSerializable(transaction: TransactionToSign): TransactionSerializable {
+  const { chainId, nonce, to, data, gasLimit: gas, valueWei: value, price } = transaction;
+  const plain = { chainId, nonce: Number(nonce), to, data, gas, value };
+  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
+    ...plain,
+    type: "eip1559",
+    maxFeePerGas: price.maxFeeWei,
+    maxPriorityFeePerGas: price.maxPriorityFeeWei,
+  };
+}
 
 /** What a signer answered instead of what was asked for. Holds public values only. */
 export interface SignerMismatch {
@@ -37,8 +67,8 @@ export type SignerJudgement = VerifiedAnswer | SignerMismatch;
 const HIGHEST_S = secp256k1.Point.CURVE().n / 2n;
 
 /**
- * Compares an answer with the transaction that was to be signed: every field, the signature and its sender, and at last
- * the bytes as a whole, so that nothing else is in them.
+ * Compares an answer with the transaction that was to be signed: the signature and its sender, and the bytes as a whole,
+ * so that nothing else is in them. Fields only explain what differs.
  */
 export function judgeTransaction(
   answer: string,
@@ -49,18 +79,17 @@ export function judgeTransaction(
   if (raw === undefined) return mismatch("result", "is not hex");
   const parsed = parse(raw);
   if (parsed === undefined) return mismatch("result", "is no signed transaction");
-  const differing = findDifference(parsed, wanted);
+  const differing = findDifference(parsed, toSerializable(wanted));
   if (differing !== undefined) return differing;
   const { r, s, yParity } = parsed;
   if (r === undefined || s === undefined || yParity === undefined) {
     return mismatch("result", "has no signature");
   }
   const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(27 + yParity));
-  const digest = toHash256(keccak256(encodeUnsigned(wanted)));
-  const unusable = judgeSignature(digest, signature, sender);
+  const unusable = judgeSignature(digestOf(wanted), signature, sender);
   if (unusable !== undefined) return unusable;
-  const bytes = fromHex(raw);
-  return equalBytes(encodeSigned(wanted, signature), bytes)
+  const bytes = encodeSigned(wanted, signature);
+  return toHex(bytes) === raw
     ? { kind: "verified", bytes }
     : mismatch("result", "has other bytes than a transaction with these fields");
 }
@@ -99,23 +128,11 @@ function judgeSignature(
   }
 }
 
-/** Fields of a parsed transaction that are compared; `undefined`: it has none such. */
-interface ParsedTransaction {
-  readonly type?: string | undefined;
-  readonly chainId?: number | undefined;
-  readonly nonce?: number | undefined;
-  readonly to?: Hex | null | undefined;
-  readonly value?: bigint | undefined;
-  readonly data?: Hex | undefined;
-  readonly gas?: bigint | undefined;
-  readonly gasPrice?: bigint | undefined;
-  readonly maxFeePerGas?: bigint | undefined;
-  readonly maxPriorityFeePerGas?: bigint | undefined;
-  readonly accessList?: readonly unknown[] | undefined;
+type ParsedTransaction = TransactionSerializable & {
   readonly r?: Hex | undefined;
   readonly s?: Hex | undefined;
   readonly yParity?: number | undefined;
-}
+};
 
 function parse(raw: Hex): ParsedTransaction | undefined {
   try {
@@ -126,32 +143,39 @@ function parse(raw: Hex): ParsedTransaction | undefined {
   }
 }
 
-/** Finds the first field that differs, those first that explain others. */
-function findDifference(found: ParsedTransaction, wanted: TransactionToSign): SignerMismatch | undefined {
-  const { price } = wanted;
-  const numbers: readonly (readonly [string, unknown, unknown])[] = [
-    ["type", found.type, price.type],
-    ["chainId", found.chainId, wanted.chainId],
-    ["nonce", found.nonce ?? 0, Number(wanted.nonce)],
-    ["to", found.to?.toLowerCase(), wanted.to],
-    ["value", found.value ?? 0n, wanted.valueWei],
-    ["gas", found.gas ?? 0n, wanted.gasLimit],
-    ["gasPrice", found.gasPrice, price.type === "legacy" ? price.gasPriceWei : undefined],
-    ["maxFeePerGas", found.maxFeePerGas, price.type === "legacy" ? undefined : price.maxFeeWei],
-    [
-      "maxPriorityFeePerGas",
-      found.maxPriorityFeePerGas,
-      price.type === "legacy" ? undefined : price.maxPriorityFeeWei,
-    ],
-  ];
-  for (const [field, is, should] of numbers) {
-    // The library leaves out what is zero.
-    if (is === should || (is === undefined && should === 0n)) continue;
-    return mismatch(field, `is ${is ?? "missing"} instead of ${should}`);
+/** Fields that are compared, those first that explain others. */
+const FIELDS = [
+  "type",
+  "chainId",
+  "nonce",
+  "to",
+  "value",
+  "gas",
+  "gasPrice",
+  "maxFeePerGas",
+  "maxPriorityFeePerGas",
+];
+
+/** Finds the first field that differs. The library leaves out what is zero or empty. */
+function findDifference(
+  found: TransactionSerializable,
+  wanted: TransactionSerializable,
+): SignerMismatch | undefined {
+  const valueOf = (transaction: object, field: string): unknown => {
+    const value: unknown = Object(transaction)[field];
+    return typeof value === "string" ? value.toLowerCase() : value || undefined;
+  };
+  for (const field of FIELDS) {
+    const [is, should] = [valueOf(found, field), valueOf(wanted, field)];
+    if (is !== should) return mismatch(field, `is ${is ?? "missing"} instead of ${should ?? 0}`);
   }
-  if ((found.data ?? "0x") !== wanted.data) {
-    const [is, should] = [found.data ?? "0x", wanted.data].map((data) => data.length / 2 - 1);
-    return mismatch("data", is === should ? "has other bytes" : `has ${is} bytes instead of ${should}`);
+  const [is, should] = [found.data ?? "0x", wanted.data ?? "0x"];
+  if (is !== should) {
+    const [given, expected] = [is, should].map((data) => data.length / 2 - 1);
+    return mismatch(
+      "data",
+      given === expected ? "has other bytes" : `has ${given} bytes instead of ${expected}`,
+    );
   }
   const entries = found.accessList?.length ?? 0;
   return entries === 0 ? undefined : mismatch("accessList", `has ${entries} entries instead of none`);

@@ -196,26 +196,28 @@ export class EvmSimulator implements Simulator {
     const simulateOnce = async (): Promise<{
       readonly result: Hex | RpcFault;
       readonly estimate: bigint | RpcFault;
-      readonly around: ReturnType<typeof addCostsAndChecks>;
+      readonly refusal: Refusal | undefined;
+      readonly costs: () => Promise<Costs>;
     }> => {
       const batch = new RpcBatch(this.#context.at.endpoints);
       const called = batch.addOptional(callResult(call));
       const estimated = batch.addOptional(gasEstimate(call));
       const around = addCostsAndChecks(this.#context, batch, input);
       await batch.send({ signal });
-      return { result: called(), estimate: estimated(), around };
+      const { prices } = this.#context;
+      const costs = (): Promise<Costs> => prices.bound(around.costs(), batch.host, signal);
+      return { result: called(), estimate: estimated(), refusal: around.refusal(), costs };
     };
-    const { result, estimate, around } = await this.#runs.whileBehind(input, {
+    const { result, estimate, refusal, costs } = await this.#runs.whileBehind(input, {
       simulateOnce,
       revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
     }, signal);
-    const refusal = around.refusal();
     if (refusal !== undefined) return { kind: "refused", refusal };
     if (result instanceof RpcFault) return refusedBy(result, delivery);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     const gasLimit = untracedGasLimit(call.gas, messages.length, known);
     const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
-    const { gasPriceWei, dataCostWei } = around.costs();
+    const { gasPriceWei, dataCostWei } = await costs();
     return {
       kind: "accepted",
       handled: messages.map(() => true),

@@ -162,7 +162,7 @@ export class SimulationRuns {
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const costs = around.costs();
+    const costs = await this.#context.prices.bound(around.costs(), batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
@@ -171,7 +171,7 @@ export class SimulationRuns {
       costs,
       baseFeeWei: head()?.baseFeePerGas ?? undefined,
       balanceWei: balance(),
-      facts: facts?.(),
+      facts: facts && { ...facts(), costs },
     };
   }
 

@@ -114,6 +114,13 @@ export const endpointEvents = {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
     meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",
   },
+  gas_price_implausible: {
+    text: "Gas price not plausible; a lower one is offered",
+    meaning:
+      "An endpoint named a gas price above twice what the fee history, another endpoint or the last price supports.",
+    action:
+      "Compare the endpoint with a block explorer; remove it if it is wrong. Configure a second endpoint.",
+  },
   tracing_unavailable: {
     text: "No debug_traceCall with logs: eth_simulateV1 is used",
     meaning: "Simulations do not tell what each message of a batch costs.",

@@ -2,7 +2,8 @@
  * Decides the maximum price per unit of gas: when a batch is signed, and when its transaction is replaced. Pure.
  * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery is still profitable.
  */
-import { costUsd18, requiredUsd18, unitPrice27, type Usage } from "./money.ts";
+import { unitPrice27 } from "../../../core/evm/native_price.ts";
+import { costUsd18, requiredUsd18, type Usage } from "./money.ts";
 
 /** Input for the maximum price of a transaction. */
 export interface PriceBoundInput extends Usage {
@@ -62,7 +63,17 @@ function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
 export const MAX_TIMES_MARKET = 4n;
 
 /** Gas of a plain transfer, which is what a cancelling transaction is. */
-const TRANSFER_GAS = 21_000n;
+export const TRANSFER_GAS = 21_000n;
+
+/** Limits that no fees can raise, wei per gas; absent: none. */
+export interface PriceLimits {
+  /** `maximum_gas_price`. */
+  readonly maximumWei?: bigint | undefined;
+  /** What is left of `maximum_daily_loss` for the transaction. */
+  readonly lossBoundWei?: bigint | undefined;
+  /** And for its cancelling transfer. */
+  readonly cancelLossBoundWei?: bigint | undefined;
+}
 
 /** Revenue of a transaction. */
 export type TransactionRevenue =
@@ -98,15 +109,16 @@ export interface PriceCaps {
 
 /**
  * Computes the price caps of a further delivery at the nonce and of its cancelling transfer; neither exceeds the
- * balance.
+ * balance or a limit.
  */
-export function priceCaps(facts: PriceCapInput): PriceCaps {
+export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
   const { gasLimit, balanceWei, marketWei } = facts;
+  const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
   const multiple = marketWei * MAX_TIMES_MARKET;
-  const wanted = wantedCap(facts, multiple);
+  const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
   return {
-    capWei: min(wanted, gasLimit === 0n ? wanted : balanceWei / gasLimit),
-    cancelCapWei: min(multiple, balanceWei / TRANSFER_GAS),
+    capWei: min(wantedCap(facts, multiple), affordable, maximumWei, lossBoundWei),
+    cancelCapWei: min(multiple, balanceWei / TRANSFER_GAS, maximumWei, cancelLossBoundWei),
   };
 }
 
@@ -140,6 +152,6 @@ export function shortfallWei(
   return needed > facts.balanceWei ? needed - facts.balanceWei : 0n;
 }
 
-function min(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
+function min(first: bigint, ...others: readonly (bigint | undefined)[]): bigint {
+  return others.reduce<bigint>((least, other) => other !== undefined && other < least ? other : least, first);
 }

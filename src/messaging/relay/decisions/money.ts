@@ -4,6 +4,7 @@
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
 import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
+import { unitPrice27 } from "../../../core/evm/native_price.ts";
 
 /**
  * Converts a fee in units of a token with the given decimals to dollars x 10^18. Up to 18 decimals it is exact; tokens
@@ -34,11 +35,6 @@ const MIN_PAYMENT_TO_COST = 10n;
 /** Computes the maximum cost of delivering our own payment: less than a tenth of it, dollars x 10^18. */
 export function paymentBudget18(amount18: bigint): bigint {
   return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
-}
-
-/** Dollars per wei x 10^27, of a price in dollars per whole token x 10^27. Rounds down. */
-export function unitPrice27(price27: bigint): bigint {
-  return price27 / 10n ** 18n;
 }
 
 /** Dollars x 10^18 per unit of gas. Rounds down. */

@@ -95,6 +95,8 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
     case "too_expensive":
       // Usually decided again at once, with the current price: see send.ts.
       return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
+    case "price_limit":
+      return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
     case "untraceable":
       return { kind: "hold", reason: "untraceable", retryClass: "slow" };
     case "no_bandwidth":

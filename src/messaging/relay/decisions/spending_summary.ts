@@ -2,10 +2,8 @@
  * Summarises the spending on one chain, and decides until when a daily loss limit stops it. Pure. Losses are millionths
  * of a dollar; those of one transaction are its cost beyond what it earned.
  */
+import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import type { SpendingRow } from "../../ledger/ledger.ts";
-
-/** Period of a daily limit, ms: a rolling day. */
-export const DAY_MS = 86_400_000;
 
 /** Reason why gas earned nothing, besides the results of transactions. */
 export type UnearnedReason =

@@ -8,6 +8,7 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
+  SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
@@ -15,7 +16,13 @@ import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
-import { decideAllowance, noteFunded, noteRefusedFunds } from "../limits/spending.ts";
+import {
+  boundByLosses,
+  decideAllowance,
+  noteFunded,
+  noteRefusedFunds,
+  stopUncovered,
+} from "../limits/spending.ts";
 import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
@@ -79,8 +86,11 @@ export async function sendConsensus(
   { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusInput,
 ): Promise<ConsensusResult> {
   const sendNow = async (): Promise<ConsensusResult> => {
-    const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei };
-    const signing = await leg.target.sender.sign(delivery, { simulation, ...hints }, leg.signal);
+    const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
+    if (signing.kind === "uncovered") {
+      stopUncovered(leg, signing.because);
+      return "refused";
+    }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
       leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
@@ -107,6 +117,82 @@ export async function sendConsensus(
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
 }
 
+/**
+ * Estimated gas of a message that cannot be simulated before the chain knows its proof: the host's gas for a typical
+ * one (docs/protocol/evm-host.md section 9).
+ */
+export const USUAL_MESSAGE_GAS = 200_000n;
+
+/** Batch whose cost the loss limit does not allow. */
+interface Uncovered {
+  readonly kind: "uncovered";
+  readonly because: string;
+  /** As in {@link LossBound}. */
+  readonly isExhausted: boolean;
+  /** Price per gas that it covers, and the current one, wei. */
+  readonly coveredWei: bigint;
+  readonly priceWei: bigint;
+}
+
+/** Number of messages of a batch that are covered, with a margin for the rest of a transaction; fewer than it has. */
+function countCovered(messages: number, { coveredWei, priceWei }: Uncovered): number {
+  const covered = priceWei === 0n ? 1 : Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n));
+  return Math.max(1, Math.min(messages - 1, covered));
+}
+
+/**
+ * Makes a batch that the loss limit does not allow smaller. A single message that needs much gas is held, so that it
+ * keeps no others back; where not even a usual one is allowed, nothing is sent to the chain for a while.
+ */
+function retryUncovered(
+  leg: LegRun,
+  { part, candidates }: SendInput,
+  uncovered: Uncovered,
+): SendResult {
+  const { because: detail } = uncovered;
+  if (candidates.length > 1) {
+    // The others stay due: they follow in later rounds.
+    const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
+    return { sent: 0, again: stillOpen(leg, fitting) };
+  }
+  if (uncovered.isExhausted || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {
+    stopUncovered(leg, detail);
+    return { sent: 0, again: [], isOutdated: true };
+  }
+  leg.ledger.transaction(() => {
+    for (const { row } of stillOpen(leg, candidates)) {
+      hold(leg, row, { reason: "loss_limit", retryClass: "transient", detail });
+    }
+  });
+  return { sent: 0, again: [] };
+}
+
+/** Signs at most for what the fees and the rest of the loss limit pay for. */
+async function signBounded(
+  leg: LegRun,
+  { delivery, simulation, maxGasPriceWei }: Pick<
+    ConsensusInput,
+    "delivery" | "simulation" | "maxGasPriceWei"
+  >,
+): Promise<SigningResult | Uncovered> {
+  const found = await boundByLosses(leg, leg.profit?.price, simulation);
+  const bound = maxGasPriceWei !== undefined && found !== undefined && found.wei >= maxGasPriceWei
+    ? undefined
+    : found;
+  const input = { simulation, nonceAtLeast: nextNonce(leg), maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
+  const signing = await leg.target.sender.sign(delivery, input, leg.signal);
+  const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
+  if (bound === undefined || !isTooExpensive) return signing;
+  const because = `${bound.because}: ${signing.refusal.detail}`;
+  return {
+    kind: "uncovered",
+    because,
+    isExhausted: bound.isExhausted,
+    coveredWei: bound.wei,
+    priceWei: simulation.gasPriceWei,
+  };
+}
+
 /** Signs, journals and sends one batch while holding the lock of the account. */
 export function send(
   leg: LegRun,
@@ -120,13 +206,10 @@ async function sendInTurn(
   leg: LegRun,
   work: SendInput,
 ): Promise<SendResult> {
-  const { part, candidates } = work;
-  const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei: work.maxGasPriceWei };
-  const signing = await leg.target.sender.sign(
-    part.delivery,
-    { simulation: part.simulation, ...hints },
-    leg.signal,
-  );
+  const { part, candidates, maxGasPriceWei } = work;
+  const { delivery, simulation } = part;
+  const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
+  if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await endDelivered(leg, work) };

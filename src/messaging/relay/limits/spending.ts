@@ -12,13 +12,14 @@ import type {
   SubmissionItemRow,
   SubmissionRow,
 } from "../../ledger/ledger.ts";
-import type { PriceSource } from "../../pricing/price_source.ts";
+import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { DAY_MS, stoppedUntilMs } from "../decisions/spending_summary.ts";
+import { stoppedUntilMs } from "../decisions/spending_summary.ts";
+import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
 import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 
@@ -129,7 +130,80 @@ const REPORT_INTERVAL_MS = 3_600_000;
 /** Pause before an unknown price is requested again, ms. */
 const UNPRICED_PAUSE_MS = 60_000;
 
-const stopSchema = z.object({ untilMs: z.number(), lastReportedMs: z.number() });
+/** Pause after a transaction that what is left of the limit does not cover, ms: others may be settled by then. */
+const UNCOVERED_PAUSE_MS = 60_000;
+
+/** Time without such a transaction after which the stop counts as over, ms. */
+const UNCOVERED_QUIET_MS = 600_000;
+
+const stopSchema = z.object({
+  untilMs: z.number(),
+  lastReportedMs: z.number(),
+  /** True: the limit is not reached, but a transaction might exceed it. */
+  isAhead: z.boolean().default(false),
+});
+
+/** Transaction that is about to be signed. */
+interface PlannedCost {
+  readonly gasLimit: bigint;
+  readonly dataCostWei?: bigint;
+  /** Of the transaction that it replaces: only one of them can be mined. */
+  readonly nonce?: bigint | undefined;
+}
+
+/** Reason why nothing is signed while the price of the native token is unknown. */
+const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
+
+/** Maximum gas price that a loss limit allows. */
+export interface LossBound {
+  /** Per unit of gas. */
+  readonly wei: bigint;
+  /** True when no transaction may be signed, however small. */
+  readonly isExhausted: boolean;
+  /** Reason why a higher price is not offered. */
+  readonly because: string;
+}
+
+/**
+ * Computes the maximum gas price that what is left of `maximum_daily_loss` covers if the transaction and all that are
+ * under way were lost; `undefined`: no limit.
+ */
+export async function boundByLosses(
+  context: TargetContext & { readonly signal: AbortSignal },
+  price: PriceSource | undefined,
+  { gasLimit, dataCostWei = 0n, nonce }: PlannedCost,
+): Promise<LossBound | undefined> {
+  const { settings: { maxDailyLossMicroUsd: limitMicroUsd }, target, ledger } = context;
+  if (limitMicroUsd === undefined || target.gas === undefined) return undefined;
+  const known = await price?.fetchPrice(context.signal);
+  if (known?.kind !== "known") return { wei: 0n, isExhausted: true, because: UNPRICED };
+  const chain = target.id.stateMachine;
+  const { lossMicroUsd } = ledger.spending.sumLoss(chain, context.clock.now() - DAY_MS);
+  const { price27 } = known;
+  const facts = { limitMicroUsd, lossMicroUsd, pendingWei: sumPending(context, nonce), price27 };
+  return {
+    wei: lossBoundWei({ ...facts, dataCostWei, gasLimit }),
+    isExhausted: lossBoundWei({ ...facts, dataCostWei: 0n, gasLimit: 1n }) === 0n,
+    because: "what is left of maximum_daily_loss does not cover it",
+  };
+}
+
+/** Maximum cost of the transactions under way, wei; of one nonce that of the dearest. */
+function sumPending({ ledger, target }: TargetContext, without: bigint | undefined): bigint {
+  const byNonce = new Map<bigint, bigint>();
+  for (const { id, nonce } of ledger.submissions.listInFlight(target.id.stateMachine)) {
+    if (nonce === undefined || nonce === without) continue;
+    const costWei = ledger.spending.find(id)?.maxCostWei ?? 0n;
+    if (costWei > (byNonce.get(nonce) ?? 0n)) byNonce.set(nonce, costWei);
+  }
+  return [...byNonce.values()].reduce((sum, costWei) => sum + costWei, 0n);
+}
+
+/** Stops signing for a minute after a transaction that the limit does not allow. */
+export function stopUncovered(context: TargetContext, because: string): void {
+  const untilMs = context.clock.now() + UNCOVERED_PAUSE_MS;
+  stopSpending(context, { untilMs, isAhead: true }, { because });
+}
 
 /** True while nothing may be signed for the chain. */
 export function isSpendingStopped(context: TargetContext): boolean {
@@ -155,15 +229,19 @@ export async function reviewLoss(
   const nowMs = context.clock.now();
   const { spending } = context.ledger;
   if (spending.sumLoss(chain, nowMs - DAY_MS).unpriced > 0 && !await priceLosses(context)) {
-    return stopSpending(context, nowMs + UNPRICED_PAUSE_MS, {
-      because: "the price of the native token is unknown, so that losses cannot be compared with the limit",
+    return stopSpending(context, { untilMs: nowMs + UNPRICED_PAUSE_MS, isAhead: false }, {
+      because: UNPRICED,
     });
   }
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
-  if (lossMicroUsd < limit) return resumeSpending(context);
+  if (lossMicroUsd < limit) {
+    const stop = readStop(context);
+    const isQuiet = stop?.isAhead !== true || nowMs >= stop.untilMs + UNCOVERED_QUIET_MS;
+    return isQuiet ? resumeSpending(context) : undefined;
+  }
   const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
   if (untilMs === undefined) throw new Error("A reached loss limit has no end");
-  stopSpending(context, untilMs, {
+  stopSpending(context, { untilMs, isAhead: false }, {
     lostUsd: formatDecimal(lossMicroUsd, 6),
     limitUsd: formatDecimal(limit, 6),
   });
@@ -181,13 +259,13 @@ async function priceLosses(
 
 function stopSpending(
   context: TargetContext,
-  untilMs: number,
+  { untilMs, isAhead }: Pick<z.infer<typeof stopSchema>, "untilMs" | "isAhead">,
   why: Readonly<Record<string, string>>,
 ): void {
   const nowMs = context.clock.now();
   const old = readStop(context);
   const isDue = old === undefined || nowMs - old.lastReportedMs >= REPORT_INTERVAL_MS;
-  writeStop(context, { untilMs, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
+  writeStop(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
   if (!isDue) return;
   context.log.warn("loss_limit_reached", {
     chain: context.target.id.stateMachine,

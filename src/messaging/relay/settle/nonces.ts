@@ -6,7 +6,7 @@ import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { planNonces, settleNonce } from "../decisions/nonces.ts";
 import { reopen } from "./item_outcomes.ts";
-import { replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
+import { limitsOf, replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
 import {
   type Included,
   isKnownBlock,
@@ -19,7 +19,6 @@ import type { RelayDeps, ReplacementContext, Settling, TargetContext } from "../
 import { bumpPrice } from "../../../core/chains/replacement_policy.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/gas_price.ts";
-import { isSpendingStopped } from "../limits/spending.ts";
 
 /** Transaction with the nonce, and the outcome of its hash on the chain. */
 interface CompetingSubmission {
@@ -135,7 +134,7 @@ export async function fillGaps(context: Settling, replacing: ReplacementContext)
   const { target, signal } = context;
   const waiting = listWaiting(context);
   const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
-  if (context.clock.now() - oldestMs < GAP_AFTER_MS || isSpendingStopped(context)) return false;
+  if (context.clock.now() - oldestMs < GAP_AFTER_MS) return false;
   const nonces = await replacing.replacement.fetchNonces(signal);
   const plan = planNonces({
     journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),
@@ -181,7 +180,7 @@ async function fillGap(
     dataCostWei: 0n,
     marketWei: highestPriceWei(terms.market),
     balanceWei: terms.balanceWei,
-  });
+  }, await limitsOf(context, terms, { gasLimit: 0n, nonce }));
   const bumped = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
   const isMarketAffordable = highestPriceWei(terms.market) <= cancelCapWei;
   const price = bumped ?? (isMarketAffordable ? terms.market : undefined);

@@ -16,8 +16,14 @@ import {
   type ReplacementDecision,
   STUCK_AFTER_MS,
 } from "../../../core/chains/replacement_policy.ts";
-import { type PriceCapInput, priceCaps, shortfallWei } from "../decisions/gas_price.ts";
-import { isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
+import {
+  type PriceCapInput,
+  priceCaps,
+  type PriceLimits,
+  shortfallWei,
+  TRANSFER_GAS,
+} from "../decisions/gas_price.ts";
+import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
@@ -48,7 +54,6 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   if (replacing === undefined || slot === undefined) return false;
   const { nonce, newest, highestPriced } = slot;
   if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
-  if (isSpendingStopped(context)) return false;
   const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
@@ -57,7 +62,7 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const ofNewest = newest.id === highestPriced.id
     ? terms
     : await replacing.replacement.fetchReplacementState(newest.submission, signal);
-  const caps = priceCaps(facts);
+  const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
       nonce,
@@ -89,6 +94,20 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, highestPriced, replacements };
+}
+
+/** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
+export async function limitsOf(
+  context: Settling,
+  { maximumWei }: Pick<ReplacementState, "maximumWei">,
+  { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
+): Promise<PriceLimits> {
+  const price = context.replacing?.profit?.price;
+  return {
+    maximumWei,
+    lossBoundWei: (await boundByLosses(context, price, { gasLimit, nonce }))?.wei,
+    cancelLossBoundWei: (await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }))?.wei,
+  };
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */

@@ -194,6 +194,7 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in four 
     const messages = Array.from({ length: 100 }, (_, nonce) => postTo(host, BigInt(nonce)));
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 100n));
     await chain.check(hub, never);
+    await chain.gas.fetchGasQuote(never); // its first price is compared with others
     requests.count = 0;
 
     assert.ok((await chain.reads.fetchReceipts(messages, never)).every((receipt) => receipt === undefined));

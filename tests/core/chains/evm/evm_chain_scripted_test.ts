@@ -329,9 +329,10 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
     const signing = await chain.sender.sign(delivery, { simulation: accept(), ...noHints }, never);
     assert.ok(signing.kind === "signed");
     await chain.sender.broadcast(signing.submission, never);
-    // The fifth is the host's parameters, which a check at start leaves in the cache.
-    assert.equal(requests.count, 5);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [0, 0, 0, 0]);
+    // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
+    // compared with: the fee history, and the price of the second endpoint.
+    assert.equal(requests.count, 7);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 0, 0, 0]);
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
@@ -421,7 +422,8 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
   const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
   const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "accepted" ? simulation.gasUsed : undefined, 0x200000n);
-  assert.equal(requests.count, 2);
+  // Host parameters, the simulation, and the fee history that the first price is compared with.
+  assert.equal(requests.count, 3);
 });
 
 Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", async () => {
@@ -431,7 +433,7 @@ Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", asyn
   assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "too_large");
 });
 
-Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the price", async () => {
+Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the maximum, not the tip", async () => {
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const legacy = await sign(chain);
@@ -450,7 +452,7 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
   );
   const typed = parseTransaction(toHex((await sign(chain)).raw));
-  assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 130n, 30n]);
+  assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 132n, 20n]);
 });
 
 Deno.test("evm chain: Polygon's node that suggests less than it takes is offered its lowest tip, which the fees have to pay", async () => {
@@ -485,7 +487,7 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
     "eth_getBlockByNumber",
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
   );
-  assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 130n]);
+  assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 132n]);
   rpc.on(
     "eth_getBlockByNumber",
     () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x78" }),

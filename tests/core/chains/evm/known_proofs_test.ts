@@ -71,6 +71,7 @@ for (const [what, delivery] of [["alone", alone], ["in front of messages", bundl
     await using rpc = nodeWith({ latest: unknown, pending: unknown });
     const { chain, requests } = chainAt([rpc]);
     await chain.hubClient.fetchHasBatchCall(never);
+    await chain.gas.fetchGasQuote(never); // its first price is compared with others
     requests.count = 0;
     assert.equal((await sign(chain, delivery)).kind, "signed");
     assert.equal(requests.count, 1);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import { RemoteAccount } from "../../../../src/core/chains/evm/remote_account.ts";
-import type { TransactionToSign } from "../../../../src/core/chains/evm/encoded_transaction.ts";
+import type { TransactionToSign } from "../../../../src/core/chains/evm/signed_transaction.ts";
 import { RemoteSigner, Secret } from "../../../../src/core/config/redact.ts";
 import { withdrawMessage } from "../../../../src/core/ismp/signed_messages.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";

@@ -11,7 +11,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { judgeMessage, judgeTransaction } from "../../../../src/core/chains/evm/signed_transaction.ts";
-import type { TransactionToSign } from "../../../../src/core/chains/evm/encoded_transaction.ts";
+import type { TransactionToSign } from "../../../../src/core/chains/evm/signed_transaction.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

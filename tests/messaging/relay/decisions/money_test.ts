@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { unitPrice27 } from "../../../../src/core/evm/native_price.ts";
 import {
   costUsd18,
   formatTokenUnits,
@@ -7,7 +8,6 @@ import {
   requiredUsd18,
   toFee18,
   toTokenUnits,
-  unitPrice27,
 } from "../../../../src/messaging/relay/decisions/money.ts";
 
 const dollars27 = (whole: bigint): bigint => whole * 10n ** 27n;

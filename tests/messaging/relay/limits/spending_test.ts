@@ -7,6 +7,7 @@ import { housekeepingWorker } from "../../../../src/messaging/housekeeping.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
@@ -65,6 +66,9 @@ function rows({ relayer }: Case): readonly SpendingRow[] {
 function told({ relayer }: Case, code: EventCode): readonly unknown[] {
   return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
 }
+
+/** Millionths of a dollar that a delivery of one message costs at most: its gas limit is twice its gas. */
+const MAX_COST_MICRO_USD = COST_18 * 2n / 10n ** 12n;
 
 /** What 100,000 gas cost. */
 const COST_WEI = 100_000n * PRICE_WEI;
@@ -199,6 +203,9 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
   });
 });
 
+/** Two lost races of 0.042 dollars fit into this limit beside a transaction's maximum cost, three do not. */
+const LIMIT_MICRO_USD = MAX_COST_MICRO_USD + 60_000n;
+
 /** Loses `times` races of 0.042 dollars each. */
 async function loseRaces(work: Case, times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
@@ -211,20 +218,25 @@ async function loseRaces(work: Case, times: number): Promise<void> {
 
 Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it continues", async () => {
   const fixture = new Fixture();
-  const settings = { maxDailyLossMicroUsd: 84_000n };
+  const settings = { maxDailyLossMicroUsd: LIMIT_MICRO_USD };
   await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     const work = prepare(10, { settings }, fixture, ledger);
-    await loseRaces(work, 1);
+    await loseRaces(work, 2);
     assert.deepEqual(told(work, "loss_limit_reached"), []);
-    await loseRaces(work, 1);
-    const [line] = told(work, "loss_limit_reached");
-    assert.partialDeepStrictEqual(line, { chain: names.two, lostUsd: "0.084", limitUsd: "0.084" });
     await payAndUpdate(fixture, [COST_18 * 2n]);
     assert.equal(await deliver(work), 0);
+    const lines = told(work, "loss_limit_reached");
+    assert.equal(lines.length, 1);
+    assert.match(
+      String(Object(lines[0]).because),
+      /what is left of maximum_daily_loss does not cover it/,
+    );
     const again = prepare(10, { settings }, fixture, reopen());
     assert.equal(await send(again), 0, "before anything was settled");
     // The other chain is not concerned.
-    const other = again.relayer.leg(again.relayer.hub, again.relayer.one);
+    const profit = profitOf(again.relayer, 0);
+    fixture.one.priceWei = PRICE_WEI;
+    const other = again.relayer.leg(again.relayer.hub, again.relayer.one, { profit });
     fixture.hub.dispatch(fixture.message({ source: names.two, dest: names.one }));
     await fixture.blocks(1);
     await fixture.update(fixture.hub, fixture.one);
@@ -237,22 +249,28 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
 });
 
 Deno.test("daily loss: what arrived anyway is noticed, and the others say why they wait", async () => {
-  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 84_000n } });
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD } });
   const { fixture, relayer } = work;
   await loseRaces(work, 2);
+  await payAndUpdate(fixture, [COST_18 * 2n]);
+  while (told(work, "loss_limit_reached").length === 0) {
+    assert.equal((await round(relayer, work.leg)).sent, 0);
+    await fixture.clock.advance(3_000);
+  }
   const [arrived] = await payAndUpdate(fixture, [COST_18 * 2n]);
   const [waiting] = await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.ok(arrived !== undefined && waiting !== undefined);
   await raceWith(fixture, [arrived]);
   fixture.two.produceBlock();
-  assert.equal(await send(work), 0);
+  assert.equal((await round(relayer, work.leg)).sent, 0);
   assert.equal(relayer.row(arrived).state, "delivered_by_other");
   const { state, reason, nextAttemptAtMs } = relayer.row(waiting);
   assert.deepEqual([state, reason], ["held", "loss_limit"]);
   assert.ok(nextAttemptAtMs - fixture.clock.now() <= 600_000);
   await fixture.clock.advance(86_400_000);
   await settle(work);
-  assert.equal(await deliver(work), 1, "it continues as soon as the limit allows it");
+  assert.equal(await deliver(work), 1, "it continues with as many as the limit covers");
+  assert.equal(await deliver(work), 1);
 });
 
 Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {
@@ -284,4 +302,72 @@ Deno.test("daily loss: without a price, what was spent stops it", async () => {
   );
   await settle(work);
   assert.equal(await deliver(work), 1);
+});
+
+Deno.test("daily loss: one message that never fits what is left waits alone, and those after it go", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 3n * MAX_COST_MICRO_USD } });
+  const { fixture, relayer } = work;
+  const [large] = await payAndUpdate(fixture, [0n]);
+  await payAndUpdate(fixture, [0n, 0n]);
+  assert.ok(large !== undefined);
+  const simulate = relayer.two.simulate.bind(relayer.two);
+  relayer.two.simulate = async (delivery, signal) => {
+    const found = await simulate(delivery, signal);
+    const isLarge = delivery.steps.some((step) =>
+      step.kind === "messages" && step.messages.some(({ commitment }) => commitment === large.commitment)
+    );
+    if (found.kind !== "accepted" || !isLarge) return found;
+    return { ...found, gasUsed: found.gasUsed + 10_000_000n, gasLimit: found.gasLimit + 20_000_000n };
+  };
+  assert.equal(await deliver(work) + await deliver(work), 2);
+  const { state, reason, detail = "" } = relayer.row(large);
+  assert.deepEqual([state, reason], ["held", "loss_limit"]);
+  assert.match(detail, /what is left of maximum_daily_loss does not cover it/);
+  assert.deepEqual(told(work, "loss_limit_reached"), []);
+});
+
+Deno.test("daily loss: an unknown price is named as the reason when nothing may be signed", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
+  await payAndUpdate(work.fixture, [0n]);
+  const profit = profitOf(work.relayer, 0, "none");
+  const leg = work.relayer.leg(work.relayer.hub, work.relayer.two, { profit });
+  assert.equal((await round(work.relayer, leg)).sent, 0);
+  const [line] = told(work, "loss_limit_reached");
+  assert.match(String(Object(line).because), /price of the native token is unknown/);
+});
+
+Deno.test("daily loss: what was spent is compared with the limit also while one transaction was not covered", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD } });
+  await loseRaces(work, 2);
+  await payAndUpdate(work.fixture, [COST_18 * 2n]);
+  assert.equal(await deliver(work), 0);
+  stopUncovered(work.leg, "another one");
+  const { spending } = work.relayer.ledger;
+  const [lost] = rows(work);
+  assert.ok(lost !== undefined);
+  work.relayer.ledger.transaction(() =>
+    spending.note(lost.id, {
+      gas: { gasUsed: 10n ** 9n, gasPriceWei: PRICE_WEI, dataCostWei: 0n },
+      price27: undefined,
+      result: "lost_race",
+      revenueUsd18: 0n,
+    })
+  );
+  await settle(work);
+  assert.equal(spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
+  await work.fixture.clock.advance(120_000);
+  assert.ok(isSpendingStopped(work.leg), "the limit is reached");
+});
+
+Deno.test("daily loss: what waits for a higher price gets it although another transaction was not covered", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 4n * MAX_COST_MICRO_USD } });
+  const { fixture } = work;
+  await payAndUpdate(fixture, [COST_18 * 9n]);
+  fixture.two.isFull = true;
+  assert.equal(await send(work), 1);
+  await fixture.clock.advance(STUCK_AFTER_MS);
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
+  stopUncovered(work.leg, "another one");
+  await settle(work);
+  assert.equal(told(work, "transaction_replaced").length, 1);
 });

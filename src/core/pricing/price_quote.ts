@@ -7,11 +7,11 @@ import {
   type PriceFailureCode,
   type PriceOrigin,
   type Quotation,
-} from "../../core/evm/native_price.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { readBody } from "../../core/rpc/body.ts";
-import type { Fetch } from "../../core/rpc/http.ts";
-import type { EvmChainConfig } from "../config/schema.ts";
+} from "../evm/native_price.ts";
+import type { StateMachine } from "../ismp/state_machine.ts";
+import { readBody } from "../rpc/body.ts";
+import type { Fetch } from "../rpc/http.ts";
+import type { EvmValues } from "../config/chains.ts";
 
 /** Quote of a price by one source. */
 export interface PriceQuote {
@@ -28,7 +28,7 @@ export interface RouterReader {
 
 /** Context of the sources: the chain whose native token is priced, and what can be asked. */
 export interface PriceContext {
-  readonly config: Pick<EvmChainConfig, "stateMachine" | "etherscanApiKey">;
+  readonly config: Pick<EvmValues, "stateMachine" | "etherscanApiKey">;
   readonly router: RouterReader;
   /** The hub that the chain's host names. */
   readonly hub: StateMachine;

@@ -4,13 +4,13 @@
  * tesseract/messaging/evm/src/gas_oracle.rs (July 2025). Answers are HTTP 200 even when they are refusals, and a
  * refusal may repeat the key, so no text of an answer leaves this file.
  */
-import type { Secret } from "../../core/config/redact.ts";
-import { evmChainId, isEvm } from "../../core/ismp/state_machine.ts";
-import type { Fetch } from "../../core/rpc/http.ts";
+import type { Secret } from "../config/redact.ts";
+import { evmChainId, isEvm } from "../ismp/state_machine.ts";
+import type { Fetch } from "../rpc/http.ts";
 import { download, type PriceContext, type PriceQuote } from "./price_quote.ts";
-import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
-import { parseDecimal } from "../../core/encoding/decimal.ts";
-import { type PriceFailureCode, type Quotation, quotePrice } from "../../core/evm/native_price.ts";
+import { isJsonObject, type Json, parseJson } from "../rpc/json.ts";
+import { parseDecimal } from "../encoding/decimal.ts";
+import { type PriceFailureCode, type Quotation, quotePrice } from "../evm/native_price.ts";
 
 /** One base address for all chains. */
 const ETHERSCAN_URL = "https://api.etherscan.io/v2/api";

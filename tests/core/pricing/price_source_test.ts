@@ -7,11 +7,11 @@ import {
   type Quotation,
   quotePrice,
 } from "../../../src/core/evm/native_price.ts";
-import { etherscanQuote } from "../../../src/messaging/pricing/etherscan.ts";
-import { oneDollar, type PriceQuote } from "../../../src/messaging/pricing/price_quote.ts";
-import { listPriceQuotes } from "../../../src/messaging/pricing/price_quotes.ts";
-import { routerQuote } from "../../../src/messaging/pricing/router.ts";
-import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
+import { etherscanQuote } from "../../../src/core/pricing/etherscan.ts";
+import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quote.ts";
+import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";
+import { routerQuote } from "../../../src/core/pricing/router.ts";
+import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import type { Fetch } from "../../../src/core/rpc/http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,5 +1,5 @@
 /** The sources of native token prices. A new source is a file of its own and one line here. */
-import { evmChainId, isEvm } from "../../core/ismp/state_machine.ts";
+import { evmChainId, isEvm } from "../ismp/state_machine.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
 import { type FindPriceQuote, oneDollar, type PriceContext, type PriceQuote } from "./price_quote.ts";
 import { findRouterQuote } from "./router.ts";

@@ -2,15 +2,15 @@
  * Price of one chain's native token for the workers: sources in order, a short cache, the last valid value. Start
  * reading here; plausibility is decided in `native_price.ts`, the sources are in `price_quotes.ts`.
  */
-import type { Clock } from "../../core/runtime/clock.ts";
-import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
   choosePrice,
   type GoodPrice,
   type NativePrice,
   type Quotation,
   type SourceQuote,
-} from "../../core/evm/native_price.ts";
+} from "../evm/native_price.ts";
 import type { PriceQuote } from "./price_quote.ts";
 
 /** Prices of one native token. */

@@ -4,7 +4,7 @@ import {
   etherscanPriceQuestion,
   etherscanUrl,
   parseEtherscanPrice,
-} from "../../../src/messaging/pricing/etherscan.ts";
+} from "../../../src/core/pricing/etherscan.ts";
 
 const ether: EtherscanPriceQuestion = { kind: "ether" };
 const bnb: EtherscanPriceQuestion = { kind: "gasTracker", chainId: 56 };

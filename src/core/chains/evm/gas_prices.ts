@@ -1,0 +1,175 @@
+/**
+ * Gas prices that are safe to offer. The price that one node names is compared with the fee history, with the price
+ * that another endpoint names and with the last accepted price; only what all of them support is offered. The rule is
+ * {@link boundPrice}; {@link GasPrices} collects its facts.
+ */
+import { RpcFault } from "../../rpc/fault.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { LogFields } from "../../telemetry/log.ts";
+import type { GasMarket } from "./gas.ts";
+import { feeHistory, gasPrice, type Query } from "./queries.ts";
+import { RpcBatch } from "./rpc_batch.ts";
+
+/** Multiple of a comparison price up to which a named price needs no other support. */
+const SUPPORTED_TIMES = 2n;
+
+/** Tip that Geth suggests on a chain without transactions, wei (ethereum/go-ethereum: eth/gasprice, startPrice). */
+const IDLE_TIP_WEI = 1_000_000_000n;
+
+/** An accepted price is compared with for this time, ms. */
+const ACCEPTED_FOR_MS = 60 * 60_000;
+
+/** Time after which one node's word alone may move the accepted price to twice its value, ms. */
+const SINGLE_WORD_MS = 10 * 60_000;
+
+/** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
+const COMPARISON_TIMEOUT_MS = 5_000;
+
+/** A price that was accepted, and when. */
+export interface AcceptedPrice {
+  readonly wei: bigint;
+  readonly atMs: number;
+}
+
+/** Fees of recent blocks (`eth_feeHistory`). */
+export interface FeeHistory {
+  /** Base fee of the next block, wei; 0 on chains without one. */
+  readonly baseFeeWei: bigint;
+  /** Median tip of the recent blocks with transactions, wei; `undefined` without any. */
+  readonly tipWei: bigint | undefined;
+}
+
+/** Facts about the price that a node names. */
+export interface PriceFacts {
+  readonly namedWei: bigint;
+  readonly lowestTipWei: bigint;
+  /** `undefined`: the node has none. */
+  readonly history: FeeHistory | undefined;
+  /** Highest price that another endpoint names; `undefined`: there is none, or none answers. */
+  readonly otherWei: bigint | undefined;
+  /** Price that was accepted last, within {@link ACCEPTED_FOR_MS}. */
+  readonly accepted: AcceptedPrice | undefined;
+  readonly nowMs: number;
+}
+
+/** Price that may be offered, and the fact that contradicts a higher one. */
+export interface BoundedPrice {
+  readonly wei: bigint;
+  /** `undefined`: the named price is supported. */
+  readonly against: "fee history" | "other endpoint" | "last price" | undefined;
+  /** To compare later prices with. */
+  readonly accepted: AcceptedPrice;
+}
+
+/**
+ * Bounds the price that a node names by twice what each comparison shows. With another endpoint's word the last price
+ * does not count, so that a real rise is followed at once; without it the last price may double every
+ * {@link SINGLE_WORD_MS}, so that a brief outlier never counts and a lasting rise is followed.
+ */
+export function boundPrice(facts: PriceFacts): BoundedPrice {
+  const { namedWei, history, otherWei, accepted, nowMs } = facts;
+  const bounds: readonly (readonly [NonNullable<BoundedPrice["against"]>, bigint | undefined])[] = [
+    ["fee history", history && priceOf(history, facts.lowestTipWei)],
+    otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
+  ];
+  let bounded: Pick<BoundedPrice, "wei" | "against"> = { wei: namedWei, against: undefined };
+  for (const [against, supportedWei] of bounds) {
+    const mostWei = supportedWei === undefined ? undefined : supportedWei * SUPPORTED_TIMES;
+    if (mostWei !== undefined && bounded.wei > mostWei) bounded = { wei: mostWei, against };
+  }
+  const isKept = bounded.against === "last price" && accepted !== undefined &&
+    nowMs - accepted.atMs < SINGLE_WORD_MS;
+  return { ...bounded, accepted: isKept ? accepted : { wei: bounded.wei, atMs: nowMs } };
+}
+
+/** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
+function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigint | undefined {
+  if (baseFeeWei === 0n && tipWei === undefined) return undefined;
+  return baseFeeWei + highest([tipWei, lowestTipWei, IDLE_TIP_WEI]);
+}
+
+function highest(prices: readonly (bigint | undefined)[]): bigint {
+  return prices.reduce<bigint>((most, price) => price !== undefined && price > most ? price : most, 0n);
+}
+
+/** Dependencies of {@link GasPrices}. */
+export interface GasPricesDeps {
+  readonly endpoints: RpcEndpointSet;
+  readonly clock: Clock;
+  /** Reports an endpoint whose price is not offered. */
+  readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
+}
+
+/** Prices of one chain's gas, bounded by comparison. */
+export class GasPrices {
+  readonly #deps: GasPricesDeps;
+  #accepted: AcceptedPrice | undefined;
+
+  constructor(deps: GasPricesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Bounds the price that an endpoint named. Nothing is requested while it is at most twice the last accepted one, one
+   * request to each endpoint otherwise.
+   * @param host the endpoint that named it
+   */
+  async bound<T extends Omit<GasMarket, "baseFeeWei">>(
+    market: T,
+    host: string,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const nowMs = this.#deps.clock.now();
+    const { gasPriceWei: namedWei, lowestTipWei } = market;
+    const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
+    const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
+    if (accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES) return market;
+    const [history, otherWei] = await Promise.all([
+      this.#fetchHistory(host, signal),
+      this.#fetchOtherPrice(host, signal),
+    ]);
+    const bounded = boundPrice({ namedWei, lowestTipWei, history, otherWei, accepted, nowMs });
+    this.#accepted = bounded.accepted;
+    if (bounded.against === undefined) return market;
+    this.#deps.reportFault(host, "gas_price_implausible", {
+      namedWei,
+      offeredWei: bounded.wei,
+      against: bounded.against,
+    });
+    return { ...market, gasPriceWei: bounded.wei };
+  }
+
+  async #fetchHistory(host: string, signal: AbortSignal): Promise<FeeHistory | undefined> {
+    const own = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host));
+    return await firstAnswer(own, feeHistory, signal);
+  }
+
+  /** Fetches the highest price of the others, so that one that names too little stops nothing. */
+  async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
+    const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
+    const prices = await Promise.all(others.map((other) => firstAnswer([other], gasPrice, signal)));
+    return prices.every((price) => price === undefined) ? undefined : highest(prices);
+  }
+}
+
+/** Value of the first endpoint that answers; `undefined`: none does. */
+async function firstAnswer<T>(
+  endpoints: readonly RpcEndpointSet[],
+  query: Query<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  for (const endpoint of endpoints) {
+    const batch = new RpcBatch(endpoint);
+    const value = batch.addOptional(query);
+    try {
+      await batch.send({ signal, timeoutMs: COMPARISON_TIMEOUT_MS });
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      continue;
+    }
+    const answer = value();
+    if (!(answer instanceof RpcFault)) return answer;
+  }
+  return undefined;
+}

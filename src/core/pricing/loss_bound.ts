@@ -1,0 +1,31 @@
+/** What a daily limit of losses leaves for a transaction. Pure. */
+import { unitPrice27 } from "../evm/native_price.ts";
+
+/** Period of a daily limit, ms: a rolling day. */
+export const DAY_MS = 86_400_000;
+
+/** What a loss limit has to cover before a transaction is signed. */
+export interface LossBoundInput {
+  readonly limitMicroUsd: bigint;
+  /** Losses of the last day. */
+  readonly lossMicroUsd: bigint;
+  /** Maximum cost of the transactions under way, wei. */
+  readonly pendingWei: bigint;
+  /** Cost of the transaction besides gas, wei. */
+  readonly dataCostWei: bigint;
+  /** Dollars per native token x 10^27. */
+  readonly price27: bigint;
+  readonly gasLimit: bigint;
+}
+
+/**
+ * Maximum gas price of a transaction whose whole cost has to fit into what is left of a loss limit, wei: it may be
+ * reverted, and so may be every one under way. 0: nothing is left.
+ */
+export function lossBoundWei(facts: LossBoundInput): bigint {
+  const { limitMicroUsd, lossMicroUsd, pendingWei, dataCostWei, price27, gasLimit } = facts;
+  const unit27 = unitPrice27(price27);
+  if (unit27 === 0n || limitMicroUsd <= lossMicroUsd) return 0n;
+  const leftWei = (limitMicroUsd - lossMicroUsd) * 10n ** 21n / unit27 - pendingWei - dataCostWei;
+  return leftWei <= 0n ? 0n : leftWei / (gasLimit === 0n ? 1n : gasLimit);
+}

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { parseTransaction } from "viem";
+import { boundPrice, type PriceFacts } from "../../../../src/core/chains/evm/gas_prices.ts";
+import { defaultMaximumPrice } from "../../../../src/core/chains/evm/gas.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import type { Answerer } from "../../../support/scripted_rpc.ts";
+import { never } from "./chain_fixture.ts";
+import { blockHash, chainAt, deliveryOfPosts, node } from "./scripted_node.ts";
+
+const gwei = 10n ** 9n;
+const minuteMs = 60_000;
+const nowMs = 1_000 * minuteMs;
+
+const facts: PriceFacts = {
+  namedWei: 30n * gwei,
+  lowestTipWei: 0n,
+  history: { baseFeeWei: 20n * gwei, tipWei: 2n * gwei },
+  otherWei: undefined,
+  accepted: undefined,
+  nowMs,
+};
+
+const accepted = (wei: bigint, minutes: number): Pick<PriceFacts, "accepted"> => ({
+  accepted: { wei, atMs: nowMs - minutes * minuteMs },
+});
+
+const rows: readonly [string, Partial<PriceFacts>, readonly [bigint, string | undefined]][] = [
+  ["the fee history supports up to twice base fee and tip", { namedWei: 44n * gwei }, [44n, undefined]],
+  ["more than that is not offered", { namedWei: 45n * gwei }, [44n, "fee history"]],
+  [
+    "an idle chain's tip is Geth's",
+    { namedWei: 42n * gwei, history: { baseFeeWei: 20n * gwei, tipWei: undefined } },
+    [42n, undefined],
+  ],
+  [
+    "nodes of a chain with a lowest tip name it",
+    { namedWei: 90n * gwei, lowestTipWei: 25n * gwei },
+    [90n, undefined],
+  ],
+  [
+    "blocks without a base fee and without transactions show no price",
+    { history: { baseFeeWei: 0n, tipWei: undefined } },
+    [30n, undefined],
+  ],
+  ["without a history, and alone, the first price counts", { history: undefined }, [30n, undefined]],
+  ["another endpoint contradicts", { history: undefined, otherWei: 10n * gwei }, [20n, "other endpoint"]],
+  [
+    "a rise that another endpoint sees is followed at once",
+    { otherWei: 29n * gwei, ...accepted(gwei, 1) },
+    [30n, undefined],
+  ],
+  ["one that nobody else sees is not", accepted(gwei, 1), [2n, "last price"]],
+];
+
+for (const [what, changed, [offeredGwei, against]] of rows) {
+  Deno.test(`gas prices: ${what}`, () => {
+    const bounded = boundPrice({ ...facts, ...changed });
+    assert.deepEqual([bounded.wei, bounded.against], [offeredGwei * gwei, against]);
+  });
+}
+
+Deno.test("gas prices: one node alone doubles the price once in ten minutes, so that an outlier ends as it began", () => {
+  let { accepted: last } = boundPrice({ ...facts, namedWei: gwei, history: undefined });
+  const offers: bigint[] = [];
+  for (let minute = 1; minute <= 25; minute++) {
+    const named = { namedWei: 1_000n * gwei, history: undefined, nowMs: nowMs + minute * minuteMs };
+    const bounded = boundPrice({ ...facts, ...named, accepted: last });
+    last = bounded.accepted;
+    offers.push(bounded.wei / gwei);
+  }
+  assert.deepEqual([offers[0], offers[8], offers[9], offers[10], offers[19], offers[20]], [
+    2n,
+    2n,
+    2n,
+    4n,
+    4n,
+    8n,
+  ]);
+});
+
+Deno.test("gas prices: the tables of maximum prices know the live chains", () => {
+  assert.deepEqual([1, 56, 137, 8453, 31337].map(defaultMaximumPrice), [
+    500n * gwei,
+    25n * gwei,
+    5_000n * gwei,
+    10n * gwei,
+    undefined,
+  ]);
+});
+
+const block = (baseFeeWei: bigint): Answerer => () => ({
+  number: "0x100",
+  hash: blockHash,
+  timestamp: "0x10",
+  baseFeePerGas: `0x${baseFeeWei.toString(16)}`,
+});
+
+const history = (baseFeeWei: bigint, tipWei: bigint): Answerer => () => ({
+  oldestBlock: "0xec",
+  baseFeePerGas: [`0x${baseFeeWei.toString(16)}`],
+  gasUsedRatio: [],
+  reward: [["0x0"], [`0x${tipWei.toString(16)}`]],
+});
+
+/** Answers about prices of a node that multiplies them. */
+const priced = (times: bigint): Readonly<Record<string, Answerer>> => ({
+  eth_gasPrice: () => `0x${(22n * gwei * times).toString(16)}`,
+  eth_feeHistory: history(20n * gwei * times, 2n * gwei * times),
+  eth_getBlockByNumber: block(20n * gwei * times),
+  eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
+});
+
+/** Highest price and tip of a transaction signed now, gwei; or why it was not. */
+async function offered(
+  chain: ReturnType<typeof chainAt>["chain"],
+): Promise<readonly [bigint, bigint] | string> {
+  const simulation = {
+    kind: "accepted",
+    handled: [true],
+    gasUsed: 100_000n,
+    gasLimit: 200_000n,
+    messageGas: [100_000n],
+    gasPriceWei: 22n * gwei,
+    dataCostWei: 0n,
+  } as const;
+  const result = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
+  if (result.kind !== "signed") return result.kind === "refused" ? result.refusal.detail : result.kind;
+  const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(toHex(result.submission.raw));
+  return [maxFeePerGas / gwei, maxPriorityFeePerGas / gwei];
+}
+
+Deno.test("gas prices: an endpoint that multiplies its price only is contradicted by its own fee history", async () => {
+  await using rpc = node({
+    ...priced(1n),
+    eth_gasPrice: () => `0x${(22n * gwei * 1_000_000n).toString(16)}`,
+  });
+  const { chain, log } = chainAt([rpc]);
+  assert.deepEqual(await offered(chain), [49n, 24n]);
+  assert.deepEqual(log.lines.map(({ event }) => event), ["gas_price_implausible"]);
+});
+
+Deno.test("gas prices: an endpoint that multiplies all that it says is contradicted by the second one", async () => {
+  for (const order of [[20n, 1n], [1n, 20n]] as const) {
+    await using first = node(priced(order[0]));
+    await using second = node(priced(order[1]));
+    const price = await offered(chainAt([first, second]).chain);
+    assert.ok(typeof price !== "string", String(price));
+    assert.ok(price[0] * price[1] <= 125n * 44n, String(price));
+  }
+});
+
+Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
+  await using first = node(priced(1n));
+  await using low = node({ ...priced(1n), eth_gasPrice: () => "0x1" });
+  await using third = node(priced(1n));
+  const { chain, log } = chainAt([first, low, third]);
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+  assert.deepEqual(log.lines.map(({ event }) => event), []);
+});
+
+Deno.test("gas prices: 24 seconds of a hundred times the price change nothing where there is one endpoint", async () => {
+  await using rpc = node(priced(1n));
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+  for (const [method, answer] of Object.entries(priced(100n))) rpc.on(method, answer);
+  await clock.advance(24_000);
+  const during = await offered(chain);
+  assert.ok(typeof during !== "string" && during[0] <= 110n, String(during));
+  for (const [method, answer] of Object.entries(priced(1n))) rpc.on(method, answer);
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+});
+
+Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it the offer does not exceed it", async () => {
+  await using rpc = node(priced(1n));
+  const at = (maximumGasPriceGwei: number): Promise<readonly [bigint, bigint] | string> =>
+    offered(chainAt([rpc], { maximumGasPriceGwei }).chain);
+  assert.match(
+    String(await at(21.5)),
+    /gas costs 22000000000 wei now, above maximum_gas_price = 21500000000 wei/,
+  );
+  assert.deepEqual([await at(24), await at(1_000)], [[24n, 2n], [27n, 2n]]);
+});
