@@ -266,26 +266,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 3496,
   "messaging": 1337,
   "messaging/checks": 382,
-  "messaging/commands": 1574,
+  "messaging/commands": 1590,
   "messaging/config": 844,
   "messaging/control": 1285,
-  "messaging/fees": 3618,
+  "messaging/fees": 3640,
   "messaging/ledger": 5146,
   "messaging/pricing": 355,
-  "messaging/relay": 8221,
+  "messaging/relay": 8226,
   "messaging/status": 1223,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_299,
+  "lines of src": 89_342,
   "lines of devnet": 36_007,
-  "lines of tests": 99_802,
+  "lines of tests": 99_870,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 122,
   "files of src with one importer, in the same folder": 182,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 102_820,
+  "words of docs": 102_831,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
