@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 600,
   "core/beefy": 474,
-  "core/chains": 15_640,
+  "core/chains": 15_647,
   "core/checks": 601,
   "core/commands": 1546,
   "core/config": 3259,
@@ -264,28 +264,28 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 4126,
   "core/runtime": 2454,
   "core/substrate": 291,
-  "core/telemetry": 3557,
+  "core/telemetry": 3558,
   "messaging": 1338,
   "messaging/checks": 382,
-  "messaging/commands": 1574,
+  "messaging/commands": 1590,
   "messaging/config": 832,
-  "messaging/control": 1285,
-  "messaging/fees": 3617,
+  "messaging/control": 1284,
+  "messaging/fees": 3639,
   "messaging/ledger": 5146,
-  "messaging/relay": 8330,
+  "messaging/relay": 8374,
   "messaging/status": 1223,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 90_493,
+  "lines of src": 90_582,
   "lines of devnet": 36_698,
-  "lines of tests": 101_308,
+  "lines of tests": 101_459,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 102,
   "files of src with one importer, in the same folder": 166,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 104_731,
+  "words of docs": 104_755,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -13,8 +13,8 @@ export interface LossBoundInput {
   readonly pendingWei: bigint;
   /** Cost of the transaction besides gas, wei. */
   readonly dataCostWei: bigint;
-  /** Dollars per native token x 10^27; `undefined`: unknown, so that nothing may be signed. */
-  readonly price27: bigint | undefined;
+  /** Dollars per native token x 10^27. */
+  readonly price27: bigint;
   readonly gasLimit: bigint;
 }
 
@@ -24,7 +24,7 @@ export interface LossBoundInput {
  */
 export function lossBoundWei(facts: LossBoundInput): bigint {
   const { limitMicroUsd, lossMicroUsd, pendingWei, dataCostWei, price27, gasLimit } = facts;
-  const unit27 = unitPrice27(price27 ?? 0n);
+  const unit27 = unitPrice27(price27);
   if (unit27 === 0n || limitMicroUsd <= lossMicroUsd) return 0n;
   const leftWei = (limitMicroUsd - lossMicroUsd) * 10n ** 21n / unit27 - pendingWei - dataCostWei;
   return leftWei <= 0n ? 0n : leftWei / (gasLimit === 0n ? 1n : gasLimit);

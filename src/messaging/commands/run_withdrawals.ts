@@ -6,7 +6,7 @@ import { settleDeliveries } from "./run_claims.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import { judgePayment } from "../fees/withdrawals/withdrawal_step.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
-import type { WithdrawalRow } from "../ledger/ledger.ts";
+import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
 
 /** Options of the pass. */
 export interface WithdrawalOptions {
@@ -33,6 +33,9 @@ export interface WithdrawalRun {
 /** Maximum number of times the hub or a chain may fail to answer before the run gives up. */
 const MAX_FAILURES = 5;
 
+/** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
+const PATIENCE_MS = 15 * 60_000;
+
 /** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
 export async function runWithdrawals(
   context: FeeContext,
@@ -48,13 +51,13 @@ export async function runWithdrawals(
   return run.result(signal.aborted);
 }
 
-/** What has become of a withdrawal so far. `open`: it is awaited. */
+/** Progress of a withdrawal. `open`: it is awaited. */
 interface Standing {
   readonly kind: "paid" | "gated" | "later" | "open" | "failed";
   readonly text: string;
 }
 
-/** Says what becomes of a dispatched payment without this command. */
+/** Texts for dispatched payments that this command leaves to others. */
 const PROSPECTS = {
   gated: "waits for the network's relayer",
   later: "waits for the running relayer",
@@ -67,6 +70,7 @@ class WithdrawalPass {
   readonly #rounds: WithdrawalRounds;
   readonly #notices: WaitNotices;
   readonly #before: ReadonlySet<number>;
+  readonly #startedMs: number;
   #orders: readonly OrderReport[] | undefined;
   #failures = 0;
 
@@ -75,6 +79,7 @@ class WithdrawalPass {
     this.#options = options;
     this.#rounds = new WithdrawalRounds(context);
     this.#notices = new WaitNotices(context);
+    this.#startedMs = context.clock.now();
     const isOver = new Set(["done", "void"]);
     this.#before = new Set(
       context.ledger.withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) =>
@@ -167,13 +172,24 @@ class WithdrawalPass {
     if (message?.state === "delivered" || message?.state === "delivered_by_other") {
       return { kind: "paid", text: "paid out" };
     }
+    const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
+    if (message !== undefined && isTerminal(message.state)) {
+      return { kind: "failed", text: `dispatched, but its message is ${message.state} (${why})` };
+    }
     if (this.#rounds.failuresOf(row) >= MAX_FAILURES) {
       return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
     }
     const isDue = message === undefined || message.nextAttemptAtMs <= this.#context.clock.now();
     const prospect = isDue ? "soon" : judgePayment(message);
-    if (prospect === "soon") return { kind: "open", text: `${row.state}, under way` };
-    const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
+    if (prospect === "soon") {
+      const movedMs = Math.max(this.#startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
+      const isLate = !this.#options.waits && this.#context.clock.now() - movedMs >= PATIENCE_MS;
+      if (!isLate) return { kind: "open", text: `${row.state}, under way` };
+      return {
+        kind: "later",
+        text: `${row.state}, without progress for 15 minutes: the running relayer continues`,
+      };
+    }
     const kind = prospect === "refused" ? "failed" : prospect;
     return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
   }

@@ -30,8 +30,7 @@ const waits: Readonly<Record<HoldReason, string>> = {
   client_expired: "The target's light client has expired: governance must replace it.",
   unfunded:
     "Our account on the target cannot pay for gas: send it native tokens. It is tried again every minute.",
-  loss_limit:
-    "`maximum_daily_loss` of the target is reached: nothing is sent there until the losses are older.",
+  loss_limit: "What is left of `maximum_daily_loss` does not cover it: it waits until the losses are older.",
   too_large: "No transaction of the target can carry it.",
   poison: "Its row is damaged: please report this with the log line that names it.",
   hub_refused: "The hub refuses it; `detail` says why.",

@@ -107,7 +107,10 @@ export function stillOpen(context: RelayDeps, candidates: readonly Candidate[]):
 }
 
 /** Reads the message of an item. */
-export function readMessageRow(context: RelayDeps, item: SubmissionItemRow): MessageRow {
+export function readMessageRow(
+  context: RelayDeps,
+  item: Pick<SubmissionItemRow, "commitment" | "target">,
+): MessageRow {
   const message = context.ledger.messages.find(item.commitment, item.target);
   if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
   return message;

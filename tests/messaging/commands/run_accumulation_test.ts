@@ -9,6 +9,7 @@ import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
+import { openMemoryLedger } from "../../support/memory_ledger.ts";
 
 const never = new AbortController().signal;
 const one = 10n ** 18n;
@@ -22,11 +23,12 @@ async function run(
   scene: Scene,
   options: Partial<AccumulateOptions> = {},
   signal: AbortSignal = never,
+  withinMs = 7 * 86_400_000,
 ): Promise<Outcome> {
   let printed = "";
   const print = (text: string): void => void (printed += `${text}\n`);
   const all = { waits: false, withdraws: false, pollIntervalSec: 2, print, ...options };
-  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), 7 * 86_400_000);
+  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
   return { code, printed };
 }
 
@@ -300,4 +302,48 @@ Deno.test("accumulate-fees: the table adds up per pair and column, and counts fa
   assert.equal(summary.hasFailures, true);
   const text = summary.render((_, amount) => `${amount}`);
   assert.match(text, /EVM-1 -> EVM-56 +3 \(7\) +0 +0 +0 +1$/);
+});
+for (const hinder of ["unheard", "down"] as const) {
+  Deno.test(`accumulate-fees: --withdraw ends, and says why, while the chain is ${hinder}`, async () => {
+    const scene = await sceneWith({ chains: [a] });
+    scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+    scene[hinder].add(a);
+    const { code, printed } = await run(scene, { withdraws: true }, never, 3_600_000);
+    assert.equal(code, hinder === "down" ? 1 : 0);
+    assert.match(
+      printed,
+      /30 +dispatched, (without progress for 15 minutes|but the chain .* does not answer)/,
+    );
+    scene[hinder].delete(a);
+    assert.match((await run(scene, { withdraws: true })).printed, /30 +paid out/);
+  });
+}
+
+Deno.test("accumulate-fees: a payment whose message ended without a delivery has failed, and the command ends", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+  scene.unheard.add(a);
+  await run(scene, { withdraws: true }, never, 3_600_000);
+  const { dispatch } = scene.ledger.withdrawals.listOpen()[0] ?? {};
+  assert.ok(dispatch !== undefined);
+  scene.ledger.transaction(() =>
+    void scene.ledger.messages.transition(dispatch.commitment, a, { to: "rejected", reason: "hub_refused" })
+  );
+  const { code, printed } = await run(scene, { waits: true, withdraws: true }, never, 3_600_000);
+  assert.equal(code, 1);
+  assert.match(printed, /30 +dispatched, but its message is rejected \(hub_refused\)/);
+});
+
+Deno.test("accumulate-fees: a payment that an earlier version recorded without its message is delivered", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+  scene.unheard.add(a);
+  await run(scene, { withdraws: true }, never, 3_600_000);
+  const [row] = scene.ledger.withdrawals.listOpen();
+  assert.ok(row?.state === "dispatched");
+  const ledger = openMemoryLedger({ clock: scene.clock });
+  ledger.transaction(() => void ledger.withdrawals.record({ ...row, state: "dispatched" }));
+  scene.connect(ledger);
+  scene.unheard.delete(a);
+  assert.match((await run(scene, { withdraws: true }, never, 3_600_000)).printed, /30 +paid out/);
 });

@@ -69,7 +69,7 @@ export class DailyLoss {
       lossMicroUsd: sumOf(this.#current().filter((entry) => entry.nonce !== nonce)),
       pendingWei: 0n,
       dataCostWei,
-      price27: await this.#fetchPrice27(signal),
+      price27: await this.#fetchPrice27(signal) ?? 0n,
       gasLimit,
     });
   }

@@ -46,7 +46,7 @@ export interface PriceFacts {
   readonly lowestTipWei: bigint;
   /** `undefined`: the node has none. */
   readonly history: FeeHistory | undefined;
-  /** Price that another endpoint names; `undefined`: there is none, or it does not answer. */
+  /** Highest price that another endpoint names; `undefined`: there is none, or none answers. */
   readonly otherWei: bigint | undefined;
   /** Price that was accepted last, within {@link ACCEPTED_FOR_MS}. */
   readonly accepted: AcceptedPrice | undefined;
@@ -70,7 +70,7 @@ export interface BoundedPrice {
 export function boundPrice(facts: PriceFacts): BoundedPrice {
   const { namedWei, history, otherWei, accepted, nowMs } = facts;
   const bounds: readonly (readonly [NonNullable<BoundedPrice["against"]>, bigint | undefined])[] = [
-    ["fee history", history && history.baseFeeWei + tipOf(history, facts.lowestTipWei)],
+    ["fee history", history && priceOf(history, facts.lowestTipWei)],
     otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
   ];
   let bounded: Pick<BoundedPrice, "wei" | "against"> = { wei: namedWei, against: undefined };
@@ -83,9 +83,14 @@ export function boundPrice(facts: PriceFacts): BoundedPrice {
   return { ...bounded, accepted: isKept ? accepted : { wei: bounded.wei, atMs: nowMs } };
 }
 
-function tipOf({ tipWei = 0n }: FeeHistory, lowestTipWei: bigint): bigint {
-  const tips = [tipWei, lowestTipWei, IDLE_TIP_WEI];
-  return tips.reduce((highest, tip) => tip > highest ? tip : highest);
+/** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
+function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigint | undefined {
+  if (baseFeeWei === 0n && tipWei === undefined) return undefined;
+  return baseFeeWei + highest([tipWei, lowestTipWei, IDLE_TIP_WEI]);
+}
+
+function highest(prices: readonly (bigint | undefined)[]): bigint {
+  return prices.reduce<bigint>((most, price) => price !== undefined && price > most ? price : most, 0n);
 }
 
 /** Dependencies of {@link GasPrices}. */
@@ -106,8 +111,8 @@ export class GasPrices {
   }
 
   /**
-   * Bounds the price that an endpoint named. Nothing is requested while it is at most twice the last accepted one, two
-   * requests otherwise.
+   * Bounds the price that an endpoint named. Nothing is requested while it is at most twice the last accepted one, one
+   * request to each endpoint otherwise.
    * @param host the endpoint that named it
    */
   async bound<T extends Omit<GasMarket, "baseFeeWei">>(
@@ -140,9 +145,11 @@ export class GasPrices {
     return await firstAnswer(own, feeHistory, signal);
   }
 
+  /** Fetches the highest price of the others, so that one that names too little stops nothing. */
   async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
     const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
-    return await firstAnswer(others, gasPrice, signal);
+    const prices = await Promise.all(others.map((other) => firstAnswer([other], gasPrice, signal)));
+    return prices.every((price) => price === undefined) ? undefined : highest(prices);
   }
 }
 

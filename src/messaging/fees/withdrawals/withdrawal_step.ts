@@ -64,6 +64,7 @@ const prospects: Partial<Record<HoldReason, Exclude<PaymentProspect, "refused">>
   fee_unknown: "later",
   consensus_proofs_unprofitable: "later",
   held_by_operator: "later",
+  loss_limit: "later",
   race: "soon",
   reverted: "soon",
   stuck: "soon",

@@ -5,7 +5,8 @@ import type { FeeContext, PayingChain } from "../fee_context.ts";
 import { toOrderStatus, writeOrderStatus } from "./withdrawal_orders.ts";
 import { decideOrder, judgePayment, type OrderObservation } from "./withdrawal_step.ts";
 import type { MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
-import { parseRow } from "../../relay/messages.ts";
+import { parseRow, readMessageRow, toMessageRow } from "../../relay/messages.ts";
+import { recordRow } from "../../relay/scan.ts";
 import { endDelivered } from "../../relay/receipts.ts";
 
 /** An open withdrawal and the chain that pays it out. */
@@ -78,10 +79,22 @@ export class WithdrawalSteps {
   async #followPayment({ paying, row }: StepInput, signal: AbortSignal): Promise<void> {
     const { ledger, units } = this.#context;
     await units.learn(paying.chain, signal);
-    const message = row.dispatch && ledger.messages.find(row.dispatch.commitment, row.chain);
-    if (message === undefined) throw new Error(`Withdrawal ${row.id} has no payment`);
+    const message = this.#readMessage(row);
     if (await this.#isPaid(paying, { row, message }, signal)) this.#end(row, { state: "done" });
     else this.#report(row, ledger.messages.find(message.commitment, row.chain) ?? message);
+  }
+
+  /** Reads the message that carries a payment; earlier versions recorded none before the leg had read it. */
+  #readMessage({ id, chain, dispatch }: WithdrawalRow): MessageRow {
+    const { ledger, hub } = this.#context;
+    if (dispatch === undefined) throw new Error(`Withdrawal ${id} has no payment`);
+    const ends = { source: hub.id.stateMachine, target: chain };
+    const found = { seenAtHeight: dispatch.hubBlock, state: "seen" } as const;
+    const { commitment } = dispatch;
+    if (ledger.messages.find(commitment, chain) === undefined) {
+      ledger.transaction(() => recordRow(this.#context, toMessageRow(parseRow(dispatch), ends, found)));
+    }
+    return readMessageRow(this.#context, { commitment, target: chain });
   }
 
   /** True when a receipt is there, from any relayer, and was there before a block that is final now. */

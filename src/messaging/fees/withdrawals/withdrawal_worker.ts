@@ -99,7 +99,8 @@ export class WithdrawalRounds {
     await Promise.all(
       payingChains(this.#context).map(async (paying) => {
         const rows = open.filter(({ chain }) => chain === paying.name);
-        if (rows.length === 0 || !this.#context.isUp(paying.name)) return;
+        if (rows.length === 0) return;
+        if (!this.#context.isUp(paying.name)) return this.#noteDown(rows);
         if (rows.some(({ dispatch }) => dispatch !== undefined)) await this.#deliver(paying, signal);
         const follow = (row: WithdrawalRow): Promise<void> =>
           this.#attempt(
@@ -111,6 +112,13 @@ export class WithdrawalRounds {
         await Promise.all(rows.map(follow));
       }),
     );
+  }
+
+  /** Counts a chain that has not passed its start check as one that does not answer. */
+  #noteDown(rows: readonly WithdrawalRow[]): void {
+    for (const key of rows.map(({ id }) => `${id}`)) {
+      if (!this.#unanswered.has(key)) this.#unanswered.add(key);
+    }
   }
 
   /** Delivers the payments of a chain whose leg has no worker: elsewhere they are delivered among its messages. */

@@ -25,7 +25,7 @@ import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { readRevenues } from "./revenue.ts";
-import { type ConsensusResult, isProofUnderWay, sendConsensus } from "./send.ts";
+import { type ConsensusResult, isProofUnderWay, sendConsensus, USUAL_MESSAGE_GAS } from "./send.ts";
 import { holdBack } from "../limits/gates.ts";
 
 /** Proofs to send in one transaction without messages. */
@@ -36,12 +36,6 @@ export interface ProofsAlone {
 }
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
-
-/**
- * Estimated gas of a message that cannot be simulated before the chain knows its proof: the host's gas for a typical
- * one (docs/protocol/evm-host.md section 9).
- */
-const USUAL_MESSAGE_GAS = 200_000n;
 
 /** Simulates proofs alone; `undefined`: the chain does not accept them, which was logged. */
 export async function simulateAlone(

@@ -88,7 +88,7 @@ export async function sendConsensus(
   const sendNow = async (): Promise<ConsensusResult> => {
     const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
     if (signing.kind === "uncovered") {
-      stopUncovered(leg, signing.detail);
+      stopUncovered(leg, signing.because);
       return "refused";
     }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
@@ -117,18 +117,54 @@ export async function sendConsensus(
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
 }
 
-/** Batch whose cost what is left of the loss limit does not cover. */
+/**
+ * Estimated gas of a message that cannot be simulated before the chain knows its proof: the host's gas for a typical
+ * one (docs/protocol/evm-host.md section 9).
+ */
+export const USUAL_MESSAGE_GAS = 200_000n;
+
+/** Batch whose cost the loss limit does not allow. */
 interface Uncovered {
   readonly kind: "uncovered";
-  readonly detail: string;
+  readonly because: string;
+  /** As in {@link LossBound}. */
+  readonly isExhausted: boolean;
   /** Price per gas that it covers, and the current one, wei. */
   readonly coveredWei: bigint;
   readonly priceWei: bigint;
 }
 
-/** Number of messages of a batch that are covered, with a margin for what a transaction costs besides them. */
+/** Number of messages of a batch that are covered, with a margin for the rest of a transaction; fewer than it has. */
 function countCovered(messages: number, { coveredWei, priceWei }: Uncovered): number {
-  return priceWei === 0n ? 1 : Math.max(1, Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n)));
+  const covered = priceWei === 0n ? 1 : Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n));
+  return Math.max(1, Math.min(messages - 1, covered));
+}
+
+/**
+ * Makes a batch that the loss limit does not allow smaller. A single message that needs much gas is held, so that it
+ * keeps no others back; where not even a usual one is allowed, nothing is sent to the chain for a while.
+ */
+function retryUncovered(
+  leg: LegRun,
+  { part, candidates }: SendInput,
+  uncovered: Uncovered,
+): SendResult {
+  const { because: detail } = uncovered;
+  if (candidates.length > 1) {
+    // The others stay due: they follow in later rounds.
+    const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
+    return { sent: 0, again: stillOpen(leg, fitting) };
+  }
+  if (uncovered.isExhausted || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {
+    stopUncovered(leg, detail);
+    return { sent: 0, again: [], isOutdated: true };
+  }
+  leg.ledger.transaction(() => {
+    for (const { row } of stillOpen(leg, candidates)) {
+      hold(leg, row, { reason: "loss_limit", retryClass: "transient", detail });
+    }
+  });
+  return { sent: 0, again: [] };
 }
 
 /** Signs at most for what the fees and the rest of the loss limit pay for. */
@@ -139,18 +175,22 @@ async function signBounded(
     "delivery" | "simulation" | "maxGasPriceWei"
   >,
 ): Promise<SigningResult | Uncovered> {
-  const lossBoundWei = await boundByLosses(leg, leg.profit?.price, simulation);
-  const isBound = lossBoundWei !== undefined &&
-    (maxGasPriceWei === undefined || lossBoundWei < maxGasPriceWei);
-  const input = {
-    simulation,
-    nonceAtLeast: nextNonce(leg),
-    maxGasPriceWei: isBound ? lossBoundWei : maxGasPriceWei,
-  };
+  const found = await boundByLosses(leg, leg.profit?.price, simulation);
+  const bound = maxGasPriceWei !== undefined && found !== undefined && found.wei >= maxGasPriceWei
+    ? undefined
+    : found;
+  const input = { simulation, nonceAtLeast: nextNonce(leg), maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
   const signing = await leg.target.sender.sign(delivery, input, leg.signal);
-  if (!isBound || signing.kind !== "refused" || signing.refusal.code !== "too_expensive") return signing;
-  const { detail } = signing.refusal;
-  return { kind: "uncovered", detail, coveredWei: lossBoundWei, priceWei: simulation.gasPriceWei };
+  const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
+  if (bound === undefined || !isTooExpensive) return signing;
+  const because = `${bound.because}: ${signing.refusal.detail}`;
+  return {
+    kind: "uncovered",
+    because,
+    isExhausted: bound.isExhausted,
+    coveredWei: bound.wei,
+    priceWei: simulation.gasPriceWei,
+  };
 }
 
 /** Signs, journals and sends one batch while holding the lock of the account. */
@@ -169,14 +209,7 @@ async function sendInTurn(
   const { part, candidates, maxGasPriceWei } = work;
   const { delivery, simulation } = part;
   const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
-  if (signing.kind === "uncovered") {
-    // The others stay due: they follow in later rounds, and are held while the chain is stopped.
-    const again = candidates.length === 1
-      ? []
-      : candidates.slice(0, countCovered(candidates.length, signing));
-    if (again.length === 0) stopUncovered(leg, signing.detail);
-    return { sent: 0, again: stillOpen(leg, again), isOutdated: again.length === 0 };
-  }
+  if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await endDelivered(leg, work) };

@@ -30,7 +30,9 @@ async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise
   const { gates } = leg.target;
   if (gates === undefined || candidates.length === 0) return candidates;
   // Its gate may have closed since it was read: see `hold`.
-  const failed = candidates.filter(({ row }) => row.reason === "simulation_failed");
+  const failed = candidates.filter(({ row: { reason } }) =>
+    reason === "simulation_failed" || reason === "not_executed"
+  );
   for (const { message } of failed) gates.forget(toReceiver(message));
   const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
   const closed = new Map(candidates.flatMap(({ row: { commitment } }, index) => {

@@ -151,28 +151,41 @@ interface PlannedCost {
   readonly nonce?: bigint | undefined;
 }
 
+/** Reason why nothing is signed while the price of the native token is unknown. */
+const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
+
+/** Maximum gas price that a loss limit allows. */
+export interface LossBound {
+  /** Per unit of gas. */
+  readonly wei: bigint;
+  /** True when no transaction may be signed, however small. */
+  readonly isExhausted: boolean;
+  /** Reason why a higher price is not offered. */
+  readonly because: string;
+}
+
 /**
- * Maximum gas price that what is left of `maximum_daily_loss` covers, wei, if the transaction and all that are under way
- * were lost; `undefined`: no limit.
+ * Computes the maximum gas price that what is left of `maximum_daily_loss` covers if the transaction and all that are
+ * under way were lost; `undefined`: no limit.
  */
 export async function boundByLosses(
   context: TargetContext & { readonly signal: AbortSignal },
   price: PriceSource | undefined,
   { gasLimit, dataCostWei = 0n, nonce }: PlannedCost,
-): Promise<bigint | undefined> {
+): Promise<LossBound | undefined> {
   const { settings: { maxDailyLossMicroUsd: limitMicroUsd }, target, ledger } = context;
   if (limitMicroUsd === undefined || target.gas === undefined) return undefined;
   const known = await price?.fetchPrice(context.signal);
+  if (known?.kind !== "known") return { wei: 0n, isExhausted: true, because: UNPRICED };
   const chain = target.id.stateMachine;
   const { lossMicroUsd } = ledger.spending.sumLoss(chain, context.clock.now() - DAY_MS);
-  return lossBoundWei({
-    limitMicroUsd,
-    lossMicroUsd,
-    pendingWei: sumPending(context, nonce),
-    dataCostWei,
-    price27: known?.kind === "known" ? known.price27 : undefined,
-    gasLimit,
-  });
+  const { price27 } = known;
+  const facts = { limitMicroUsd, lossMicroUsd, pendingWei: sumPending(context, nonce), price27 };
+  return {
+    wei: lossBoundWei({ ...facts, dataCostWei, gasLimit }),
+    isExhausted: lossBoundWei({ ...facts, dataCostWei: 0n, gasLimit: 1n }) === 0n,
+    because: "what is left of maximum_daily_loss does not cover it",
+  };
 }
 
 /** Maximum cost of the transactions under way, wei; of one nonce that of the dearest. */
@@ -186,10 +199,9 @@ function sumPending({ ledger, target }: TargetContext, without: bigint | undefin
   return [...byNonce.values()].reduce((sum, costWei) => sum + costWei, 0n);
 }
 
-/** Stops signing for a minute after a transaction that what is left of the limit does not cover. */
-export function stopUncovered(context: TargetContext, detail: string): void {
+/** Stops signing for a minute after a transaction that the limit does not allow. */
+export function stopUncovered(context: TargetContext, because: string): void {
   const untilMs = context.clock.now() + UNCOVERED_PAUSE_MS;
-  const because = `what is left of the limit does not cover the next transaction: ${detail}`;
   stopSpending(context, { untilMs, isAhead: true }, { because });
 }
 
@@ -215,16 +227,18 @@ export async function reviewLoss(
   if (target.gas === undefined) return;
   if (limit === undefined) return resumeSpending(context);
   const nowMs = context.clock.now();
-  const stop = readStop(context);
-  if (stop?.isAhead === true && nowMs < stop.untilMs + UNCOVERED_QUIET_MS) return;
   const { spending } = context.ledger;
   if (spending.sumLoss(chain, nowMs - DAY_MS).unpriced > 0 && !await priceLosses(context)) {
     return stopSpending(context, { untilMs: nowMs + UNPRICED_PAUSE_MS, isAhead: false }, {
-      because: "the price of the native token is unknown, so that losses cannot be compared with the limit",
+      because: UNPRICED,
     });
   }
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
-  if (lossMicroUsd < limit) return resumeSpending(context);
+  if (lossMicroUsd < limit) {
+    const stop = readStop(context);
+    const isQuiet = stop?.isAhead !== true || nowMs >= stop.untilMs + UNCOVERED_QUIET_MS;
+    return isQuiet ? resumeSpending(context) : undefined;
+  }
   const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
   if (untilMs === undefined) throw new Error("A reached loss limit has no end");
   stopSpending(context, { untilMs, isAhead: false }, {

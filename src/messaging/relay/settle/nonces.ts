@@ -19,7 +19,6 @@ import type { RelayDeps, ReplacementContext, Settling, TargetContext } from "../
 import { bumpPrice } from "../../../core/chains/replacement_policy.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/gas_price.ts";
-import { isSpendingStopped } from "../limits/spending.ts";
 
 /** Transaction with the nonce, and the outcome of its hash on the chain. */
 interface CompetingSubmission {
@@ -135,7 +134,7 @@ export async function fillGaps(context: Settling, replacing: ReplacementContext)
   const { target, signal } = context;
   const waiting = listWaiting(context);
   const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
-  if (context.clock.now() - oldestMs < GAP_AFTER_MS || isSpendingStopped(context)) return false;
+  if (context.clock.now() - oldestMs < GAP_AFTER_MS) return false;
   const nonces = await replacing.replacement.fetchNonces(signal);
   const plan = planNonces({
     journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),

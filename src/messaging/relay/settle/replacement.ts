@@ -17,7 +17,7 @@ import {
   STUCK_AFTER_MS,
 } from "../../../core/chains/replacement_policy.ts";
 import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
-import { boundByLosses, isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
+import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
@@ -48,7 +48,6 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   if (replacing === undefined || slot === undefined) return false;
   const { nonce, newest, highestPriced } = slot;
   if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
-  if (isSpendingStopped(context)) return false;
   const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
@@ -100,8 +99,8 @@ export async function limitsOf(
   const price = context.replacing?.profit?.price;
   return {
     maximumWei,
-    lossBoundWei: await boundByLosses(context, price, { gasLimit, nonce }),
-    cancelLossBoundWei: await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }),
+    lossBoundWei: (await boundByLosses(context, price, { gasLimit, nonce }))?.wei,
+    cancelLossBoundWei: (await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }))?.wei,
   };
 }
 

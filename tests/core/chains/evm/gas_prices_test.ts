@@ -38,6 +38,11 @@ const rows: readonly [string, Partial<PriceFacts>, readonly [bigint, string | un
     { namedWei: 90n * gwei, lowestTipWei: 25n * gwei },
     [90n, undefined],
   ],
+  [
+    "blocks without a base fee and without transactions show no price",
+    { history: { baseFeeWei: 0n, tipWei: undefined } },
+    [30n, undefined],
+  ],
   ["without a history, and alone, the first price counts", { history: undefined }, [30n, undefined]],
   ["another endpoint contradicts", { history: undefined, otherWei: 10n * gwei }, [20n, "other endpoint"]],
   [
@@ -143,6 +148,15 @@ Deno.test("gas prices: an endpoint that multiplies all that it says is contradic
     assert.ok(typeof price !== "string", String(price));
     assert.ok(price[0] * price[1] <= 125n * 44n, String(price));
   }
+});
+
+Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
+  await using first = node(priced(1n));
+  await using low = node({ ...priced(1n), eth_gasPrice: () => "0x1" });
+  await using third = node(priced(1n));
+  const { chain, log } = chainAt([first, low, third]);
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+  assert.deepEqual(log.lines.map(({ event }) => event), []);
 });
 
 Deno.test("gas prices: 24 seconds of a hundred times the price change nothing where there is one endpoint", async () => {

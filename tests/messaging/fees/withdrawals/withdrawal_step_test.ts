@@ -54,13 +54,12 @@ Deno.test("withdrawal: each reason of its message says whether a payment comes s
   assert.deepEqual(found.get("later"), [
     "unprofitable",
     "price_unknown",
+    "loss_limit",
     "fee_unknown",
     "consensus_proofs_unprofitable",
     "held_by_operator",
   ]);
-  for (
-    const reason of ["simulation_failed", "not_executed", "unfunded", "loss_limit", "host_frozen"] as const
-  ) {
+  for (const reason of ["simulation_failed", "not_executed", "unfunded", "host_frozen"] as const) {
     assert.equal(of("held", reason), "refused", reason);
   }
   assert.equal(of("held", "race"), "soon");

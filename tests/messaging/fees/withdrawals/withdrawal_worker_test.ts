@@ -10,6 +10,7 @@ import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import { a, b, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
+import { MemoryGates } from "../../../support/memory_gates.ts";
 
 import assert from "node:assert/strict";
 
@@ -261,6 +262,28 @@ Deno.test("withdrawals: a payment that is mined without effect comes back, and i
   await payAll(scene, rounds, 400);
   assert.equal(rows(scene)[0]?.state, "done");
   assert.equal(paidOn(scene, a), 1);
+});
+
+Deno.test("withdrawals: a payment that is mined without effect has its gate read again before another is sent", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  const gates = new MemoryGates(scene.clock);
+  scene.chain(a).gates = gates;
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.context);
+  const act = (): void => {
+    gates.others = toEvmAddress(keyOf(5));
+    const commitment = rows(scene)[0]?.dispatch?.commitment;
+    if (commitment !== undefined) scene.node(a).failing.add(commitment);
+  };
+  scene.chain(a).faults.add("broadcast", { kind: "interrupt", when: "after", act });
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 30);
+  assert.match(rows(scene)[0]?.detail ?? "", /not_executed/);
+  // As for a node that shows no failing modules.
+  scene.node(a).failing.clear();
+  await payAll(scene, rounds, 400);
+  assert.match(rows(scene)[0]?.detail ?? "", /gated/);
+  assert.equal(paidOn(scene, a), 0);
 });
 
 Deno.test("withdrawals: an account without gas is reported, and its payment goes when it is funded", async () => {

@@ -7,6 +7,7 @@ import { housekeepingWorker } from "../../../../src/messaging/housekeeping.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
@@ -228,7 +229,7 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
     assert.equal(lines.length, 1);
     assert.match(
       String(Object(lines[0]).because),
-      /what is left of the limit does not cover the next transaction/,
+      /what is left of maximum_daily_loss does not cover it/,
     );
     const again = prepare(10, { settings }, fixture, reopen());
     assert.equal(await send(again), 0, "before anything was settled");
@@ -301,4 +302,72 @@ Deno.test("daily loss: without a price, what was spent stops it", async () => {
   );
   await settle(work);
   assert.equal(await deliver(work), 1);
+});
+
+Deno.test("daily loss: one message that never fits what is left waits alone, and those after it go", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 3n * MAX_COST_MICRO_USD } });
+  const { fixture, relayer } = work;
+  const [large] = await payAndUpdate(fixture, [0n]);
+  await payAndUpdate(fixture, [0n, 0n]);
+  assert.ok(large !== undefined);
+  const simulate = relayer.two.simulate.bind(relayer.two);
+  relayer.two.simulate = async (delivery, signal) => {
+    const found = await simulate(delivery, signal);
+    const isLarge = delivery.steps.some((step) =>
+      step.kind === "messages" && step.messages.some(({ commitment }) => commitment === large.commitment)
+    );
+    if (found.kind !== "accepted" || !isLarge) return found;
+    return { ...found, gasUsed: found.gasUsed + 10_000_000n, gasLimit: found.gasLimit + 20_000_000n };
+  };
+  assert.equal(await deliver(work) + await deliver(work), 2);
+  const { state, reason, detail = "" } = relayer.row(large);
+  assert.deepEqual([state, reason], ["held", "loss_limit"]);
+  assert.match(detail, /what is left of maximum_daily_loss does not cover it/);
+  assert.deepEqual(told(work, "loss_limit_reached"), []);
+});
+
+Deno.test("daily loss: an unknown price is named as the reason when nothing may be signed", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
+  await payAndUpdate(work.fixture, [0n]);
+  const profit = profitOf(work.relayer, 0, "none");
+  const leg = work.relayer.leg(work.relayer.hub, work.relayer.two, { profit });
+  assert.equal((await round(work.relayer, leg)).sent, 0);
+  const [line] = told(work, "loss_limit_reached");
+  assert.match(String(Object(line).because), /price of the native token is unknown/);
+});
+
+Deno.test("daily loss: what was spent is compared with the limit also while one transaction was not covered", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD } });
+  await loseRaces(work, 2);
+  await payAndUpdate(work.fixture, [COST_18 * 2n]);
+  assert.equal(await deliver(work), 0);
+  stopUncovered(work.leg, "another one");
+  const { spending } = work.relayer.ledger;
+  const [lost] = rows(work);
+  assert.ok(lost !== undefined);
+  work.relayer.ledger.transaction(() =>
+    spending.note(lost.id, {
+      gas: { gasUsed: 10n ** 9n, gasPriceWei: PRICE_WEI, dataCostWei: 0n },
+      price27: undefined,
+      result: "lost_race",
+      revenueUsd18: 0n,
+    })
+  );
+  await settle(work);
+  assert.equal(spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
+  await work.fixture.clock.advance(120_000);
+  assert.ok(isSpendingStopped(work.leg), "the limit is reached");
+});
+
+Deno.test("daily loss: what waits for a higher price gets it although another transaction was not covered", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 4n * MAX_COST_MICRO_USD } });
+  const { fixture } = work;
+  await payAndUpdate(fixture, [COST_18 * 9n]);
+  fixture.two.isFull = true;
+  assert.equal(await send(work), 1);
+  await fixture.clock.advance(STUCK_AFTER_MS);
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
+  stopUncovered(work.leg, "another one");
+  await settle(work);
+  assert.equal(told(work, "transaction_replaced").length, 1);
 });
