@@ -102,8 +102,6 @@ export class EvmContext {
   isOpStack: boolean | undefined;
   /** True while the endpoint that was asked last knew the block tag `finalized`. */
   hasFinalized = false;
-  /** Latest router that was read, and its wrapped native token: a router never changes it. */
-  wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 
   /** False for a chain that is only a source: nothing is sent to it. */
   get signs(): boolean {

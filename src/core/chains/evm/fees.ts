@@ -9,7 +9,7 @@ import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { ChainFees } from "../fees.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
-const MAX_DECIMALS = 18;
+export const MAX_DECIMALS = 18;
 
 /** Fees of the host's requests. */
 export class EvmFees implements ChainFees {

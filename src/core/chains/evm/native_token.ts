@@ -11,8 +11,11 @@ import { expectedGas, isArbitrum } from "./gas.ts";
 import { withoutSignature } from "../../evm/fee_oracles.ts";
 import { parseTransaction } from "viem";
 import { toHex } from "../../encoding/bytes.ts";
-import { accountBalance, callResult } from "./queries.ts";
-import type { HostParams } from "../../evm/host_reads.ts";
+import { accountBalance, callResult, contractRead } from "./queries.ts";
+import { MAX_DECIMALS } from "./fees.ts";
+import { feeTokenDecimals } from "../../evm/host_reads.ts";
+import type { Address } from "../../evm/address.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { ONE_DOLLAR_27 } from "../../evm/native_price.ts";
 import {
   decodeRouterPrice,
@@ -20,7 +23,6 @@ import {
   encodeRouterQuote,
   encodeWrappedNative,
 } from "../../evm/price_router.ts";
-import { fetchDecimals } from "./fees.ts";
 
 /** Cost of transactions and the means to pay for it. */
 export class EvmGas implements ChainGas {
@@ -32,14 +34,20 @@ export class EvmGas implements ChainGas {
 
   /**
    * Fetches the dollars per native token with 27 decimals from the host's router; `undefined` if it is not available,
-   * for whatever reason. One request; the first time two more. Hosts of a test hub have no liquidity pools: there it is
-   * one dollar.
+   * for whatever reason, also where two endpoints disagree: limits and profits depend on it, so none speaks alone. Two
+   * requests to each of two endpoints. Hosts of a test hub have no liquidity pools: there it is one dollar.
    */
   async fetchRouterPrice(
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
     try {
-      return await this.#askRouter(await this.#context.hostParams.read(signal), signal);
+      const params = await this.#context.hostParams.read(signal);
+      if (params.hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
+      const { uniswapV2: router, feeToken } = params;
+      if (router === undefined) return undefined;
+      const read = (endpoint: RpcEndpointSet): Promise<bigint | undefined> =>
+        fetchQuote(endpoint, { router, feeToken }, signal);
+      return agreedPrice(await firstAnswers(this.#context.at.endpoints, 2, read));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       this.#context.at.log.debug("swap_price_unavailable", { error });
@@ -76,28 +84,52 @@ export class EvmGas implements ChainGas {
     const { endpoints, sender } = this.#context.at;
     return callOne(endpoints, accountBalance(sender), { signal });
   }
+}
 
-  async #askRouter(
-    { hyperbridge, uniswapV2: router, feeToken }: HostParams,
-    signal: AbortSignal,
-  ): Promise<bigint | undefined> {
-    if (hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
-    if (router === undefined) return undefined;
-    const { endpoints } = this.#context.at;
-    if (this.#context.wrappedNative?.router !== router) {
-      const answer = await callOne(endpoints, callResult({ to: router, data: encodeWrappedNative() }), {
-        signal,
-      });
-      const token = decodeWrappedNative(answer);
-      if (token === undefined) return undefined;
-      this.#context.wrappedNative = { router, token };
+/** The dearer of prices that differ by twice at most, so that costs are never underrated; `undefined`: they disagree. */
+function agreedPrice(quotes: readonly (bigint | undefined)[]): bigint | undefined {
+  const known = quotes.flatMap((quote) => quote ?? []);
+  if (known.length === 0 || known.length < quotes.length) return undefined;
+  const highest = known.reduce((a, b) => a > b ? a : b);
+  return known.every((quote) => quote * 2n >= highest) ? highest : undefined;
+}
+
+/** Values of the first endpoints that answer. @throws {RpcFault} when none does */
+async function firstAnswers<T>(
+  endpoints: RpcEndpointSet,
+  count: number,
+  read: (endpoint: RpcEndpointSet) => Promise<T>,
+): Promise<readonly T[]> {
+  const answers: T[] = [];
+  let fault: RpcFault | undefined;
+  for (const endpoint of endpoints.each()) {
+    if (answers.length === count) break;
+    try {
+      answers.push(await read(endpoint));
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      if (error.reaction !== "retry") throw error;
+      fault ??= error;
     }
-    const data = encodeRouterQuote(feeToken, this.#context.wrappedNative.token);
-    const [answer, decimals] = await Promise.all([
-      callOne(endpoints, callResult({ to: router, data }), { signal }),
-      fetchDecimals(this.#context, feeToken, signal),
-    ]);
-    const quotation = decodeRouterPrice(answer, decimals);
-    return quotation.kind === "price" ? quotation.price27 : undefined;
   }
+  if (answers.length > 0) return answers;
+  throw fault ?? new Error("A chain without endpoints");
+}
+
+/** One endpoint's quote of the router, dollars per native token x 10^27; `undefined`: there is no pool. */
+async function fetchQuote(
+  endpoint: RpcEndpointSet,
+  { router, feeToken }: { readonly router: Address; readonly feeToken: Address },
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const named = await callOne(endpoint, callResult({ to: router, data: encodeWrappedNative() }), { signal });
+  const token = decodeWrappedNative(named);
+  if (token === undefined) return undefined;
+  const batch = new RpcBatch(endpoint);
+  const answer = batch.add(callResult({ to: router, data: encodeRouterQuote(feeToken, token) }));
+  const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
+  await batch.send({ signal });
+  if (decimals() > MAX_DECIMALS) return undefined;
+  const quotation = decodeRouterPrice(answer(), decimals());
+  return quotation.kind === "price" ? quotation.price27 : undefined;
 }

@@ -5,7 +5,7 @@ import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { readEvmState } from "../../../../src/core/merkle/evm_proof.ts";
 import signatures from "../../../vectors/evm-signatures.json" with { type: "json" };
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
@@ -21,6 +21,7 @@ import {
   postTo,
   proveFromHub,
   signed,
+  twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
@@ -50,6 +51,26 @@ Deno.test("fees: what requests put up is read in one request; unknown requests h
   });
 });
 
+Deno.test("fees: no endpoint prices the native token alone where there are two", async () => {
+  const hub = { stateMachine: "POLKADOT-3367", paraId: 3367n };
+  await withHost(31447, async (host) => {
+    const urls = twoUrls(host);
+    /** One endpoint quotes a thousandth of the price, wherever the number stands in its answers. */
+    const lying = (url: string | undefined): Fetch => async (to, init) => {
+      const response = await platformFetch(to, init);
+      if (url === undefined || new URL(to).hostname !== new URL(url).hostname) return response;
+      const [quote, lie] = [2_500_000_000, 2_500_000].map((units) => units.toString(16).padStart(16, "0"));
+      return new Response((await response.text()).replaceAll(quote ?? "", lie ?? ""), response);
+    };
+    const priceWith = (liar: string | undefined): Promise<bigint | undefined> =>
+      chainOf(host, urls, {}, lying(liar)).chain.gas.fetchRouterPrice(never);
+    assert.deepEqual(
+      [await priceWith(undefined), await priceWith(urls[0]), await priceWith(urls[1])],
+      [2500n * 10n ** 27n, undefined, undefined],
+    );
+  }, { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n });
+});
+
 Deno.test("fees: decimals are cached, and the router's price is scaled by them; a test hub's is a dollar", async () => {
   const hub = { stateMachine: "POLKADOT-3367", paraId: 3367n };
   const setting = { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n };
@@ -63,7 +84,7 @@ Deno.test("fees: decimals are cached, and the router's price is scaled by them; 
     assert.equal(requests.count, 4);
     await setNativePrice(host, 3_000_000_000n);
     assert.equal(await chain.gas.fetchRouterPrice(never), 3000n * 10n ** 27n);
-    assert.equal(requests.count, 5);
+    assert.equal(requests.count, 6);
     await setNativePrice(host, 0n);
     assert.equal(await chain.gas.fetchRouterPrice(never), undefined);
     assert.equal(await chainOf(host, ["http://127.0.0.1:1"]).chain.gas.fetchRouterPrice(never), undefined);
