@@ -96,7 +96,12 @@ export class Checks {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return "no process";
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
-      if (isStopped(ledger.meta.find(`losses on ${chain}`))) this.#stopped.add(chain);
+      // What does not fit into the limit waits, the chain as a whole or a single message.
+      const isHeld = this.#course.nodes.some(({ id: { stateMachine: source } }) =>
+        ledger.messages.listHeldSenders({ source, target: chain, reason: "loss_limit", nowMs: 0, limit: 1 })
+          .length > 0
+      );
+      if (isHeld || isStopped(ledger.meta.find(`losses on ${chain}`))) this.#stopped.add(chain);
       else this.#stopped.delete(chain);
     }
     for (const sent of this.#course.sent) {

@@ -86,7 +86,7 @@ export class EvmGas implements ChainGas {
   }
 }
 
-/** The dearer of prices that differ by twice at most, so that costs are never underrated; `undefined`: they disagree. */
+/** The higher of prices that differ by twice at most, so that costs are never underrated; `undefined`: they disagree. */
 function agreedPrice(quotes: readonly (bigint | undefined)[]): bigint | undefined {
   const known = quotes.flatMap((quote) => quote ?? []);
   if (known.length === 0 || known.length < quotes.length) return undefined;

@@ -332,9 +332,9 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
     assert.ok(signing.kind === "signed");
     await chain.sender.broadcast(signing.submission, never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
-    // compared with: the fee history, and the price of the second endpoint.
-    assert.equal(requests.count, 7);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 0, 0, 0]);
+    // compared with, once: the fee history, and the price of each other endpoint.
+    assert.equal(requests.count, 10);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 1, 1, 1]);
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
