@@ -96,7 +96,7 @@ Deno.test("slices: timers of the program run between two slices", async () => {
   let ticks = 0;
   const timer = setInterval(() => ticks++, 1);
   const busy = function* (): Generator<undefined, number, undefined> {
-    // A crowded machine gives a slice late: the work goes on until a timer has run, or none ever does.
+    // A crowded machine gives a slice late: the work continues until a timer has run, or none ever does.
     for (const startMs = performance.now(); ticks < 2 && performance.now() - startMs < 20_000;) yield;
     return ticks;
   };
