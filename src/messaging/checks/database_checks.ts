@@ -3,10 +3,10 @@ import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import { type DatabaseFacts, type FileOwner, inspectDatabase } from "../ledger/inspect.ts";
+import { type DatabaseFacts, type FileOwner, inspectDatabase } from "../ledger/open.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { ConfiguredChain } from "../startup.ts";
-import type { KnownNonces } from "./account_rows.ts";
+import type { KnownNonces } from "./plan_checks.ts";
 import { describeExposure } from "../../core/config/files.ts";
 
 /** What the checks ask of the database. */

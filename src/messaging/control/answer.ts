@@ -21,7 +21,7 @@ import { showOperation } from "./operations/show.ts";
 import { statusOperation } from "./operations/status.ts";
 
 /** All operations. */
-export const operations: readonly NamedOperation<OperationContext>[] = [
+const operations: readonly NamedOperation<OperationContext>[] = [
   toNamedOperation(accumulateFeesOperation),
   toNamedOperation(holdOperation),
   toNamedOperation(listOperation),

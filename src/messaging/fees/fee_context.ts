@@ -11,9 +11,11 @@ import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
-import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
+import type { ChainFees } from "../../core/chains/fees.ts";
+import { formatTokenUnits } from "../relay/decisions/money.ts";
+import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
 export type FeeHub = HubChain & Pick<Chain, "signMessage">;
@@ -104,4 +106,95 @@ export function payingChains(context: FeeContext): readonly PayingChain[] {
 /** True for our own accounts on the chain, whoever requested the payment. */
 export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, account: Uint8Array): boolean {
   return equalBytes(ownAddress, account) || findKey(context, account) !== undefined;
+}
+
+/** A chain that can be asked for the decimals of its fee token. */
+type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
+
+/** Caches the decimals of fee tokens, so that a log line costs no request. */
+export class FeeUnits {
+  readonly #decimals = new Map<StateMachine, number>();
+
+  /** Reads the decimals of a chain's fee token; requested once per chain. */
+  async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
+    const name = chain.id.stateMachine;
+    const known = this.#decimals.get(name);
+    if (known !== undefined) return known;
+    const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
+    this.#decimals.set(name, decimals);
+    return decimals;
+  }
+
+  /** As {@link learn}, for log lines only: if the chain does not answer now, its decimals stay unknown. */
+  async tryLearn(chain: UnitChain | undefined, signal: AbortSignal): Promise<void> {
+    try {
+      if (chain !== undefined) await this.learn(chain, signal);
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+    }
+  }
+
+  /** Decimals of a chain's fee token, if already known. */
+  find(chain: StateMachine): number | undefined {
+    return this.#decimals.get(chain);
+  }
+
+  /**
+   * Formats an amount of the chain's fee token in whole units, or in its smallest units while the decimals are unknown.
+   */
+  text(chain: StateMachine, amount: bigint): string {
+    const decimals = this.#decimals.get(chain);
+    return decimals === undefined ? `${amount} units` : formatTokenUnits(amount, decimals);
+  }
+}
+
+interface Entry {
+  readonly attempts: number;
+  readonly untilMs: number;
+}
+
+/** List of deferred keys, kept in memory only: after a restart everything is attempted again. */
+export class Deferred {
+  readonly #context: Pick<FeeContext, "clock" | "random">;
+  readonly #retryClass: RetryClass;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(context: Pick<FeeContext, "clock" | "random">, retryClass: RetryClass) {
+    this.#context = context;
+    this.#retryClass = retryClass;
+  }
+
+  /** Records another failure; returns the number of consecutive failures. */
+  add(key: string): number {
+    const attempts = (this.#entries.get(key)?.attempts ?? 0) + 1;
+    const untilMs = nextAttemptMs({
+      retryClass: this.#retryClass,
+      attempts,
+      nowMs: this.#context.clock.now(),
+      retryFrequencySec: undefined,
+      jitter: this.#context.random.fraction(),
+    });
+    this.#entries.set(key, { attempts, untilMs });
+    return attempts;
+  }
+
+  /** Clears the failures of `key`. */
+  clear(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** True while `key` is deferred. */
+  has(key: string): boolean {
+    return this.#context.clock.now() < (this.#entries.get(key)?.untilMs ?? 0);
+  }
+
+  /** Number of consecutive failures of `key`. */
+  attempts(key: string): number {
+    return this.#entries.get(key)?.attempts ?? 0;
+  }
+
+  /** Number of keys that are or were deferred. */
+  get size(): number {
+    return this.#entries.size;
+  }
 }

@@ -6,7 +6,7 @@ import { LedgerFault } from "./fault.ts";
 import { copyAndClose } from "./file_copy.ts";
 import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { migrations as allMigrations } from "./migrations/all.ts";
+import { migrations, migrations as allMigrations } from "./migrations/all.ts";
 import { checkAtStart, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
 import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -148,7 +148,7 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
  * Opens the file of a database on which nobody works, as {@link openDatabase} does it, but without a change.
  * @throws {LedgerFault}
  */
-export function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
+function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
   return connect({ path, clock }, (db) => {
     readSchemaVersion(db, allMigrations);
     refuseHeld(path);
@@ -314,4 +314,59 @@ function readHolder(file: Deno.FsFile): string | undefined {
 /** True for a regular file of this user that has no other name. */
 function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
   return isFile && nlink === 1 && uid === Deno.uid();
+}
+
+/** Owner and permission bits of the file. */
+export interface FileOwner {
+  readonly uid: number | undefined;
+  readonly gid: number | undefined;
+  readonly mode: number | undefined;
+}
+
+/** State of the database; `content` is what `read` returned. */
+export type DatabaseFacts<T> =
+  /** Will be created. */
+  | { readonly kind: "absent" }
+  | {
+    readonly kind: "usable";
+    /** Version of its tables, and the newest that this program knows. */
+    readonly version: number;
+    readonly newest: number;
+    readonly sizeBytes: number;
+    readonly owner: FileOwner;
+    /** `undefined`: the tables are of an earlier version, or there are none. */
+    readonly content: T | undefined;
+  }
+  | { readonly kind: "unusable"; readonly fault: LedgerFault };
+
+/**
+ * Inspects the file at `path`: it is opened as the relayer opens it, so that permissions are really tried, and closed
+ * again. Its content stays as it is, and nothing is created; `read` must not write.
+ */
+export function inspectDatabase<T>(
+  path: string,
+  clock: Pick<Clock, "now">,
+  read: (ledger: Pick<Ledger, "submissions">) => T,
+): DatabaseFacts<T> {
+  try {
+    refuseWrongPlace(path);
+    const file = findFile(path);
+    if (file === undefined) {
+      const reason = findReason(path);
+      return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
+    }
+    const newest = migrations.length;
+    const db = openUnchanged(path, clock);
+    try {
+      const version = readSchemaVersion(db, migrations);
+      const content = version === newest ? read(createLedger(db)) : undefined;
+      const owner = { uid: file.uid ?? undefined, gid: file.gid ?? undefined, mode: file.mode ?? undefined };
+      return { kind: "usable", version, newest, sizeBytes: file.size, owner, content };
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof LedgerFault) return { kind: "unusable", fault: error };
+    throw error;
+  }
 }

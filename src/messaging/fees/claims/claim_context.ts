@@ -5,8 +5,7 @@
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { RaisedFee } from "./claim_results.ts";
-import type { Deferred } from "../deferred.ts";
-import type { FeeContext } from "../fee_context.ts";
+import type { Deferred, FeeContext } from "../fee_context.ts";
 
 /**
  * Maximum wait for one request, ms: longer than any chain's height takes to reach the hub, and short enough that

@@ -21,8 +21,7 @@ import {
 } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
 import { reviewLost } from "./lost_receipts.ts";
-import { Deferred } from "../deferred.ts";
-import { type FeeContext, isPassing } from "../fee_context.ts";
+import { Deferred, type FeeContext, isPassing } from "../fee_context.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { BlockRef } from "../../../core/chains/submission.ts";

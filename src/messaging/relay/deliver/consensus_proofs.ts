@@ -12,14 +12,15 @@ import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.t
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { type BatchOffer, decideBatch } from "../decisions/profit.ts";
-import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import {
+  type BatchOffer,
+  decideBatch,
   decideRotations,
   type OfferedReward,
   rewardFor,
   type RotationDecision,
-} from "../decisions/rotation_reward.ts";
+} from "../decisions/profit.ts";
+import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts";
