@@ -18,15 +18,20 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
 import type { Relaying } from "./control/operation.ts";
-import { createFeeContext, planFees } from "./fee_workers.ts";
-import { planLegs, toRelaySettings } from "./legs.ts";
+import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
-import { reconciliationWorker } from "./relay/reconciliation.ts";
-import { hubTokenPrice27 } from "./prices.ts";
-import { connectAndWork, type RunDeps, type Session, withLedger } from "./session.ts";
+import { reconciliationWorker } from "./relay/scan.ts";
+import {
+  type CheckResult,
+  type ConfiguredChain,
+  connectAndWork,
+  openGate,
+  type RunDeps,
+  type Session,
+  withLedger,
+} from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
-import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 import { formatDecimal } from "../core/encoding/decimal.ts";
 import { DAY_MS } from "../core/pricing/loss_bound.ts";
 import { summariseSpending } from "./relay/decisions/spending_summary.ts";

@@ -5,7 +5,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { type DatabaseFacts, type FileOwner, inspectDatabase } from "../ledger/open.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { ConfiguredChain } from "../startup.ts";
+import type { ConfiguredChain } from "../session.ts";
 import type { KnownNonces } from "./plan_checks.ts";
 import { describeExposure } from "../../core/config/files.ts";
 

@@ -17,7 +17,7 @@ import type { Fetch } from "../../core/rpc/http.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
-import type { ConfiguredChain } from "../startup.ts";
+import type { ConfiguredChain } from "../session.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
 import type { PriceQuote } from "../../core/pricing/price_quote.ts";

@@ -3,15 +3,147 @@ import { type Command, defineCommand } from "../../core/commands/command.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
 import type { MessagingRun } from "./command.ts";
-import { listCommand } from "./list.ts";
 import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
-import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
+import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
 import { addFilterOptions, type FilterOptions, toFilterInput, toSubjectText } from "./message_filter.ts";
 import { defineLogLevelCommand, formatLogLevel } from "../../core/commands/log_level_command.ts";
+import type { MessageView } from "../control/message_view.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { toStateMachine } from "../../core/runtime/command_line.ts";
+import { InvalidArgumentError } from "commander";
+
+const LIST_HELP = `
+Examples:
+  causeway --config=relayer.toml --db=relayer.db list --status=held --since=2h
+  causeway --config=relayer.toml --db=relayer.db list --source=EVM-1 --dest=EVM-56 --json
+
+Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
+it is attempted; "-": it is sent, or over, or is not attempted by itself. The running relayer answers;
+when none runs, the database is read.
+
+Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`;
+
+interface ListOptions extends FilterOptions {
+  readonly limit?: number;
+  readonly json?: boolean;
+}
+
+/** The command. */
+const listCommand = defineCommand<MessagingRun, ListOptions>({
+  name: "list",
+  description: "Lists messages with their status and why they wait.",
+  summary: "list messages",
+  afterHelp: LIST_HELP,
+  hasResult: true,
+  addOptions: (parser, choose) =>
+    void addFilterOptions(parser)
+      .option("--limit <count>", "number of messages, at most 1000 (default 50)", toLimit)
+      .option("--json", "print JSON")
+      .action((options: ListOptions) => choose(options)),
+  run: async (run, { limit = 50, json = false, ...filter }) => {
+    const { ask } = await import("../control/ask.ts");
+    const { listOperation } = await import("../control/operations/list.ts");
+    const { print, clock } = run.deps;
+    return await ask(run, {
+      operation: listOperation,
+      input: { filter: toFilterInput(filter, clock.now()), limit },
+      show: (output) => {
+        if (json) return print(JSON.stringify(output));
+        if (output.messages.length === 0) return print("No message matches.");
+        print(formatTable([
+          ["found", "leg", "request", "status", "reason", "next", "commitment"],
+          ...output.messages.map((message) => toCells(message, clock.now())),
+        ]));
+        if (output.total > output.messages.length) {
+          print(`${output.total} match, ${output.messages.length} shown.`);
+        }
+      },
+    });
+  },
+});
+
+function toCells(message: MessageView, nowMs: number): readonly (string | undefined)[] {
+  return [
+    shownTime(message.foundAt),
+    `${message.from} -> ${message.to}`,
+    `${message.source} -> ${message.dest}`,
+    message.status,
+    message.reason,
+    nextText(message, nowMs),
+    message.commitment,
+  ];
+}
+
+function nextText({ nextAttemptAt }: MessageView, nowMs: number): string {
+  if (nextAttemptAt === undefined) return "-";
+  return Date.parse(nextAttemptAt) <= nowMs ? "next round" : shownTime(nextAttemptAt) ?? "-";
+}
+
+function toLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 1_000) return limit;
+  throw new InvalidArgumentError("Expected a number from 1 to 1000.");
+}
+
+const SCAN_HELP = `
+Example:
+  causeway --config=relayer.toml --db=relayer.db scan EVM-1 --from=21000000 --to=21000500
+
+Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
+read them before, and records those that are missing: there should be none.
+
+Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`;
+
+interface ScanOptions {
+  readonly chain: StateMachine;
+  readonly from: string;
+  readonly to: string;
+  readonly json?: boolean;
+}
+
+/** The command. */
+const scanCommand = defineCommand<MessagingRun, ScanOptions>({
+  name: "scan",
+  description: "Reads blocks of a chain again and reports what was missed.",
+  summary: "read blocks again and report what was missed",
+  afterHelp: SCAN_HELP,
+  hasResult: true,
+  addOptions: (parser, choose) =>
+    void parser.argument("<state-machine>", "configured chain or the hub, e.g. EVM-1", toStateMachine)
+      .requiredOption("--from <block>", "first block", toHeightText)
+      .requiredOption("--to <block>", "last block", toHeightText)
+      .option("--json", "print JSON")
+      .action((chain: StateMachine, options: Omit<ScanOptions, "chain">) => choose({ chain, ...options })),
+  run: async (run, { chain, from, to, json = false }) => {
+    const { ask } = await import("../control/ask.ts");
+    const { scanOperation } = await import("../control/operations/scan.ts");
+    return await ask(run, {
+      operation: scanOperation,
+      input: { chain, from, to },
+      afterMs: undefined,
+      show: (output) => {
+        if (json) return run.deps.print(JSON.stringify(output));
+        run.deps.print(formatTable([
+          ["leg", "blocks", "messages", "missed"],
+          ...output.legs.map(({ from, to, blocks, messages, missed }) => [
+            `${from} -> ${to}`,
+            blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
+            String(messages),
+            missed.length === 0 ? "none" : missed.join(" "),
+          ]),
+        ]));
+      },
+    });
+  },
+});
+
+function toHeightText(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected the number of a block.");
+}
 
 /** The command. */
 const check = defineCheckCommand<MessagingRun>({

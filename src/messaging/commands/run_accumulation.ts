@@ -19,7 +19,7 @@ import { type ProgramRun, runSession } from "../session.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { judgePayment } from "../fees/withdrawals/withdrawal_step.ts";
+import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
 

@@ -14,7 +14,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
-import { formatTokenUnits } from "../relay/decisions/money.ts";
+import { formatTokenUnits } from "../relay/decisions/gas_price.ts";
 import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */

@@ -215,7 +215,7 @@ function openMeta(db: Database): Meta {
   };
 }
 
-/** Scan cursors: height of its source up to which each leg has recorded every message (I1, I2). May throw a `LedgerFault`. */
+/** Scan cursors: heights up to which each leg has recorded every message (I1, I2). May throw a `LedgerFault`. */
 interface Cursors {
   /** Highest scanned height of `source` for the leg to `target`. */
   find(source: StateMachine, target: StateMachine): bigint | undefined;

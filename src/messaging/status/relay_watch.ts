@@ -18,7 +18,7 @@ import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/telemetry/readiness.ts";
 import { type Ledger, LedgerFault, type Period } from "../ledger/ledger.ts";
-import { countGaps } from "../relay/reconciliation.ts";
+import { countGaps } from "../relay/scan.ts";
 import { buildStatus } from "./build_status.ts";
 import type { RelayStatus } from "./relay_status.ts";
 import { renderReasonsPage, renderStatusPage } from "./status_page.ts";

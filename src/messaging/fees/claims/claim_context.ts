@@ -4,7 +4,7 @@
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import type { RaisedFee } from "./claim_results.ts";
+import type { RaisedFee } from "./claim_attempt.ts";
 import type { Deferred, FeeContext } from "../fee_context.ts";
 
 /**

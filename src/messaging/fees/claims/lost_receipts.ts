@@ -7,7 +7,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import { UNSURE } from "../../../core/chains/reads.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { routeName } from "./claim_context.ts";
-import { judgeLost } from "./claim_results.ts";
+import { judgeLost } from "./claim_attempt.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
 import { parseRow, transition } from "../../relay/messages.ts";

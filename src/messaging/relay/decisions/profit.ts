@@ -6,7 +6,7 @@
  */
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { costUsd18, type MarketPrices, requiredUsd18, toReward18, type Usage } from "./money.ts";
+import { costUsd18, type MarketPrices, requiredUsd18, toReward18, type Usage } from "./gas_price.ts";
 import { findDestination, toRequest } from "./route.ts";
 
 /** Class of a message by how its delivery is paid. */

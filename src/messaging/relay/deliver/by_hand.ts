@@ -11,9 +11,8 @@ import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledg
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { LegRun } from "../leg.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
-import { explainClosed } from "../limits/gates.ts";
+import { explainClosed, toSuspensionKey } from "../limits/suspension.ts";
 import { findSpendingStop, noteOffers } from "../limits/spending.ts";
-import { toSuspensionKey } from "../limits/suspension.ts";
 import { type Candidate, parseRow } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { findDeliverable, type ProvenBatch } from "./bisect_batch.ts";

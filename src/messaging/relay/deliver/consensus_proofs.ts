@@ -27,7 +27,7 @@ import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts"
 import { endDelivered } from "../receipts.ts";
 import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, USUAL_MESSAGE_GAS } from "./send.ts";
-import { holdBack } from "../limits/gates.ts";
+import { holdBack } from "../limits/suspension.ts";
 
 /** Proofs to send in one transaction without messages. */
 export interface ProofsAlone {
