@@ -213,7 +213,7 @@ const retryCommand = defineCommand<MessagingRun, FilterOptions>({
     void addFilterOptions(parser).action((options: FilterOptions) => choose(options)),
   run: async (run, filter) => {
     const { ask } = await import("../control/ask.ts");
-    const { retryOperation } = await import("../control/operations/retry.ts");
+    const { retryOperation } = await import("../control/operations/list.ts");
     const { print, clock } = run.deps;
     return await ask(run, {
       operation: retryOperation,
@@ -250,7 +250,7 @@ const holdCommand = defineCommand<MessagingRun, string>({
       .action((subject: string) => choose(subject)),
   run: async (run, subject) => {
     const { ask } = await import("../control/ask.ts");
-    const { holdOperation } = await import("../control/operations/hold.ts");
+    const { holdOperation } = await import("../control/operations/release.ts");
     return await ask(run, {
       operation: holdOperation,
       input: { subject },

@@ -36,18 +36,17 @@ import {
   toHeight,
 } from "./columns.ts";
 
-export type { DecisionRow, Decisions, DecisionVerdict } from "./decisions.ts";
+export type { DecisionRow } from "./decisions.ts";
 export type {
   ClaimPair,
   ClaimState,
   DeliveredMessage,
-  Deliveries,
   DeliveryBlock,
   DeliveryReceipt,
   DeliveryRow,
   NewDelivery,
 } from "./deliveries.ts";
-export { LedgerFault, type LedgerFaultCode } from "./fault.ts";
+export { LedgerFault } from "./fault.ts";
 export {
   type HoldReason,
   holdReasons,
@@ -57,60 +56,19 @@ export {
   messageReasons,
   type MessageState,
   messageStates,
-  nextMessageState,
-  type OpenMessageState,
   openMessageStates,
-  type TerminalMessageState,
-  terminalMessageStates,
   type TerminalReason,
-  terminalReasons,
 } from "./message_state.ts";
-export type { DueQuery, EndedQuery, HeldQuery, MessageKey, StateCount } from "./message_queries.ts";
+export type { DueQuery, HeldQuery } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
-export type { MessageChangeRow, MessageFilter, MessageSearch } from "./message_search.ts";
-export type { MessageChange, Messages } from "./messages.ts";
-export type { Pruned } from "./retention.ts";
-export type {
-  NewReward,
-  RewardChange,
-  RewardKey,
-  RewardKind,
-  RewardRow,
-  Rewards,
-  RewardState,
-} from "./rewards.ts";
-export type {
-  Allowance,
-  LossSum,
-  Spending,
-  SpendingPurpose,
-  SpendingResult,
-  SpendingRow,
-  SpendingRule,
-  Spent,
-} from "./spending.ts";
-export type { InFlightSum, MinedSum, OpenCount, Period, SpentSum, Statistics } from "./statistics.ts";
-export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
-export {
-  type InFlight,
-  type NewSubmission,
-  type SubmissionChange,
-  type SubmissionKind,
-  type SubmissionRow,
-  type Submissions,
-  type SubmissionState,
-  unresolvedSubmissionStates,
-} from "./submissions.ts";
-export type { SuspensionKey, SuspensionRow, Suspensions } from "./suspensions.ts";
-export {
-  type NewWithdrawal,
-  openWithdrawalStates,
-  type WithdrawalChange,
-  type WithdrawalDispatch,
-  type WithdrawalRow,
-  type Withdrawals,
-  type WithdrawalState,
-} from "./withdrawals.ts";
+export type { MessageFilter } from "./message_search.ts";
+export type { RewardKey, RewardRow } from "./rewards.ts";
+export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
+export type { InFlightSum, OpenCount, Period, SpentSum } from "./statistics.ts";
+export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
+export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
+export type { SuspensionKey, SuspensionRow } from "./suspensions.ts";
+export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {

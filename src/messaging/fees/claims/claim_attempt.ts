@@ -13,8 +13,7 @@ import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
-import { type FeeContext, findKey } from "../fee_context.ts";
-import { isAboutChain } from "../hub_calls.ts";
+import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
 import { bisect } from "../../relay/decisions/batch.ts";
 
 /** Claim that the hub would accept now. */

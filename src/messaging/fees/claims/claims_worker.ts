@@ -16,11 +16,11 @@ import {
   type ClaimEvent,
   type ClaimResult,
   RaisedFees,
+  reviewLost,
   routeName,
   rowKey,
 } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { reviewLost } from "./lost_receipts.ts";
 import { Deferred, type FeeContext, isPassing } from "../fee_context.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";

@@ -7,7 +7,7 @@ import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type FeeContext, isPassing } from "../fee_context.ts";
+import { type FeeContext, findErrorName, isAboutChain, isPassing } from "../fee_context.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import { judgeRewardRefusal, planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./reward_decisions.ts";
 import type { RewardKey, RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
@@ -17,7 +17,6 @@ import type { Refusal } from "../../../core/chains/submission.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
 import type { Proof } from "../../../core/ismp/proof.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
-import { findErrorName, isAboutChain } from "../hub_calls.ts";
 import { toRewardItem } from "./reward_record.ts";
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */

@@ -7,8 +7,13 @@ import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
-import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
-import type { HubCallStatus, NonceOwner } from "../hub_calls.ts";
+import {
+  type FeeContext,
+  findKey,
+  type HubCallStatus,
+  type NonceOwner,
+  type PayingChain,
+} from "../fee_context.ts";
 import type { HoldReason, MessageRow, SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { toTokenUnits } from "../../../core/encoding/decimal.ts";
 
