@@ -1,4 +1,4 @@
-/** `list`: messages by what they have in common, most recently found first. `retry`: held ones are attempted again now. */
+/** `list`: messages by what they have in common, newest first. `retry`: held ones are attempted again now. */
 import type { Operation } from "../operation.ts";
 import { messageShape, toMessageFilter, toMessageView } from "../message_view.ts";
 import { filterShape } from "../shapes.ts";
