@@ -15,8 +15,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { MayWork } from "../core/runtime/fence.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { Connections } from "./session.ts";
-import type { ConfiguredChain } from "./startup.ts";
+import type { ConfiguredChain, Connections } from "./session.ts";
 
 /** Dependencies of the adapters, besides the network. */
 export interface ConnectDeps {

@@ -1,6 +1,6 @@
-/** Plans the legs, their dependencies, and the workers that serve them. */
-import type { MessagingConfig } from "./config/schema.ts";
-import { type Hex, toHex } from "../core/encoding/bytes.ts";
+/** Plans the legs and the work for fees, rewards and withdrawals, with their dependencies and the prices they use. */
+import type { HubConfig, MessagingConfig } from "./config/schema.ts";
+import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import { Limit } from "../core/runtime/limit.ts";
@@ -18,15 +18,27 @@ import type {
   Leg,
   LegProfit,
   RelayContext,
+  RelayDeps,
   RelaySettings,
   ReplacementContext,
 } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
-import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
-import { type ConfiguredChain, gated } from "./startup.ts";
+import { type CheckResult, type ConfiguredChain, gated } from "./session.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
+import { claimsWorker } from "./fees/claims/claims_worker.ts";
+import { type FeeContext, FeeUnits, findHubKey, HubCalls, NonceTurns } from "./fees/fee_context.ts";
+import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
+import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
+import { type GoodPrice, ONE_DOLLAR_27 } from "../core/evm/native_price.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { PriceContext } from "../core/pricing/price_quote.ts";
+import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
+import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
+import * as z from "zod";
 
 /** Configured chain with a promise that resolves once it may be used. */
 export interface GatedChain {
@@ -199,4 +211,127 @@ function outboundLeg(
   const bundles = hubClient && { hub, receiver: { id, hubClient } };
   const rewards = config.hub.signer === undefined ? undefined : hub.rewards;
   return { ...base, profit, bundles, rewards, findObstacle };
+}
+
+/** Input for planning the fee workers. */
+export interface FeePlanInput {
+  readonly config: MessagingConfig;
+  readonly settings: RelaySettings;
+  readonly hub: HubChain;
+  readonly chains: readonly GatedChain[];
+  /** Results of the start checks: chains that passed are used at once, the others once they pass. */
+  readonly checks: ReadonlyMap<Chain, CheckResult>;
+  /** The leg from the hub to each chain. */
+  readonly outbound: ReadonlyMap<StateMachine, Leg>;
+  /** True in the running relayer, whose other workers deliver and settle. */
+  readonly isRunning?: boolean;
+}
+
+/** Creates the context shared by the fee workers and the commands. */
+export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeContext {
+  const { config, hub, isRunning = false } = parts;
+  const up = new Set<StateMachine>();
+  for (const { entry: { chain }, passed } of parts.chains) {
+    if (parts.checks.get(chain)?.kind === "checked") up.add(chain.id.stateMachine);
+    else void passed.then(() => up.add(chain.id.stateMachine));
+  }
+  const hosts = new Map<StateMachine, Uint8Array>(
+    config.chains.flatMap((chain) =>
+      chain.type === "substrate" ? [] : [[chain.stateMachine, fromHex(chain.ismpHost)] as const]
+    ),
+  );
+  const legTo = (chain: StateMachine): Leg => {
+    const leg = parts.outbound.get(chain);
+    if (leg === undefined) throw new Error(`No leg from the hub to ${chain}`);
+    return leg;
+  };
+  return {
+    ...deps,
+    hub,
+    chains: new Map(parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain])),
+    isUp: (chain) => up.has(chain),
+    hubKey: findHubKey(hub, config.hub.signer !== undefined),
+    calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
+    turns: new NonceTurns(),
+    claimTurn: new Limit(1),
+    withdrawalTurn: new Limit(1),
+    isSettledElsewhere: isRunning,
+    isServed: (chain) => isRunning && config.relayer.deliveryEndpoints?.includes(chain) !== false,
+    units: new FeeUnits(),
+    settings: parts.settings,
+    withdrawals: {
+      frequencySec: config.relayer.withdrawalFrequencySec,
+      minimumAmount: config.relayer.minimumWithdrawalAmount,
+    },
+    legTo,
+    hostOf: (chain) => hosts.get(chain),
+  };
+}
+
+/** Plans the fee workers of the long-running relayer. */
+export function planFees(context: FeeContext, config: MessagingConfig): readonly Worker[] {
+  const everyMs = config.hub.pollIntervalSec * 1000;
+  const claims = config.relayer.disableFeeAccumulation ? [] : [claimsWorker(context, everyMs)];
+  return [...claims, withdrawalWorker(context, everyMs), rewardsWorker(context)];
+}
+
+/** Dependencies of price sources. */
+export interface PriceDeps {
+  readonly clock: Clock;
+  readonly fetch: Fetch;
+  readonly log: Log;
+  readonly ledger: Pick<Ledger, "meta" | "transaction">;
+}
+
+/**
+ * Dollars per whole token of the hub x 10^27; `undefined`: unknown. Neither explorers nor routers price this token, so
+ * the operator configures it. Tokens of a test hub (`KUSAMA-`) count as one dollar, as native tokens do there.
+ */
+export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPrice">): bigint | undefined {
+  if (hub.tokenPrice !== undefined) return toTokenUnits(hub.tokenPrice, 27);
+  return hub.stateMachine.startsWith("KUSAMA-") ? ONE_DOLLAR_27 : undefined;
+}
+
+/**
+ * Creates the price source of an EVM chain. The last valid price is kept in the ledger, with the time at which it was
+ * read, so that it survives a restart.
+ */
+export function createNativePriceSource(
+  deps: PriceDeps,
+  facts: Pick<PriceContext, "config" | "router" | "hub">,
+): PriceSource {
+  const { stateMachine } = facts.config;
+  const quotes = listPriceQuotes({ ...facts, fetch: deps.fetch });
+  const onGood = (price: GoodPrice): void => keep(deps, stateMachine, price);
+  return createPriceSource(deps, { quotes, last: recall(deps, stateMachine), onGood });
+}
+
+const keptShape = z.object({
+  price27: z.string().regex(/^[1-9][0-9]*$/).transform(BigInt),
+  origin: z.string().min(1),
+  readAtMs: z.int().min(0),
+});
+
+function nameOf(chain: StateMachine): string {
+  return `price on ${chain}`;
+}
+
+/** Stores the price, unless it is fixed by a rule. */
+function keep({ ledger }: PriceDeps, chain: StateMachine, { price27, origin, readAtMs }: GoodPrice): void {
+  if (origin === "fixed") return;
+  const text = JSON.stringify({ price27: price27.toString(), origin, readAtMs });
+  ledger.transaction(() => ledger.meta.write(nameOf(chain), text));
+}
+
+/** Reads the price of an earlier run; an invalid entry counts as absent. */
+function recall({ ledger, log }: PriceDeps, chain: StateMachine): GoodPrice | undefined {
+  const text = ledger.meta.find(nameOf(chain));
+  if (text === undefined) return undefined;
+  try {
+    return keptShape.parse(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
+    log.info("stored_price_unreadable", { chain });
+    return undefined;
+  }
 }

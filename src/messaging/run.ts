@@ -2,7 +2,7 @@
  * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until it
  * is asked to stop. Everything it needs from its environment is passed in.
  */
-import type { HubChain } from "../core/chains/hub.ts";
+import type { HubChain, HubRewards } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
@@ -18,20 +18,28 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
 import type { Relaying } from "./control/operation.ts";
-import { createFeeContext, planFees } from "./fee_workers.ts";
-import { housekeepingWorker } from "./housekeeping.ts";
-import { planLegs, toRelaySettings } from "./legs.ts";
-import { listModules } from "./listed_modules.ts";
+import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
-import { reconciliationWorker } from "./relay/reconciliation.ts";
-import { hubTokenPrice27 } from "./prices.ts";
-import { connectAndWork, type RunDeps, type Session, withLedger } from "./session.ts";
+import { reconciliationWorker } from "./relay/scan.ts";
+import {
+  type CheckResult,
+  type ConfiguredChain,
+  connectAndWork,
+  openGate,
+  type RunDeps,
+  type Session,
+  withLedger,
+} from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
-import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
+import { formatDecimal } from "../core/encoding/decimal.ts";
+import { DAY_MS } from "../core/pricing/loss_bound.ts";
+import { summariseSpending } from "./relay/decisions/spending_summary.ts";
+import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
 
 /** Dependencies of the long-running relayer. */
-export interface RelayerDeps extends RunDeps {
+interface RelayerDeps extends RunDeps {
   /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
   readonly controlSocket?: () => ControlSocket | undefined;
   /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
@@ -171,3 +179,107 @@ function logStart(log: Log, config: MessagingConfig): void {
   if (config.hub.signer === undefined || hubTokenPrice27(config.hub) !== undefined) return;
   log.warn("reward_price_unknown", { setting: `[${config.hub.section}].token_price` });
 }
+
+const PRUNE_EVERY_MS = 3_600_000;
+const SUMMARY_EVERY_MS = 600_000;
+
+/** Creates a worker that logs a summary every ten minutes and removes expired rows every hour. */
+export function housekeepingWorker(deps: RelayDeps): Worker {
+  return {
+    name: "housekeeping",
+    run: async (signal) => {
+      let prunedMs = -Infinity;
+      while (!signal.aborted) {
+        if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
+          prunedMs = deps.clock.now();
+          deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
+        }
+        await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
+        logSummary(deps);
+        logSpending(deps);
+      }
+    },
+  };
+}
+
+/** Logs one line per leg with rows, one number per state. */
+function logSummary(deps: RelayDeps): void {
+  const legs = new Map<string, Record<string, number>>();
+  for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
+    const leg = `${source} -> ${target}`;
+    legs.set(leg, { ...legs.get(leg), [state]: count });
+  }
+  for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });
+}
+
+/** Logs one line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
+function logSpending({ ledger, log, clock }: RelayDeps): void {
+  const sinceMs = clock.now() - DAY_MS;
+  for (const chain of ledger.spending.listChains(sinceMs)) {
+    const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
+    if (sum.spentWei === 0n) continue;
+    log.info("gas_spent", {
+      chain,
+      transactions: sum.transactions,
+      spent: formatDecimal(sum.spentWei, 18),
+      spentUsd: dollars(sum.spentUsd18),
+      earnedUsd: dollars(sum.earnedUsd18),
+      earnedNothing: formatDecimal(sum.unearnedWei, 18),
+      earnedNothingUsd: dollars(sum.unearnedUsd18),
+      ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
+    });
+  }
+}
+
+/** Formats dollars, rounded to a millionth. */
+function dollars(amount18: bigint): string {
+  return formatDecimal(amount18 / 10n ** 12n, 6);
+}
+
+const READ_EVERY_MS = 10 * 60_000;
+const RETRY_MS = 10_000;
+
+/** List of rewarded modules and the worker that refreshes it. */
+export interface ListedModules {
+  /**
+   * Modules with a reward above 0, lower-case hex, with the reward in units of the hub's token; `undefined` until first
+   * read.
+   */
+  readonly current: () => ReadonlyMap<Hex, bigint> | undefined;
+  readonly worker: Worker | undefined;
+}
+
+/**
+ * Creates the list and its worker. Unless `isPaid`, the list is empty: without a hub account no reward can be paid to
+ * us.
+ */
+export function listModules(
+  deps: RelayDeps,
+  hub: { readonly rewards: Pick<HubRewards, "fetchRewardedModules"> },
+  isPaid: boolean,
+): ListedModules {
+  if (!isPaid) return { current: () => NONE, worker: undefined };
+  let current: ReadonlyMap<Hex, bigint> | undefined;
+  const read = async (signal: AbortSignal): Promise<number> => {
+    try {
+      const rewards = await hub.rewards.fetchRewardedModules(signal);
+      current = new Map(
+        [...rewards].flatMap(([module, reward]) => reward > 0n ? [[toHex(fromHex(module)), reward]] : []),
+      );
+      return READ_EVERY_MS;
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      deps.log.debug("module_list_unreadable", { error });
+      return RETRY_MS;
+    }
+  };
+  const worker: Worker = {
+    name: "rewarded modules",
+    run: async (signal) => {
+      while (!signal.aborted) await deps.clock.sleep(await read(signal), signal);
+    },
+  };
+  return { current: () => current, worker };
+}
+
+const NONE: ReadonlyMap<Hex, bigint> = new Map();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ListedModules, listModules } from "../../src/messaging/listed_modules.ts";
+import { type ListedModules, listModules } from "../../src/messaging/run.ts";
 import { Fixture, memoryLedger, Relayer } from "./relay/fixture.ts";
 
 async function withList(

@@ -3,7 +3,7 @@ import { Secret } from "../../src/core/config/redact.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { NativePrice } from "../../src/core/evm/native_price.ts";
 import type { Fetch } from "../../src/core/rpc/http.ts";
-import { createNativePriceSource } from "../../src/messaging/prices.ts";
+import { createNativePriceSource } from "../../src/messaging/legs.ts";
 import { Fixture, memoryLedger, Relayer } from "./relay/fixture.ts";
 
 const MAIN_HUB = parseStateMachine("POLKADOT-3367");

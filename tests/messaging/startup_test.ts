@@ -4,7 +4,7 @@ import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
-import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
+import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/session.ts";
 import { GOOD_TOML } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { MemoryChain } from "../support/memory_chain.ts";

@@ -1,6 +1,7 @@
 /** What tests of the ledger need: its parts, and files that vanish with the test. */
 export * from "../../src/messaging/ledger/ledger.ts";
 export { openLedger } from "../../src/messaging/ledger/open.ts";
+export type { NewSubmission } from "../../src/messaging/ledger/submissions.ts";
 export { openMemoryLedger } from "./memory_ledger.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Ledger } from "../../src/messaging/ledger/ledger.ts";

@@ -17,9 +17,10 @@ import type { Fetch } from "../../core/rpc/http.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
-import type { ConfiguredChain } from "../startup.ts";
-import { describeSigner, judgeNonces, type KnownNonces } from "./account_rows.ts";
-import { askQuotes, judgeQuotes } from "./price_rows.ts";
+import type { ConfiguredChain } from "../session.ts";
+import { formatDecimal } from "../../core/encoding/decimal.ts";
+import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
+import type { PriceQuote } from "../../core/pricing/price_quote.ts";
 
 /** What is checked. */
 export interface CheckSubjects {
@@ -150,4 +151,87 @@ function planPrices(
 
 function describeAccount(chain: Pick<HubChain, "id" | "relayer">): CheckRow {
   return describeSigner(chain.id.stateMachine, chain.relayer && toHex(chain.relayer));
+}
+
+/** A source with its answer. */
+interface AskedQuote {
+  readonly origin: string;
+  readonly quotation: Quotation;
+}
+
+/** Asks every source. */
+function askQuotes(
+  quotes: readonly PriceQuote[],
+  signal: AbortSignal,
+): Promise<readonly AskedQuote[]> {
+  return Promise.all(quotes.map(async ({ origin, ask }) => ({ origin, quotation: await ask(signal) })));
+}
+
+/** Rows of the answers, in the order in which the relayer asks. */
+function judgeQuotes(chain: string, asked: readonly AskedQuote[]): readonly CheckRow[] {
+  const hasPrice = asked.some(({ quotation }) => quotation.kind === "price");
+  return asked.map(({ origin, quotation }): CheckRow => {
+    const row = { chain, endpoint: origin, check: "price" } as const;
+    if (quotation.kind === "price") {
+      const dollars = formatDecimal(quotation.price27 / 10n ** 21n, 6);
+      return { ...row, result: "ok", found: `$${dollars} per native token` };
+    }
+    const consequence = hasPrice ? "the other source is used" : "no delivery counts as profitable";
+    return {
+      ...row,
+      result: hasPrice ? "warning" : "failed",
+      found: `no price: ${quotation.code}; ${consequence}`,
+      advice: adviseOnPrice(quotation.code),
+    };
+  });
+}
+
+function adviseOnPrice(code: PriceFailureCode): string {
+  switch (code) {
+    case "bad_key":
+      return "correct etherscan_api_key";
+    case "throttled":
+      return "use an etherscan_api_key of your own for each relayer";
+    case "no_pool":
+      return "set etherscan_api_key: the host's router does not price this chain's token";
+    default:
+      return "check the connection to the source, or set etherscan_api_key";
+  }
+}
+
+/** What the database knows of the nonces of an account. */
+export type KnownNonces =
+  /** Nothing: there is no database yet, it is in use, or it has no transaction of the account. */
+  | { readonly kind: "unknown"; readonly reason: string }
+  /** Highest nonce that a transaction of this relayer holds or has used. */
+  | { readonly kind: "known"; readonly highest: bigint };
+
+/** Row about the nonces of an account. */
+function judgeNonces(
+  { chain, account }: { readonly chain: string; readonly account: string },
+  nonces: AccountNonces,
+  known: KnownNonces,
+): CheckRow {
+  const row = { chain, check: "nonce" } as const;
+  const waiting = nonces.pending - nonces.latest;
+  const state = waiting > 0n
+    ? `nonce ${nonces.latest}, ${waiting} transactions wait`
+    : `nonce ${nonces.latest}`;
+  if (known.kind === "unknown") return { ...row, result: "ok", found: `${state}; ${known.reason}` };
+  const foreign = nonces.latest - known.highest - 1n;
+  if (foreign <= 0n) return { ...row, result: "ok", found: `${state}, all from this relayer` };
+  return {
+    ...row,
+    result: "warning",
+    found: `${state}: ${foreign} transactions of ${account} are not in the database of this relayer`,
+    advice: "give this relayer an account of its own: deliveries wait for nonces that others use",
+  };
+}
+
+/** Row about a chain's account. Keys of addresses with a leading zero byte are refused when the file is read. */
+function describeSigner(chain: string, account: string | undefined): CheckRow {
+  const row = { chain, check: "signer", result: "ok" } as const;
+  return account === undefined
+    ? { ...row, found: "no signer: deliveries are unsigned, and no fees of this chain are claimed" }
+    : { ...row, found: `${account} signs` };
 }

@@ -10,6 +10,7 @@ import {
   type MessageState,
   messageStates,
 } from "../ledger/message_state.ts";
+import { formatHoldSubject, parseHoldSubject } from "../relay/decisions/hold_subject.ts";
 import { type Command as Parser, InvalidArgumentError } from "commander";
 
 /** Values of the options. */
@@ -90,4 +91,18 @@ function toListOf<T extends string>(allowed: readonly T[]): (text: string) => re
       if (found === undefined) throw new InvalidArgumentError(`Known are ${allowed.join(", ")}.`);
       return found;
     });
+}
+
+/** Parses 32 bytes in hex, with or without `0x`. @throws {InvalidArgumentError} */
+export function toHashText(text: string): string {
+  const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];
+  if (digits !== undefined) return `0x${digits.toLowerCase()}`;
+  throw new InvalidArgumentError("Expected the 32 bytes of a commitment or transaction hash in hex.");
+}
+
+/** Parses a module or route. @throws {InvalidArgumentError} */
+export function toSubjectText(text: string): string {
+  const subject = parseHoldSubject(text);
+  if (subject !== undefined) return formatHoldSubject(subject);
+  throw new InvalidArgumentError("Expected a module in hex with 0x, or a route such as EVM-1:EVM-56.");
 }

@@ -3,8 +3,8 @@ import { defineCommand } from "../../core/commands/command.ts";
 import { formatValues } from "../../core/runtime/text_table.ts";
 import type { RelayResult } from "../control/operations/relay.ts";
 import type { MessagingRun } from "./command.ts";
-import { formatDecision } from "./decision_text.ts";
-import { toHashText } from "./hex_arguments.ts";
+import { formatDecision } from "./show.ts";
+import { toHashText } from "./message_filter.ts";
 
 const AFTER_HELP = `
 Examples:

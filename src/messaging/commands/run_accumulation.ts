@@ -4,14 +4,24 @@
  */
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
+import {
+  type ClaimRunOptions,
+  type ClaimSummary,
+  runClaims,
+  settleDeliveries,
+  summaryColumns,
+} from "./run_claims.ts";
 import type { CommandDeps } from "./command.ts";
-import { runClaims } from "./run_claims.ts";
-import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
 import type { HubConfig } from "../config/schema.ts";
-import type { FeeContext } from "../fees/fee_context.ts";
+import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import { withRelaying } from "../control/own_relaying.ts";
 import { type ProgramRun, runSession } from "../session.ts";
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { formatTable } from "../../core/runtime/text_table.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
+import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
+import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
 
 /** Options of the command. */
 export interface AccumulateOptions {
@@ -82,4 +92,215 @@ function logWithdrawals(
 ): void {
   log.info("withdrawals_finished", { paid, gated, underWay: open, failed });
   print(text);
+}
+
+/** Result of the pass. */
+interface WithdrawalRun {
+  /** Number of payments that reached their chain. */
+  readonly paid: number;
+  /** Payments that the hub has dispatched and another account delivers. */
+  readonly gated: number;
+  /** Other payments still open; the running relayer continues with them. */
+  readonly open: number;
+  /** Requests that the hub refused, payments that could not be delivered, chains that did not answer. */
+  readonly failed: number;
+  /** Table for people: each withdrawal, and each chain on which none could be requested. */
+  readonly text: string;
+}
+
+/** Maximum number of times the hub or a chain may fail to answer before the run gives up. */
+const MAX_FAILURES = 5;
+
+/** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
+const PATIENCE_MS = 15 * 60_000;
+
+/** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
+async function runWithdrawals(
+  context: FeeContext,
+  options: ClaimRunOptions,
+  signal: AbortSignal,
+): Promise<WithdrawalRun> {
+  const run = new WithdrawalPass(context, options);
+  try {
+    await run.repeat(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return run.result(signal.aborted);
+}
+
+/** Progress of a withdrawal. `open`: it is awaited. */
+interface Standing {
+  readonly kind: "paid" | "gated" | "later" | "open" | "failed";
+  readonly text: string;
+}
+
+/** Texts for dispatched payments that this command leaves to others. */
+const PROSPECTS = {
+  gated: "waits for the network's relayer",
+  later: "waits for the running relayer",
+  refused: "refused, and tried again by the running relayer",
+} as const;
+
+class WithdrawalPass {
+  readonly #context: FeeContext;
+  readonly #options: ClaimRunOptions;
+  readonly #rounds: WithdrawalRounds;
+  readonly #notices: WaitNotices;
+  readonly #before: ReadonlySet<number>;
+  readonly #startedMs: number;
+  #orders: readonly OrderReport[] | undefined;
+  #failures = 0;
+
+  constructor(context: FeeContext, options: ClaimRunOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#rounds = new WithdrawalRounds(context);
+    this.#notices = new WaitNotices(context);
+    this.#startedMs = context.clock.now();
+    const isOver = new Set(["done", "void"]);
+    this.#before = new Set(
+      context.ledger.withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) =>
+        id
+      ),
+    );
+    this.#wakePayments();
+  }
+
+  /** Makes payments due that wait for another attempt: the operator asks for it now. */
+  #wakePayments(): void {
+    const { ledger, clock, legTo, chains } = this.#context;
+    ledger.transaction(() => {
+      for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
+        const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
+        if (message?.state !== "held" || !chains.has(chain)) continue;
+        const { reason, detail, commitment } = message;
+        ledger.messages.transition(commitment, chain, {
+          to: "held",
+          reason,
+          detail,
+          nextAttemptAtMs: clock.now(),
+        });
+        legTo(chain).wake.wake();
+      }
+    });
+  }
+
+  async repeat(signal: AbortSignal): Promise<void> {
+    while (!await this.#once(signal)) {
+      const backoffMs = this.#failures === 0
+        ? 0
+        : nextDelayMs(transientBackoff, this.#failures, this.#context.random.fraction());
+      await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
+    }
+  }
+
+  /** True when nothing is left to do. */
+  async #once(signal: AbortSignal): Promise<boolean> {
+    const context = this.#context;
+    try {
+      await settleDeliveries(context, signal);
+      await this.#rounds.advance(signal);
+      if (this.#orders === undefined || this.#isOrderOpen()) {
+        this.#orders = await this.#rounds.orderNow(signal);
+      }
+      const isUnanswered = this.#orders.some(({ results }) => results === "unreachable");
+      this.#failures = isUnanswered ? this.#failures + 1 : 0;
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      this.#failures++;
+      context.log.warn("hub_unavailable", { failures: this.#failures, error });
+    }
+    if (this.#failures >= MAX_FAILURES) return true;
+    const awaited = this.#touched().filter((row) => this.#isAwaited(row));
+    for (const { chain, id, state } of awaited) {
+      this.#notices.waiting(`${id}`, {
+        event: "withdrawals_awaited",
+        fields: { chain, withdrawal: id, state },
+      });
+    }
+    return this.#failures === 0 && !this.#isOrderOpen() && awaited.length === 0;
+  }
+
+  /** True when an account could not be read, or its nonce was in use. */
+  #isOrderOpen(): boolean {
+    return this.#orders?.some(({ results }) => results === "unreachable" || results.includes("busy")) ?? true;
+  }
+
+  /** Lists the withdrawals of this pass, oldest first. */
+  #touched(): readonly WithdrawalRow[] {
+    const { ledger, chains } = this.#context;
+    return ledger.withdrawals.listRecent(10_000).toReversed()
+      .filter(({ id, chain }) => !this.#before.has(id) && chains.has(chain));
+  }
+
+  #isAwaited(row: WithdrawalRow): boolean {
+    const { kind } = this.#judge(row);
+    return kind === "open" || (kind === "gated" && this.#options.waits);
+  }
+
+  #judge(row: WithdrawalRow): Standing {
+    const { ledger } = this.#context;
+    if (row.state === "done") return { kind: "paid", text: "paid out" };
+    if (row.state === "void") {
+      return { kind: "failed", text: `not paid: ${row.detail ?? "the hub refused it"}` };
+    }
+    const message = row.dispatch && ledger.messages.find(row.dispatch.commitment, row.chain);
+    // The block may not be final: the running relayer monitors that.
+    if (message?.state === "delivered" || message?.state === "delivered_by_other") {
+      return { kind: "paid", text: "paid out" };
+    }
+    const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
+    if (message !== undefined && isTerminal(message.state)) {
+      return { kind: "failed", text: `dispatched, but its message is ${message.state} (${why})` };
+    }
+    if (this.#rounds.failuresOf(row) >= MAX_FAILURES) {
+      return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
+    }
+    const isDue = message === undefined || message.nextAttemptAtMs <= this.#context.clock.now();
+    const prospect = isDue ? "soon" : judgePayment(message);
+    if (prospect === "soon") {
+      const movedMs = Math.max(this.#startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
+      const isLate = !this.#options.waits && this.#context.clock.now() - movedMs >= PATIENCE_MS;
+      if (!isLate) return { kind: "open", text: `${row.state}, under way` };
+      return {
+        kind: "later",
+        text: `${row.state}, without progress for 15 minutes: the running relayer continues`,
+      };
+    }
+    const kind = prospect === "refused" ? "failed" : prospect;
+    return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
+  }
+
+  /** Counts the outcomes of the rows, and describes them. */
+  result(isAborted: boolean): WithdrawalRun {
+    const rows = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
+    const count = (kind: Standing["kind"]): number =>
+      rows.filter(({ standing }) => standing.kind === kind).length;
+    const problems = (this.#orders ?? []).flatMap(({ chain, results }): string[][] =>
+      results === "unreachable"
+        ? [[chain, "", "not requested: the chain or the hub does not answer"]]
+        : results.filter((result) => result === "refused").map(
+          () => [chain, "", "not requested: the hub refuses it"],
+        )
+    );
+    const isUnanswered = this.#orders === undefined || this.#failures >= MAX_FAILURES;
+    if (isUnanswered && problems.length === 0 && !isAborted) {
+      problems.push(["hub", "", "the hub does not answer"]);
+    }
+    const lines = rows.map(({ row: { chain, amount }, standing }) => [
+      chain,
+      this.#context.units.text(chain, amount),
+      standing.text,
+    ]);
+    return {
+      paid: count("paid"),
+      gated: count("gated"),
+      open: count("open") + count("later"),
+      failed: count("failed") + problems.length,
+      text: lines.length + problems.length === 0
+        ? "Nothing to withdraw: no account has the minimum."
+        : formatTable([["chain", "amount", "withdrawal"], ...lines, ...problems]),
+    };
+  }
 }

@@ -2,10 +2,9 @@
 import { defineCommand } from "../../core/commands/command.ts";
 import { escapeControls } from "../../core/config/redact.ts";
 import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
-import type { LegView } from "../control/operations/show.ts";
+import type { DecisionView, LegView } from "../control/operations/show.ts";
 import type { MessagingRun } from "./command.ts";
-import { formatDecision } from "./decision_text.ts";
-import { toHashText } from "./hex_arguments.ts";
+import { toHashText } from "./message_filter.ts";
 
 const AFTER_HELP = `
 Example:
@@ -106,4 +105,22 @@ function formatTransaction(transaction: LegView["transactions"][number]): string
 
 function indented(text: string): string {
   return text.split("\n").map((line) => `    ${line}`).join("\n");
+}
+
+/** Formats the numbers of a decision, below each other. */
+export function formatDecision(decision: DecisionView): string {
+  const { price, priceSource, feeUsd, costUsd, requiredUsd } = decision;
+  return formatValues({
+    decided: `${shownTime(decision.at)}: ${decision.verdict}`,
+    offered: feeUsd === undefined ? "unknown" : `${feeUsd} dollars`,
+    required: requiredUsd === undefined
+      ? "unknown"
+      : `${requiredUsd} dollars: cost ${costUsd} and ${decision.minimumProfitPercent} %`,
+    gas: `${decision.gas} at ${decision.gasPriceGwei} gwei${
+      decision.dataCost === "0" ? "" : `, data for ${decision.dataCost} native tokens`
+    }`,
+    price: price === undefined
+      ? "unknown"
+      : `${price} dollars per native token (${priceSource ?? "unknown source"})`,
+  }, "    ");
 }

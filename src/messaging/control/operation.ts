@@ -1,6 +1,6 @@
 /**
  * An operation that an operator asks for: the running relayer answers it through its socket, and the command's own
- * process when nothing runs, both with this code. Start reading here; `operations.ts` lists them all.
+ * process when nothing runs, both with this code. Start reading here; `answer.ts` lists them all.
  */
 import type { ControlOperation } from "../../core/commands/control_operation.ts";
 import type { LevelSetter } from "../../core/commands/log_level_operation.ts";

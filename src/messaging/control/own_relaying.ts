@@ -1,11 +1,9 @@
 /** What relays, in a command's own process: planned as in the relayer, while its workers do not run. */
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers } from "../../core/runtime/worker.ts";
-import { createFeeContext } from "../fee_workers.ts";
-import { planLegs, toRelaySettings } from "../legs.ts";
+import { createFeeContext, planLegs, toRelaySettings } from "../legs.ts";
 import type { RelayDeps } from "../relay/leg.ts";
-import type { ProgramRun, Session } from "../session.ts";
-import { openGate } from "../startup.ts";
+import { openGate, type ProgramRun, type Session } from "../session.ts";
 import type { Relaying } from "./operation.ts";
 
 /** Runs `work` with the legs and fees of a session; chains that did not answer are polled again meanwhile. */

@@ -1,38 +1,55 @@
 /**
  * Durable state of the messaging relayer, as its workers see it: the only shared mutable state. Opened by `open.ts`;
- * one file per table beside this one. All calls are synchronous and short.
+ * larger tables have a file each beside this one. All calls are synchronous and short.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type Cursors, openCursors } from "./cursors.ts";
 import type { Database } from "./database.ts";
 import { type Decisions, openDecisions } from "./decisions.ts";
 import { type Deliveries, openDeliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
 import { type Messages, openMessages } from "./messages.ts";
-import { type Meta, openMeta } from "./meta.ts";
 import { prune, type Pruned } from "./retention.ts";
-import { type MinedCosts, openMinedCosts } from "./mined_costs.ts";
-import { openOperatorHolds, type OperatorHolds } from "./operator_holds.ts";
 import { openRewards, type Rewards } from "./rewards.ts";
-import { openSpending, type Spending } from "./spending.ts";
+import {
+  openSpending,
+  type Spending,
+  type SpendingPurpose,
+  spendingPurposes,
+  type SpendingResult,
+  spendingResults,
+} from "./spending.ts";
 import { openStatistics, type Statistics } from "./statistics.ts";
 import { openSubmissions, type Submissions } from "./submissions.ts";
-import { openSuspensions, type Suspensions } from "./suspensions.ts";
 import { openWithdrawals, type Withdrawals } from "./withdrawals.ts";
+import {
+  findDecimal,
+  findHash,
+  findOneOf,
+  findStateMachine,
+  readBytes,
+  readDecimal,
+  readHash,
+  readInteger,
+  readNumber,
+  readOneOf,
+  readStateMachine,
+  readText,
+  type Row,
+  toHeight,
+} from "./columns.ts";
+import type { Hash256 } from "../../core/encoding/bytes.ts";
 
-export type { Cursors } from "./cursors.ts";
-export type { DecisionRow, Decisions, DecisionVerdict } from "./decisions.ts";
+export type { DecisionRow } from "./decisions.ts";
 export type {
   ClaimPair,
   ClaimState,
   DeliveredMessage,
-  Deliveries,
   DeliveryBlock,
   DeliveryReceipt,
   DeliveryRow,
   NewDelivery,
 } from "./deliveries.ts";
-export { LedgerFault, type LedgerFaultCode } from "./fault.ts";
+export { LedgerFault } from "./fault.ts";
 export {
   type HoldReason,
   holdReasons,
@@ -42,63 +59,18 @@ export {
   messageReasons,
   type MessageState,
   messageStates,
-  nextMessageState,
-  type OpenMessageState,
   openMessageStates,
-  type TerminalMessageState,
-  terminalMessageStates,
   type TerminalReason,
-  terminalReasons,
 } from "./message_state.ts";
-export type { DueQuery, EndedQuery, HeldQuery, MessageKey, StateCount } from "./message_queries.ts";
+export type { DueQuery, HeldQuery } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
-export type { MessageChangeRow, MessageFilter, MessageSearch } from "./message_search.ts";
-export type { MessageChange, Messages } from "./messages.ts";
-export type { Meta } from "./meta.ts";
-export type { CarriedMessage, MinedCost, MinedCosts } from "./mined_costs.ts";
-export type { OperatorHolds } from "./operator_holds.ts";
-export type { Pruned } from "./retention.ts";
-export type {
-  NewReward,
-  RewardChange,
-  RewardKey,
-  RewardKind,
-  RewardRow,
-  Rewards,
-  RewardState,
-} from "./rewards.ts";
-export type {
-  Allowance,
-  LossSum,
-  Spending,
-  SpendingPurpose,
-  SpendingResult,
-  SpendingRow,
-  SpendingRule,
-  Spent,
-} from "./spending.ts";
-export type { InFlightSum, MinedSum, OpenCount, Period, SpentSum, Statistics } from "./statistics.ts";
-export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
-export {
-  type InFlight,
-  type NewSubmission,
-  type SubmissionChange,
-  type SubmissionKind,
-  type SubmissionRow,
-  type Submissions,
-  type SubmissionState,
-  unresolvedSubmissionStates,
-} from "./submissions.ts";
-export type { SuspensionKey, SuspensionRow, Suspensions } from "./suspensions.ts";
-export {
-  type NewWithdrawal,
-  openWithdrawalStates,
-  type WithdrawalChange,
-  type WithdrawalDispatch,
-  type WithdrawalRow,
-  type Withdrawals,
-  type WithdrawalState,
-} from "./withdrawals.ts";
+export type { MessageFilter } from "./message_search.ts";
+export type { RewardKey, RewardRow } from "./rewards.ts";
+export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
+export type { InFlightSum, OpenCount, Period, SpentSum } from "./statistics.ts";
+export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
+export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
+export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {
@@ -178,4 +150,248 @@ function bindHub(path: string, meta: Meta, hub: StateMachine): void {
       text: `it belongs to the hub ${bound}, but the configuration names ${hub}. Use one database per hub`,
     });
   }
+}
+
+/** Named texts. Every method may throw a `LedgerFault`. */
+export interface Meta {
+  find(name: string): string | undefined;
+  write(name: string, value: string): void;
+}
+
+/** Opens the named texts in a database. */
+function openMeta(db: Database): Meta {
+  return {
+    find: (name) => {
+      const row = db.row("SELECT value FROM meta WHERE name = :name", { name });
+      return row && readText(row, "value");
+    },
+    write: (name, value) => {
+      db.run(
+        `INSERT INTO meta (name, value) VALUES (:name, :value)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+        { name, value },
+      );
+    },
+  };
+}
+
+/** Scan cursors: heights up to which each leg has recorded every message (I1, I2). May throw a `LedgerFault`. */
+interface Cursors {
+  /** Highest scanned height of `source` for the leg to `target`. */
+  find(source: StateMachine, target: StateMachine): bigint | undefined;
+  /** Moves the cursor up; a lower height leaves it where it is. Call it with the rows in one transaction. */
+  advance(source: StateMachine, target: StateMachine, height: bigint): void;
+  /** Sets the cursor, also downwards: only for an operator's `initial_height`. */
+  reset(source: StateMachine, target: StateMachine, height: bigint): void;
+  list(): { readonly source: StateMachine; readonly target: StateMachine; readonly scanned: bigint }[];
+}
+
+/** Opens the cursors in a database. */
+function openCursors(db: Database): Cursors {
+  const write =
+    (onConflict: string) => (source: StateMachine, target: StateMachine, height: bigint): void => {
+      db.run(
+        `INSERT INTO cursor (source, target, scanned, updated_at_ms) VALUES (:source, :target, :height, :now)
+       ON CONFLICT (source, target) DO UPDATE SET scanned = excluded.scanned, updated_at_ms = :now ${onConflict}`,
+        { source, target, height: toHeight(height), now: db.now() },
+      );
+    };
+  return {
+    find: (source, target) => {
+      const row = db.row("SELECT scanned FROM cursor WHERE source = :source AND target = :target", {
+        source,
+        target,
+      });
+      return row && readInteger(row, "scanned");
+    },
+    advance: write("WHERE excluded.scanned > cursor.scanned"),
+    reset: write(""),
+    list: () =>
+      db.rows("SELECT source, target, scanned FROM cursor ORDER BY source, target").map((row) => ({
+        source: readStateMachine(row, "source"),
+        target: readStateMachine(row, "target"),
+        scanned: readInteger(row, "scanned"),
+      })),
+  };
+}
+
+/** Subjects that are held, as the operator names them. Every method may throw a `LedgerFault`. */
+interface OperatorHolds {
+  list(): string[];
+  /** @returns false when it is held already. */
+  add(subject: string): boolean;
+  /** @returns false when it is not held. */
+  remove(subject: string): boolean;
+}
+
+/** Opens the held subjects in a database. */
+function openOperatorHolds(db: Database): OperatorHolds {
+  return {
+    list: () =>
+      db.rows("SELECT subject FROM operator_hold ORDER BY subject").map((row) => readText(row, "subject")),
+    add: (subject) =>
+      db.run(
+        `INSERT INTO operator_hold (subject, created_at_ms) VALUES (:subject, :now)
+         ON CONFLICT (subject) DO NOTHING`,
+        { subject, now: db.now() },
+      ).changes > 0,
+    remove: (subject) =>
+      db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0,
+  };
+}
+
+/** A mined transaction. */
+export interface MinedCost {
+  readonly id: number;
+  readonly chain: StateMachine;
+  readonly legSource: StateMachine | undefined;
+  readonly purpose: SpendingPurpose;
+  readonly result: SpendingResult;
+  readonly costWei: bigint;
+  /** At the price of that time, dollars x 10^18; `undefined`: the price was unknown. */
+  readonly costUsd18: bigint | undefined;
+  readonly revenueUsd18: bigint | undefined;
+  readonly minedAtMs: number;
+}
+
+/** A message that a transaction carried; it is removed a month after it ended. */
+export interface CarriedMessage {
+  readonly module: Uint8Array;
+  readonly isHandled: boolean;
+  readonly offeredUsd18: bigint | undefined;
+}
+
+/** Costs of transactions. Every method may throw a `LedgerFault`. */
+interface MinedCosts {
+  /** Mined at or after `sinceMs`, by id, above `afterId`. */
+  list(page: { readonly sinceMs: number; readonly afterId: number; readonly limit: number }): MinedCost[];
+  /** Messages of a transaction, as far as they are still known. */
+  listCarried(id: number): CarriedMessage[];
+}
+
+/** Lowest id mined at or after a time; 0: none was. */
+function findFirst(db: Database, sinceMs: number): number {
+  const row = db.row(
+    "SELECT coalesce(min(id), 0) AS first FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs",
+    { sinceMs },
+  );
+  return row === undefined ? 0 : readNumber(row, "first");
+}
+
+/** Opens the costs in a database. */
+function openMinedCosts(db: Database): MinedCosts {
+  return {
+    list: ({ sinceMs, afterId, limit }) =>
+      db.rows(
+        // The first of them is found by time: what was sent long before is not read.
+        `SELECT * FROM spending WHERE id >= :fromId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0`,
+        { sinceMs, fromId: afterId > 0 ? afterId + 1 : findFirst(db, sinceMs), limit },
+      ).map((row) => ({
+        id: readNumber(row, "id"),
+        chain: readStateMachine(row, "chain"),
+        legSource: findStateMachine(row, "leg_source"),
+        purpose: readOneOf(row, "purpose", spendingPurposes),
+        result: readOneOf(row, "result", spendingResults),
+        costWei: readDecimal(row, "cost_wei"),
+        costUsd18: findDecimal(row, "cost_usd18"),
+        revenueUsd18: findDecimal(row, "revenue_usd18"),
+        minedAtMs: readNumber(row, "mined_at_ms"),
+      })),
+    listCarried: (id) =>
+      db.rows(
+        `SELECT m.module, m.offered_usd18, i.outcome FROM submission_item i
+           JOIN message m ON m.commitment = i.commitment AND m.target = i.target WHERE i.submission_id = :id`,
+        { id },
+      ).map((row) => ({
+        module: readBytes(row, "module"),
+        isHandled: findOneOf(row, "outcome", ["handled", "not_handled", "by_other", "unknown"]) === "handled",
+        offeredUsd18: findDecimal(row, "offered_usd18"),
+      })),
+  };
+}
+
+/** Key of a pair: sender, receiver and target. */
+export interface SuspensionKey {
+  /** Chain that the messages are delivered to. */
+  readonly target: StateMachine;
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** Stored pair. */
+export interface SuspensionRow extends SuspensionKey {
+  /** Number of transactions mined without effect for messages of the pair. */
+  readonly failures: number;
+  /** False after a successful delivery: its messages are released, its failures are remembered for a while. */
+  readonly isActive: boolean;
+  /** Time when one message of the pair may be retried, Unix milliseconds; `neverMs`: only manually. */
+  readonly nextTryAtMs: number;
+  /** Message of the next or latest retry. */
+  readonly trial: Hash256 | undefined;
+  /** The newest of those transactions. */
+  readonly lastTransaction: Hash256;
+  /** Time of the last change of the row, Unix milliseconds. */
+  readonly updatedAtMs: number;
+}
+
+/** Suspended pairs; rules: `messaging/relay/decisions/suspension.ts`. Every method may throw a `LedgerFault`. */
+interface Suspensions {
+  find(key: SuspensionKey): SuspensionRow | undefined;
+  /** Pairs on the chain whose messages are suspended now. */
+  listActive(target: StateMachine): SuspensionRow[];
+  /** Inserts the row or replaces the one of the same pair. */
+  write(row: Omit<SuspensionRow, "updatedAtMs">): void;
+  /** Removes a pair and its failures. */
+  remove(key: SuspensionKey): void;
+}
+
+const byKey = "target = :target AND module_from = :from AND module_to = :to";
+
+/** Opens the suspended pairs in a database. */
+function openSuspensions(db: Database): Suspensions {
+  const keyOf = ({ target, from, to }: SuspensionKey) => ({ target, from, to });
+  return {
+    find: (key) => {
+      const row = db.row(`SELECT * FROM suspension WHERE ${byKey}`, keyOf(key));
+      return row && toSuspension(row);
+    },
+    listActive: (target) =>
+      db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target }).map(
+        toSuspension,
+      ),
+    write: (row) => {
+      db.run(
+        `INSERT INTO suspension (target, module_from, module_to, failures, is_active, next_try_at_ms, trial,
+           last_transaction, created_at_ms, updated_at_ms)
+         VALUES (:target, :from, :to, :failures, :isActive, :nextTryAtMs, :trial, :lastTransaction, :now, :now)
+         ON CONFLICT (target, module_from, module_to) DO UPDATE SET failures = excluded.failures,
+           is_active = excluded.is_active, next_try_at_ms = excluded.next_try_at_ms, trial = excluded.trial,
+           last_transaction = excluded.last_transaction, updated_at_ms = excluded.updated_at_ms`,
+        {
+          ...keyOf(row),
+          failures: row.failures,
+          isActive: row.isActive ? 1 : 0,
+          nextTryAtMs: row.nextTryAtMs,
+          trial: row.trial,
+          lastTransaction: row.lastTransaction,
+          now: db.now(),
+        },
+      );
+    },
+    remove: (key) => void db.run(`DELETE FROM suspension WHERE ${byKey}`, keyOf(key)),
+  };
+}
+
+function toSuspension(row: Row): SuspensionRow {
+  return {
+    target: readStateMachine(row, "target"),
+    from: readBytes(row, "module_from"),
+    to: readBytes(row, "module_to"),
+    failures: readNumber(row, "failures"),
+    isActive: readNumber(row, "is_active") === 1,
+    nextTryAtMs: readNumber(row, "next_try_at_ms"),
+    trial: findHash(row, "trial"),
+    lastTransaction: readHash(row, "last_transaction"),
+    updatedAtMs: readNumber(row, "updated_at_ms"),
+  };
 }

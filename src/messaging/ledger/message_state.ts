@@ -97,7 +97,7 @@ export const holdReasons = [
 ] as const;
 
 /** Reasons why a message ended. */
-export const terminalReasons = [
+const terminalReasons = [
   "handled_by_us",
   "handled_by_other",
   "expired",

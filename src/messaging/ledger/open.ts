@@ -4,10 +4,9 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
 import { copyAndClose } from "./file_copy.ts";
-import { findFile, findReason, refuseWrongPlace } from "./file_faults.ts";
-import { type FileLock, refuseHeld, takeLock } from "./file_lock.ts";
+import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { migrations as allMigrations } from "./migrations/all.ts";
+import { migrations, migrations as allMigrations } from "./migrations/all.ts";
 import { checkAtStart, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
 import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -149,7 +148,7 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
  * Opens the file of a database on which nobody works, as {@link openDatabase} does it, but without a change.
  * @throws {LedgerFault}
  */
-export function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
+function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
   return connect({ path, clock }, (db) => {
     readSchemaVersion(db, allMigrations);
     refuseHeld(path);
@@ -215,5 +214,159 @@ function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps[
     log?.info("database_copied", { copy, from: version, to: steps.length });
   } finally {
     db.close();
+  }
+}
+
+/**
+ * A lock by which only one program works on a database: an advisory one (flock) on a file beside it. The kernel
+ * releases it when the process ends, however it ends, so the file itself means nothing and stays. SQLite's own locks
+ * last no longer than a transaction: others may read and replicate the database meanwhile.
+ */
+interface FileLock {
+  /** Ends it; the file stays. */
+  release(): void;
+}
+
+/** Longest content of the file that is read, bytes. */
+const MAX_CONTENT_BYTES = 256;
+
+/**
+ * Takes the lock of the database at `path`, which exists; it lasts until it is released or the process dies.
+ * @throws {LedgerFault} `locked` at once when another process has it.
+ */
+function takeLock(path: string): FileLock {
+  const place = placeOf(path);
+  let file: Deno.FsFile | undefined;
+  try {
+    const opened = file = openOwn(path, place);
+    if (!file.tryLockSync(true)) throw heldFault(path, place, file);
+    const note = `${Deno.pid}\nThe process that works on this database locks this file. Leave it here.\n`;
+    file.truncateSync();
+    file.writeSync(new TextEncoder().encode(note));
+    return { release: () => release(opened) };
+  } catch (error) {
+    file?.close();
+    throw error instanceof LedgerFault ? error : toFileFault(error, path, place);
+  }
+}
+
+/** Makes the file, or opens the one that is there: it is emptied later, so it must be ours, and is not found by a link. */
+function openOwn(path: string, place: string): Deno.FsFile {
+  try {
+    return Deno.openSync(place, { read: true, write: true, createNew: true, mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  const found = Deno.lstatSync(place);
+  const file = isOwnFile(found) ? Deno.openSync(place, { read: true, write: true }) : undefined;
+  const opened = file?.statSync();
+  if (file !== undefined && opened?.ino === found.ino && opened.dev === found.dev) return file;
+  file?.close();
+  const text = `${place} is not a file of this user alone. Remove it while no relayer runs on this database`;
+  throw new LedgerFault("denied", { path, text });
+}
+
+/** Unlocks before it closes: a child process that was just forked has the file open for a moment longer (flock(2)). */
+function release(file: Deno.FsFile): void {
+  file.unlockSync();
+  file.close();
+}
+
+/**
+ * Refuses a database that another process works on; leaves no trace.
+ * @throws {LedgerFault} `locked`.
+ */
+function refuseHeld(path: string): void {
+  const place = placeOf(path);
+  let file: Deno.FsFile | undefined;
+  try {
+    file = Deno.openSync(place);
+    if (!file.tryLockSync(true)) throw heldFault(path, place, file);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return; // nobody has ever worked on it
+    throw error instanceof LedgerFault ? error : toFileFault(error, path, place);
+  } finally {
+    file?.close();
+  }
+}
+
+/** The file for a database: beside the file itself, whatever links lead to it. */
+function placeOf(path: string): string {
+  return `${Deno.realPathSync(resolve(path))}.lock`;
+}
+
+function heldFault(path: string, place: string, file: Deno.FsFile): LedgerFault {
+  const holder = readHolder(file);
+  return new LedgerFault("locked", {
+    path,
+    text: `another process uses it (${holder === undefined ? "it" : `process ${holder}`} locks ${place}). ` +
+      "Stop the other program (a running causeway, or a manual run) and start again",
+  });
+}
+
+/** Number of the process that has locked the file; one in a container has a number of its own there. */
+function readHolder(file: Deno.FsFile): string | undefined {
+  const bytes = new Uint8Array(MAX_CONTENT_BYTES);
+  const count = file.readSync(bytes) ?? 0;
+  return /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
+}
+
+/** True for a regular file of this user that has no other name. */
+function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
+  return isFile && nlink === 1 && uid === Deno.uid();
+}
+
+/** Owner and permission bits of the file. */
+export interface FileOwner {
+  readonly uid: number | undefined;
+  readonly gid: number | undefined;
+  readonly mode: number | undefined;
+}
+
+/** State of the database; `content` is what `read` returned. */
+export type DatabaseFacts<T> =
+  /** Will be created. */
+  | { readonly kind: "absent" }
+  | {
+    readonly kind: "usable";
+    /** Version of its tables, and the newest that this program knows. */
+    readonly version: number;
+    readonly newest: number;
+    readonly sizeBytes: number;
+    readonly owner: FileOwner;
+    /** `undefined`: the tables are of an earlier version, or there are none. */
+    readonly content: T | undefined;
+  }
+  | { readonly kind: "unusable"; readonly fault: LedgerFault };
+
+/**
+ * Inspects the file at `path`: it is opened as the relayer opens it, so that permissions are really tried, and closed
+ * again. Its content stays as it is, and nothing is created; `read` must not write.
+ */
+export function inspectDatabase<T>(
+  path: string,
+  clock: Pick<Clock, "now">,
+  read: (ledger: Pick<Ledger, "submissions">) => T,
+): DatabaseFacts<T> {
+  try {
+    refuseWrongPlace(path);
+    const file = findFile(path);
+    if (file === undefined) {
+      const reason = findReason(path);
+      return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
+    }
+    const newest = migrations.length;
+    const db = openUnchanged(path, clock);
+    try {
+      const version = readSchemaVersion(db, migrations);
+      const content = version === newest ? read(createLedger(db)) : undefined;
+      const owner = { uid: file.uid ?? undefined, gid: file.gid ?? undefined, mode: file.mode ?? undefined };
+      return { kind: "usable", version, newest, sizeBytes: file.size, owner, content };
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof LedgerFault) return { kind: "unusable", fault: error };
+    throw error;
   }
 }

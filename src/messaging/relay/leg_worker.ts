@@ -1,5 +1,5 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
-import type { CounterpartyView } from "../../core/chains/reads.ts";
+import type { ChainReads, CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { pauseOf } from "../../core/runtime/clock.ts";
@@ -15,9 +15,11 @@ import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
 import { expire } from "./receipts.ts";
 import { holdBlocked, releaseBlocked } from "./obstacles.ts";
 import { ProofDelivery, wakeUnpaid } from "./deliver/consensus_proofs.ts";
-import { RootAhead } from "./deliver/root_ahead.ts";
 import { scanLeg, startCursor } from "./scan.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import type { ProofVerifier } from "../../core/chains/proofs.ts";
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { StateMachineHeight } from "../../core/ismp/state_machine.ts";
 
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
@@ -292,5 +294,45 @@ class FreezeNotices {
         client,
       });
     }
+  }
+}
+
+/**
+ * Target of proofs, with one root read ahead: it is asked for as soon as the target knows the height, while events are
+ * read instead of after them.
+ */
+export class RootAhead implements ProofVerifier {
+  readonly id: ProofVerifier["id"];
+  readonly capabilities: ProofVerifier["capabilities"];
+  readonly reads: ProofVerifier["reads"];
+  readonly #source: Leg["source"];
+  readonly #target: { readonly reads: Pick<ChainReads, "fetchStateRoot"> };
+  /** Newest height whose root was read ahead. */
+  #height = 0n;
+  /** The root that was read ahead, until a proof takes it. */
+  #root: Promise<Hash256 | undefined> | undefined;
+
+  constructor({ source, target }: Pick<Leg, "source" | "target">) {
+    this.id = target.id;
+    this.capabilities = target.capabilities;
+    this.#source = source;
+    this.#target = target;
+    this.reads = { fetchStateRoot: (of, signal) => this.#take(of, signal) };
+  }
+
+  /** Begins to read the root of a height of the source, once per height, where proofs need it. */
+  begin(height: bigint, signal: AbortSignal): void {
+    if (height <= this.#height || !this.#source.capabilities.provesStoredRoot) return;
+    this.#height = height;
+    this.#root = this.#target.reads.fetchStateRoot({ id: this.#source.id, height }, signal);
+    this.#root.catch(() => undefined); // whoever needs it asks again
+  }
+
+  /** The root that was read ahead, for one proof; every further one reads it again, since it may be vetoed. */
+  async #take(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
+    const ahead = of.height === this.#height ? this.#root : undefined;
+    this.#root = undefined;
+    const root = await ahead?.catch(() => undefined);
+    return root ?? await this.#target.reads.fetchStateRoot(of, signal);
   }
 }

@@ -3,16 +3,19 @@
  * it passes (docs/architecture/messaging.md, I1 and I2).
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
-import type { NewMessage } from "../ledger/ledger.ts";
+import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { partsOf } from "../../core/runtime/parts.ts";
 import { mapInSlices } from "../../core/runtime/slices.ts";
+import { endDelivered } from "./receipts.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
-import { toMessageRow } from "./messages.ts";
+import { toCandidate, toMessageRow } from "./messages.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
 
 /** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */
 export async function startCursor(
@@ -127,7 +130,7 @@ interface FoundEvents {
  * record before them (the cursor) goes with the last one.
  * @param beside what else is written of a slice, in its transaction; the last one may be empty
  */
-export async function recordInSlices(
+async function recordInSlices(
   leg: LegRun,
   { events, view }: FoundEvents,
   beside: (slice: readonly ChainEvent[], isLast: boolean) => void = () => {},
@@ -220,4 +223,142 @@ function logFound(leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
   if (row.reason === undefined) leg.log.debug("message_found", fields);
   else leg.log.info("message_found", { ...fields, reason: row.reason });
+}
+
+/** Pause between legs, so that a round is never felt, ms. */
+const PAUSE_MS = 1_000;
+
+/** Messages whose receipts are read again on each leg: those that were found last. */
+const MAX_RECEIPTS = 500;
+
+/** Messages of one request for receipts. */
+const RECEIPTS_AT_ONCE = 100;
+
+/** Result for one leg. */
+export interface Reconciled {
+  /** Messages that were missing in the ledger. */
+  readonly missed: number;
+  /** Messages that waited although their target had a receipt. */
+  readonly ended: number;
+}
+
+/** Creates the worker. @param everySec `reconciliation_frequency` */
+export function reconciliationWorker(deps: RelayDeps, legs: readonly Leg[], everySec: number): Worker {
+  return {
+    name: "reconciliation",
+    run: async (signal) => {
+      while (!signal.aborted) {
+        await deps.clock.sleep(everySec * 1_000, signal);
+        for (const leg of legs) {
+          await reconcileQuietly({ ...leg, signal });
+          await deps.clock.sleep(PAUSE_MS, signal);
+        }
+      }
+    },
+  };
+}
+
+/** Reconciles a leg; a chain that does not answer is asked again the next time. */
+async function reconcileQuietly(leg: LegRun): Promise<void> {
+  try {
+    await reconcileLeg(leg);
+  } catch (error) {
+    leg.signal.throwIfAborted();
+    if (!(error instanceof RpcFault)) throw error;
+    leg.log.debug("reconciliation_interrupted", { leg: legName(leg), error });
+  }
+}
+
+/**
+ * Reconciles the ledger with the chains of a leg: blocks read since the last time are read again, and messages that wait
+ * for long are looked for among the receipts of their target. There should be nothing to find; what is found is
+ * recorded, logged once and counted. May throw an `RpcFault`.
+ */
+export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
+  const { meta, cursors } = leg.ledger;
+  const key = `reconciled on ${legName(leg)}`;
+  const cursor = cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine);
+  const before = meta.find(key);
+  let missed = 0;
+  // The first time there is nothing that was read before.
+  if (cursor !== undefined && before !== undefined) {
+    missed = (await recordMissed(leg, { from: BigInt(before) + 1n, to: cursor })).missed.length;
+  }
+  const ended = await endWaiting(leg);
+  leg.ledger.transaction(() => {
+    if (cursor !== undefined) meta.write(key, cursor.toString());
+    meta.write(GAPS, (countGaps(leg.ledger) + missed + ended).toString());
+  });
+  const found = { leg: legName(leg), missed, ended };
+  if (missed + ended > 0) leg.log.warn("reconciliation_found", found);
+  else leg.log.debug("reconciliation_finished", found);
+  return { missed, ended };
+}
+
+const GAPS = "gaps found by reconciliation";
+
+/** Number of gaps that reconciliations have ever found: it should stay 0. */
+export function countGaps({ meta }: { readonly meta: Meta }): number {
+  return Number(meta.find(GAPS) ?? 0);
+}
+
+/** Ends messages that wait although their target has a receipt; returns their number. */
+async function endWaiting(leg: LegRun): Promise<number> {
+  const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
+  const waiting = leg.ledger.messages.search({ states: openMessageStates, source, target }, MAX_RECEIPTS)
+    .filter(({ kind, nextAttemptAtMs }) => kind !== "get" && nextAttemptAtMs > leg.clock.now());
+  const candidates = waiting.flatMap((row) => toCandidate(row));
+  let ended = 0;
+  for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
+    const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);
+    const seen = part.filter((_, index) => receipts[index] !== undefined);
+    if (seen.length === 0) continue;
+    const open = await endDelivered(leg, {
+      candidates: seen,
+      receipts: receipts.filter((receipt) => receipt !== undefined),
+    });
+    ended += seen.length - open.length;
+  }
+  return ended;
+}
+
+/** Blocks of a source. */
+export interface ScannedBlocks {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** Result of reading blocks again. */
+export interface MissedMessages {
+  /** Blocks that were read: those behind the leg's cursor; `undefined`: none of the range. */
+  readonly read: ScannedBlocks | undefined;
+  /** Messages in them, of this leg or not. */
+  readonly messages: number;
+  /** Messages that had no row, and have one now. */
+  readonly missed: readonly Hash256[];
+}
+
+/**
+ * Reads blocks again that the leg has read before, and records messages that are missing in the ledger: there should be
+ * none (docs/architecture/messaging.md, I1). May throw an `RpcFault`: what was read is recorded.
+ */
+export async function recordMissed(leg: LegRun, { from, to }: ScannedBlocks): Promise<MissedMessages> {
+  const cursor = leg.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine);
+  const last = cursor === undefined || cursor > to ? to : cursor;
+  if (cursor === undefined || from > last) return { read: undefined, messages: 0, missed: [] };
+  const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
+  const width = new ScanWidth();
+  const missed: Hash256[] = [];
+  let messages = 0;
+  for (let scanned = from - 1n;;) {
+    const chunk = nextChunk(scanned, last, width.next(leg.source.limits.blocksPerEventQuery));
+    if (chunk === undefined) break;
+    const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
+    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    messages += events.filter(({ kind }) => kind === "message").length;
+    missed.push(...await recordInSlices(leg, { events, view }));
+    scanned = chunk.to;
+  }
+  if (missed.length > 0) leg.wake.wake();
+  return { read: { from, to: last }, messages, missed };
 }

@@ -4,7 +4,7 @@ import {
   type AccumulateOptions,
   claimAndWithdraw,
 } from "../../../src/messaging/commands/run_accumulation.ts";
-import { ClaimSummary } from "../../../src/messaging/commands/claim_summary.ts";
+import { ClaimSummary } from "../../../src/messaging/commands/run_claims.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";

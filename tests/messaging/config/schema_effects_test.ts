@@ -6,8 +6,7 @@ import { keepFixed, parseMessagingConfig } from "../../../src/messaging/config/r
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
 import { payingChains } from "../../../src/messaging/fees/fee_context.ts";
-import { createFeeContext, planFees } from "../../../src/messaging/fee_workers.ts";
-import { planLegs, toRelaySettings } from "../../../src/messaging/legs.ts";
+import { createFeeContext, planFees, planLegs, toRelaySettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
 import { recordReads } from "../../support/read_recorder.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
+import { FeeUnits } from "../../../src/messaging/fees/fee_context.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../relay/fixture.ts";
 
 Deno.test("fee units: amounts are reported in whole units once the decimals were read, which is tried for a log line", async () => {

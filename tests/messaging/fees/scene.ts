@@ -13,11 +13,12 @@ import { Limit } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import {
   type FeeContext,
+  FeeUnits,
   findHubKey,
+  HubCalls,
+  NonceTurns,
   type WithdrawalSettings,
 } from "../../../src/messaging/fees/fee_context.ts";
-import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
-import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";

@@ -4,10 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
 import { findReason } from "../../../src/messaging/ledger/file_faults.ts";
-import { inspectDatabase } from "../../../src/messaging/ledger/inspect.ts";
+import { inspectDatabase, openDatabase, openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
 import { migrations } from "../../../src/messaging/ledger/migrations/all.ts";
-import { openDatabase, openLedger, openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
-import { withDirectory } from "../../support/ledger.ts";
+import { openLedger, withDirectory } from "../../support/ledger.ts";
 
 const clock = { now: () => 1_000_000 };
 

@@ -5,9 +5,9 @@ import {
   mayFollow,
   type MessageState,
   messageStates,
-  nextMessageState,
   openMemoryLedger,
 } from "../../support/ledger.ts";
+import { nextMessageState } from "../../../src/messaging/ledger/message_state.ts";
 import { hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 

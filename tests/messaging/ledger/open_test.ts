@@ -8,11 +8,11 @@ import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import {
   type Ledger,
   LedgerFault,
-  type LedgerFaultCode,
   openLedger,
   unresolvedSubmissionStates,
   withDirectory,
 } from "../../support/ledger.ts";
+import type { LedgerFaultCode } from "../../../src/messaging/ledger/fault.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";

@@ -1,10 +1,6 @@
 /** Reconciliation of the ledger with chains in memory: it finds nothing, unless something was lost. */
 import assert from "node:assert/strict";
-import {
-  countGaps,
-  reconcileLeg,
-  reconciliationWorker,
-} from "../../../src/messaging/relay/reconciliation.ts";
+import { countGaps, reconcileLeg, reconciliationWorker } from "../../../src/messaging/relay/scan.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { round } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";

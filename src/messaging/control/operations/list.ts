@@ -1,4 +1,4 @@
-/** `list`: messages by what they have in common, most recently found first. */
+/** `list`: messages by what they have in common, newest first. `retry`: held ones are attempted again now. */
 import type { Operation } from "../operation.ts";
 import { messageShape, toMessageFilter, toMessageView } from "../message_view.ts";
 import { filterShape } from "../shapes.ts";
@@ -28,5 +28,25 @@ export const listOperation: Operation<z.output<typeof input>, z.output<typeof ou
     const wanted = toMessageFilter(filter);
     const messages = ledger.messages.search(wanted, limit).map(toMessageView);
     return { messages, total: messages.length < limit ? messages.length : ledger.messages.count(wanted) };
+  },
+};
+
+const retryInput = z.strictObject({ filter: filterShape });
+
+const retryOutput = z.object({
+  /** Number of messages that are attempted, by the reason for which they waited; none: they had their turn. */
+  reasons: z.array(z.object({ reason: z.string().optional(), count: z.number() })),
+});
+
+/** The operation. */
+export const retryOperation: Operation<z.output<typeof retryInput>, z.output<typeof retryOutput>> = {
+  name: "retry",
+  needs: "write",
+  input: retryInput,
+  output: retryOutput,
+  run: ({ ledger, wake }, { filter }) => {
+    const reasons = ledger.transaction(() => ledger.messages.wakeMatching(toMessageFilter(filter)));
+    wake();
+    return { reasons: reasons.map(({ reason, count }) => ({ reason, count })) };
   },
 };

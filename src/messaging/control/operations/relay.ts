@@ -6,7 +6,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import { isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { deliverByHand, type HandDelivery } from "../../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../../relay/leg.ts";
-import { recordMissed } from "../../relay/missed_messages.ts";
+import { recordMissed } from "../../relay/scan.ts";
 import { timeText } from "../message_view.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import { hashShape } from "../shapes.ts";

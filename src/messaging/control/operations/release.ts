@@ -1,6 +1,7 @@
 /**
- * `release`: messages that the operator holds travel again, and those of suspended pairs of modules, whose deliveries
- * were paid for and had no effect: after two retries the relayer stops retrying on its own.
+ * `hold`: messages of a module or route wait until they are released. `release`: these travel again, and those of
+ * suspended pairs of modules, whose deliveries were paid for and had no effect: after two retries the relayer stops
+ * retrying on its own.
  */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { fromHex, toHex } from "../../../core/encoding/bytes.ts";
@@ -10,6 +11,31 @@ import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../rel
 import { releaseAll } from "../../relay/limits/suspension.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import * as z from "zod";
+
+const holdInput = z.strictObject({ subject: z.string().max(200) });
+
+const holdOutput = z.object({
+  subject: z.string(),
+  /** False: it was held before. */
+  isNew: z.boolean(),
+  /** Everything that is held now. */
+  held: z.array(z.string()),
+});
+
+/** The operation. */
+export const holdOperation: Operation<z.output<typeof holdInput>, z.output<typeof holdOutput>> = {
+  name: "hold",
+  needs: "write",
+  input: holdInput,
+  output: holdOutput,
+  run: ({ ledger }, { subject }) => {
+    const parsed = parseHoldSubject(subject);
+    if (parsed === undefined) throw new OperationRefusal(`${subject} is neither a module nor a route.`);
+    const text = formatHoldSubject(parsed);
+    const isNew = ledger.transaction(() => ledger.operatorHolds.add(text));
+    return { subject: text, isNew, held: ledger.operatorHolds.list() };
+  },
+};
 
 const input = z.strictObject({
   /** Module or route; absent: everything. */

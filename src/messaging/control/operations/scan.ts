@@ -1,7 +1,7 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import { recordMissed } from "../../relay/missed_messages.ts";
+import { recordMissed } from "../../relay/scan.ts";
 import type { Operation } from "../operation.ts";
 import { stateMachineShape } from "../../../core/commands/control_shapes.ts";
 import * as z from "zod";

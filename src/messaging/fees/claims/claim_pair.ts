@@ -7,7 +7,13 @@ import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { ClaimStatus } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import { bisectClaims, readNonce, type ReadyClaim } from "./claim_attempt.ts";
+import {
+  applyClaimAnswer,
+  bisectClaims,
+  type RaisedFee,
+  readNonce,
+  type ReadyClaim,
+} from "./claim_attempt.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -17,11 +23,10 @@ import {
   planClaims,
   type SettledClaim,
 } from "./claim_plan.ts";
-import { applyClaimAnswer, type RaisedFee } from "./claim_results.ts";
 import { type FeeContext, findKey } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
-import { toFee18 } from "../../relay/decisions/money.ts";
+import { toFee18 } from "../../relay/decisions/gas_price.ts";
 
 /** Input for one pass over a pair. */
 export interface PairInput {

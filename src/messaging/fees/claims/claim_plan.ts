@@ -1,7 +1,7 @@
 /**
  * Decides which delivered requests are claimed on the hub, in which groups, and for whom. Pure.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
- * modules/pallets/relayer/src/accumulate.rs. The hub's responses are handled in `claim_results.ts`.
+ * modules/pallets/relayer/src/accumulate.rs. The hub's responses are handled in `claim_attempt.ts`.
  */
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";

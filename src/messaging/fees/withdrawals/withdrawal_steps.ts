@@ -1,9 +1,14 @@
-/** One step of one withdrawal: observe, decide, record, act. What follows is decided in `withdrawal_step.ts`. */
+/** One step of one withdrawal: observe, decide, record, act. What follows is decided in `withdrawal_orders.ts`. */
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { dropOldest } from "../../../core/runtime/oldest.ts";
 import type { FeeContext, PayingChain } from "../fee_context.ts";
-import { toOrderStatus, writeOrderStatus } from "./withdrawal_orders.ts";
-import { decideOrder, judgePayment, type OrderObservation } from "./withdrawal_step.ts";
+import {
+  decideOrder,
+  judgePayment,
+  type OrderObservation,
+  toOrderStatus,
+  writeOrderStatus,
+} from "./withdrawal_orders.ts";
 import type { MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { parseRow, readMessageRow, toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";

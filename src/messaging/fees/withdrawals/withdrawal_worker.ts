@@ -7,8 +7,7 @@ import { pauseOf } from "../../../core/runtime/clock.ts";
 import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { Deferred } from "../deferred.ts";
-import { type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
+import { Deferred, type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
 import {
   nextWithdrawalMs,

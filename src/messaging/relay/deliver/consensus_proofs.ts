@@ -12,21 +12,22 @@ import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.t
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { type BatchOffer, decideBatch } from "../decisions/profit.ts";
-import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import {
+  type BatchOffer,
+  decideBatch,
   decideRotations,
   type OfferedReward,
   rewardFor,
   type RotationDecision,
-} from "../decisions/rotation_reward.ts";
+} from "../decisions/profit.ts";
+import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, USUAL_MESSAGE_GAS } from "./send.ts";
-import { holdBack } from "../limits/gates.ts";
+import { holdBack } from "../limits/suspension.ts";
 
 /** Proofs to send in one transaction without messages. */
 export interface ProofsAlone {

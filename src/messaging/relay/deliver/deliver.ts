@@ -18,7 +18,7 @@ import { type Candidate, hold, markRefused, type Refused, stillOpen, transition 
 import { readBackoffMs } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
-import { holdBack } from "../limits/gates.ts";
+import { holdBack } from "../limits/suspension.ts";
 import { filterProfitable } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 

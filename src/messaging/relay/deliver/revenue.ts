@@ -4,13 +4,12 @@
  */
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import { paymentBudget18, toFee18, toReward18 } from "../decisions/money.ts";
+import { paymentBudget18, toFee18, toReward18, type TransactionRevenue } from "../decisions/gas_price.ts";
 import { classifyPayment, isAlwaysDelivered, type PaymentClass } from "../decisions/profit.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { FeeReader, LegProfit, Settling, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, readMessageRow } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
-import type { TransactionRevenue } from "../decisions/gas_price.ts";
 
 /** Fee as read: an amount, gone with its request, or unread. Dollars x 10^18. */
 export type Fee = { readonly kind: "fee"; readonly fee18: bigint } | { readonly kind: "gone" } | {

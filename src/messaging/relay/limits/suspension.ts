@@ -1,17 +1,18 @@
 /**
  * Suspension of module pairs whose deliveries cost gas without effect: a module may succeed in every simulation and
  * fail in every block. Their messages are held, including those found later and after a restart. Their release is
- * decided in `decisions/suspension.ts`. Call everything here within a ledger transaction.
+ * decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} within a ledger transaction.
  */
 import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
-import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
-import type { Leg, RelayDeps, TargetContext } from "../leg.ts";
-import { type Candidate, findOwnPayment, parseRow, transition } from "../messages.ts";
+import type { Leg, LegRun, RelayDeps, TargetContext } from "../leg.ts";
+import { type Candidate, findOwnPayment, parseRow, stillOpen, transition } from "../messages.ts";
+import type { Gate } from "../../../core/chains/reads.ts";
 
 /** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
@@ -163,4 +164,48 @@ function isAnotherTried(
   if (trial === undefined || trial === row.commitment) return false;
   if (candidates.some((candidate) => candidate.row.commitment === trial)) return true;
   return context.ledger.messages.find(trial, target)?.state === "submitted";
+}
+
+/**
+ * Explains that another account alone may deliver to a module (docs/protocol/evm-host.md section 13); `undefined`: we
+ * may. A module may name whom it likes at any time: that concerns the messages to it, and no others.
+ */
+export function explainClosed(gate: Gate | undefined, { target }: TargetContext): string | undefined {
+  const account = gate?.account;
+  if (account === undefined || (target.relayer !== undefined && equalBytes(account, target.relayer))) {
+    return undefined;
+  }
+  return `the receiving module accepts deliveries of ${toHex(account)} only`;
+}
+
+/** Holds what must not be proved now: messages to modules with another relayer, and those of suspended pairs. */
+export async function holdBack(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
+  const open = await holdGated(leg, candidates);
+  return leg.ledger.transaction(() => holdSuspended(leg, open));
+}
+
+/** Holds messages to modules with another relayer before anything is proved; returns the others. May throw an `RpcFault`. */
+async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
+  const { gates } = leg.target;
+  if (gates === undefined || candidates.length === 0) return candidates;
+  // Its gate may have closed since it was read: see `hold`.
+  const failed = candidates.filter(({ row: { reason } }) =>
+    reason === "simulation_failed" || reason === "not_executed"
+  );
+  for (const { message } of failed) gates.forget(toReceiver(message));
+  const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
+  const closed = new Map(candidates.flatMap(({ row: { commitment } }, index) => {
+    const detail = explainClosed(found[index], leg);
+    return detail === undefined
+      ? []
+      : [[commitment, { detail, nextAttemptAtMs: found[index]?.untilMs ?? 0 }]];
+  }));
+  if (closed.size === 0) return candidates;
+  return leg.ledger.transaction(() =>
+    stillOpen(leg, candidates).filter(({ row }) => {
+      const why = closed.get(row.commitment);
+      if (why !== undefined) transition(leg, row, { to: "held", reason: "gated", ...why });
+      return why === undefined;
+    })
+  );
 }

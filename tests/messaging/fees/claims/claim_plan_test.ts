@@ -7,7 +7,7 @@ import {
   checkFees,
   checkReceipts,
   judgeLost,
-} from "../../../../src/messaging/fees/claims/claim_results.ts";
+} from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import {
   type ClaimedRequest,
   type ClaimGroup,

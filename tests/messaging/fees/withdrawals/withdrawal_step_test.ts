@@ -6,7 +6,7 @@ import {
   ORDER_PATIENCE_MS,
   type OrderObservation,
   type OrderStatus,
-} from "../../../../src/messaging/fees/withdrawals/withdrawal_step.ts";
+} from "../../../../src/messaging/fees/withdrawals/withdrawal_orders.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -8,7 +8,7 @@ import {
   gasCostUsd18,
   requiredUsd18,
   toFee18,
-} from "../../../../src/messaging/relay/decisions/money.ts";
+} from "../../../../src/messaging/relay/decisions/gas_price.ts";
 
 const dollars27 = (whole: bigint): bigint => whole * 10n ** 27n;
 

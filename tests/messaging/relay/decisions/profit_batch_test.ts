@@ -11,9 +11,10 @@ import {
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
   breakEvenGasPriceWei,
+  costUsd18,
+  requiredUsd18,
   signingBoundWei,
 } from "../../../../src/messaging/relay/decisions/gas_price.ts";
-import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisions/money.ts";
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };

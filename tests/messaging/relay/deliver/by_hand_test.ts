@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
-import { recordMissed } from "../../../../src/messaging/relay/missed_messages.ts";
+import { recordMissed } from "../../../../src/messaging/relay/scan.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/deliver/revenue.ts";
 import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
 import { inbound, round, settle } from "../rounds.ts";

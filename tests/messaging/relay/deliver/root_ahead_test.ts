@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RootAhead } from "../../../../src/messaging/relay/deliver/root_ahead.ts";
+import { RootAhead } from "../../../../src/messaging/relay/leg_worker.ts";
 import type { Leg } from "../../../../src/messaging/relay/leg.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import type { StateMachineHeight, StateMachineId } from "../../../../src/core/ismp/state_machine.ts";
