@@ -12,7 +12,7 @@ import {
   toHex,
 } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
+import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import { bytes, type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 
 /** A block header; `digest` holds SCALE digest items. */

@@ -8,7 +8,7 @@ import {
   MAX_PATH_NIBBLES,
   type NodeValue,
   type SubstrateTrieNode,
-} from "../../src/core/merkle/substrate_node.ts";
+} from "../../src/core/merkle/substrate_proof.ts";
 
 /**
  * Bytes of a path.

@@ -10,7 +10,7 @@ import {
   HASH_BYTES,
   hashFunction,
   type NodeValue,
-} from "../../src/core/merkle/substrate_node.ts";
+} from "../../src/core/merkle/substrate_proof.ts";
 import {
   encodeSubstrateNode,
   HASHED_VALUE_MIN_BYTES,

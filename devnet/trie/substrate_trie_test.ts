@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { decodeSubstrateNode, hashFunction } from "../../src/core/merkle/substrate_node.ts";
-import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
+import {
+  decodeSubstrateNode,
+  hashFunction,
+  readSubstrateProof,
+} from "../../src/core/merkle/substrate_proof.ts";
 import { SubstrateTrie, type TrieKind } from "./substrate_trie.ts";
 import { TrieError, type TrieErrorCode } from "../../src/core/merkle/trie_error.ts";
 import vectors from "../../tests/vectors/hub-mmr-and-tries.json" with { type: "json" };

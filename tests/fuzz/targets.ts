@@ -104,7 +104,7 @@ import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/is
 import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
 import { parseStateMachine, stateMachineHeightCodec } from "../../src/core/ismp/state_machine.ts";
 import { decodeRlp } from "../../src/core/merkle/patricia.ts";
-import { decodeSubstrateNode } from "../../src/core/merkle/substrate_node.ts";
+import { decodeSubstrateNode } from "../../src/core/merkle/substrate_proof.ts";
 import { parseJson } from "../../src/core/rpc/json.ts";
 import { decodeDigestItem, substrateHeaderCodec } from "../../src/core/substrate/header.ts";
 import { decodeHeadData } from "../../src/core/substrate/parachain_heads.ts";

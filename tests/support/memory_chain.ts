@@ -26,7 +26,7 @@ import {
   type Simulation,
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { MempoolSightings } from "../../src/core/chains/evm/mempool_sightings.ts";
+import { MempoolSightings } from "../../src/core/chains/evm/evm_context.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";

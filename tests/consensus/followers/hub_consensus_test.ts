@@ -9,7 +9,7 @@ import { decodeBeefyClientState, encodeBeefyClientState } from "../../../src/cor
 import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { toConsensusClientId } from "../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
+import { ShutdownRequested } from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
 import { type Hub, startHub } from "../../../devnet/hub/hub.ts";

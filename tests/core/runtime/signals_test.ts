@@ -6,7 +6,7 @@ import {
   type SignalSource,
   systemSignals,
   type TerminationSignal,
-} from "../../../src/core/runtime/signals.ts";
+} from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 
 class FakeSignals implements SignalSource {

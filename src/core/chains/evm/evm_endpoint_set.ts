@@ -1,20 +1,23 @@
 /**
  * Endpoint set of an EVM chain: errors translated, the chain id of each endpoint checked, contract reads bundled.
  */
-import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
+import * as z from "zod";
 import type { EndpointUrl } from "../../config/redact.ts";
+import { isHexBytes } from "../../encoding/bytes.ts";
+import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/call_bundle.ts";
+import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
+import type { RpcCall } from "../../rpc/call.ts";
+import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
-import type { Json } from "../../rpc/json.ts";
+import { isJsonObject, type Json } from "../../rpc/json.ts";
+import { type Merging, MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
-import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { partsOf } from "../../runtime/parts.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { type Merging, MergingEndpoint } from "../../rpc/merging_endpoint.ts";
-import { bundleReads } from "./call_bundles.ts";
-import { JoiningEndpoint } from "./joining_endpoint.ts";
-import { joinLogQueries } from "./log_queries.ts";
+import { type JoinedCall, JoiningEndpoint } from "./joining_endpoint.ts";
 import { chainId } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
@@ -68,4 +71,132 @@ export function createEvmEndpointSet(
     maxConcurrent: options.maxConcurrent,
     identity: { call: chainId.call, isExpected },
   });
+}
+
+/**
+ * Reads of one bundle. A hundred receipts take about 3 million gas with what the code costs, less than any node allows
+ * a call, and answer with 4 KB.
+ */
+const MAX_READS = 100;
+/** Longer data is asked by itself, bytes: at {@link MAX_READS} of them a bundle would reach a contract's largest size. */
+const MAX_DATA_BYTES = 200;
+
+/** A read and its place among the calls of a request. */
+interface PlacedRead extends BundledRead {
+  readonly index: number;
+}
+
+/** Bundles the contract reads among the calls, at least two at one block together. */
+export function bundleReads(calls: readonly RpcCall[]): readonly JoinedCall[] {
+  const byTag = new Map<string, PlacedRead[]>();
+  calls.forEach((call, index) => {
+    const found = toRead(call);
+    if (found === undefined) return;
+    const reads = byTag.get(found.tag) ?? [];
+    byTag.set(found.tag, reads);
+    reads.push({ ...found.read, index });
+  });
+  return [...byTag].flatMap(([tag, reads]) =>
+    partsOf(reads, MAX_READS).filter((part) => part.length > 1).map((part) => ({
+      call: { method: "eth_call", params: [{ data: encodeBundle(part) }, tag] },
+      indexes: part.map(({ index }) => index),
+      split: (result) => decodeBundleResult(isHexBytes(result) ? result : "0x", part.length),
+    }))
+  );
+}
+
+/** The read that a call is, with its block; `undefined` for a call that cannot be in a bundle. */
+function toRead(
+  { method, params }: RpcCall,
+): { readonly read: BundledRead; readonly tag: string } | undefined {
+  const [call, tag, ...others] = params;
+  if (method !== "eth_call" || others.length > 0 || typeof tag !== "string" || !isJsonObject(call)) {
+    return undefined;
+  }
+  const { to, data, ...rest } = call;
+  if (!isHexBytes(to) || !isHexBytes(data) || data.length > 2 + 2 * MAX_DATA_BYTES) return undefined;
+  return Object.keys(rest).length === 0 ? { read: { to, data }, tag } : undefined;
+}
+
+/** Contracts of one query; nodes and providers take more. */
+const MAX_CONTRACTS = 50;
+
+/** A query of one contract, and its place among the calls of a request. */
+interface PlacedQuery {
+  readonly index: number;
+  /** Lower case. */
+  readonly address: string;
+  /** Alternatives for the first topic, lower case. */
+  readonly topics: readonly string[];
+}
+
+const queryParams = z.tuple([
+  z.strictObject({
+    address: z.string(),
+    fromBlock: z.string(),
+    toBlock: z.string(),
+    topics: z.tuple([z.array(z.string()).min(1)]),
+  }),
+]);
+
+/** Joins the queries among the calls that are about the same blocks, at least two together. */
+export function joinLogQueries(calls: readonly RpcCall[]): readonly JoinedCall[] {
+  const byRange = new Map<string, { from: string; to: string; queries: PlacedQuery[] }>();
+  calls.forEach(({ method, params }, index) => {
+    const parsed = method === "eth_getLogs" ? queryParams.safeParse(params) : undefined;
+    if (parsed?.success !== true) return;
+    const [{ address, fromBlock: from, toBlock: to, topics: [topics] }] = parsed.data;
+    const known = byRange.get(`${from} ${to}`) ?? { from, to, queries: [] };
+    known.queries.push({
+      index,
+      address: address.toLowerCase(),
+      topics: topics.map((topic) => topic.toLowerCase()),
+    });
+    byRange.set(`${from} ${to}`, known);
+  });
+  return [...byRange.values()].flatMap(({ from, to, queries }) =>
+    partsOf(queries, MAX_CONTRACTS).filter((part) => part.length > 1).map((part) => ({
+      indexes: part.map(({ index }) => index),
+      split: (result) => shareLogs(result, part),
+      call: {
+        method: "eth_getLogs",
+        params: [{
+          address: [...new Set(part.map(({ address }) => address))],
+          fromBlock: from,
+          toBlock: to,
+          topics: [[...new Set(part.flatMap(({ topics }) => topics))]],
+        }],
+      },
+    }))
+  );
+}
+
+/** The logs of each query; `undefined` when one cannot be assigned to a query. */
+function shareLogs(result: Json, queries: readonly PlacedQuery[]): readonly Json[] | undefined {
+  const logs = readLogs(result);
+  return logs &&
+    queries.map(({ address, topics }) =>
+      logs.filter((log) => log.address === address && topics.includes(log.topic)).map(({ json }) => json)
+    );
+}
+
+interface SortableLog {
+  readonly address: string;
+  readonly topic: string;
+  readonly json: Json;
+}
+
+const logShape = z.object({ address: z.string(), topics: z.tuple([z.string()], z.unknown()) });
+
+/** The logs of an answer; `undefined` when one cannot be told to belong to a query. */
+function readLogs(result: Json): readonly SortableLog[] | undefined {
+  if (!Array.isArray(result)) return undefined;
+  const logs: SortableLog[] = [];
+  for (const json of result) {
+    const parsed = logShape.safeParse(json);
+    if (!parsed.success) return undefined;
+    const { address, topics: [topic] } = parsed.data;
+    logs.push({ address: address.toLowerCase(), topic: topic.toLowerCase(), json });
+  }
+  return logs;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parseTransaction } from "viem";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import { RemoteAccount } from "../../../../src/core/chains/evm/remote_account.ts";
-import { checkSigner } from "../../../../src/core/chains/evm/signer_check.ts";
+import { checkSigner } from "../../../../src/core/chains/evm/chain_checks.ts";
 import { CHECK_TIMEOUT_MS } from "../../../../src/core/checks/run_checks.ts";
 import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
 import { RemoteSigner, Secret } from "../../../../src/core/config/redact.ts";

@@ -5,8 +5,10 @@ import { EvmProofs } from "../../../../src/core/chains/evm/proofs.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { EvmProofChecks } from "../../../../src/core/chains/evm/proof_checks.ts";
 import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
-import { ContractProofProbe } from "../../../../src/core/chains/substrate_evm/contract_proof_probe.ts";
-import { ContractProver } from "../../../../src/core/chains/substrate_evm/contract_prover.ts";
+import {
+  ContractProofProbe,
+  ContractProver,
+} from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { concatBytes, fromHex, type Hash256, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
