@@ -4,7 +4,7 @@
  */
 import { equalBytes, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { nibbleAt, sharedLength, toNibbles } from "../../src/core/merkle/nibbles.ts";
+import { nibbleAt, sharedLength, toNibbles } from "../../src/core/merkle/trie_nodes.ts";
 import {
   EMPTY_TRIE_NODE,
   HASH_BYTES,

@@ -8,7 +8,7 @@ import {
   readSubstrateProof,
 } from "../../src/core/merkle/substrate_proof.ts";
 import { SubstrateTrie, type TrieKind } from "./substrate_trie.ts";
-import { TrieError, type TrieErrorCode } from "../../src/core/merkle/trie_error.ts";
+import { TrieError, type TrieErrorCode } from "../../src/core/merkle/trie_nodes.ts";
 import vectors from "../../tests/vectors/hub-mmr-and-tries.json" with { type: "json" };
 import { encodeSubstrateNode } from "./substrate_node.ts";
 

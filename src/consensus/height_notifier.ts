@@ -9,7 +9,7 @@ import {
   stateMachineIdKey,
 } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
-import type { Wake } from "../core/runtime/wake.ts";
+import type { Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 
 interface Followed {

@@ -4,8 +4,13 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import { type AwaitedAnswers, tellAwaited } from "../core/chains/awaited_answers.ts";
-import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
+import {
+  type AwaitedAnswers,
+  type CheckResult,
+  checkWithin,
+  reportChecks,
+  tellAwaited,
+} from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";

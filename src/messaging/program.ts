@@ -12,7 +12,7 @@ import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../core/telemetry/http/serve_status.ts";
+import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";

@@ -5,8 +5,7 @@
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { tellAwaited } from "../core/chains/awaited_answers.ts";
-import { reportChecks } from "../core/chains/check.ts";
+import { reportChecks, tellAwaited } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { type Ledger, LedgerFault } from "./ledger/ledger.ts";

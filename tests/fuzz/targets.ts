@@ -68,10 +68,10 @@ import { decodeArbPrices, decodeOracleWei } from "../../src/core/evm/fee_oracles
 import { decodeHandlerCall } from "../../src/core/evm/handler_calls.ts";
 import { hostEventTopics } from "../../src/core/evm/host_abi.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
-import { decodeRouterPrice, decodeWrappedNative } from "../../src/core/evm/price_router.ts";
+import { decodeRouterPrice, decodeWrappedNative } from "../../src/core/evm/native_price.ts";
 import { decodeRevert } from "../../src/core/evm/reverts.ts";
 import { readTrace } from "../../src/core/evm/trace.ts";
-import { subscriptionCodec } from "../../src/core/ismp/bandwidth.ts";
+import { subscriptionCodec } from "../../src/core/ismp/storage_keys.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../src/core/ismp/event.ts";
 import {
   outboundConsensusDeliveryClaimCodec,

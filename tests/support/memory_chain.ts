@@ -1,11 +1,14 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
 import type { ModuleGates } from "../../src/core/chains/reads.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { RuntimeChecks } from "../../src/core/chains/port.ts";
-import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
+import type {
+  Chain,
+  ChainCapabilities,
+  ChainLimits,
+  GasQuote,
+  RuntimeChecks,
+} from "../../src/core/chains/port.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
-import type { GasQuote } from "../../src/core/chains/fees.ts";
-import type { Chain } from "../../src/core/chains/port.ts";
 import type {
   FeeProof,
   MessageProof,

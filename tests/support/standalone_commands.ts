@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { parseArguments as parseConsensus } from "../../src/consensus/arguments.ts";
 import { consensusFile } from "../../src/consensus/config/config_file.ts";
-import type { ProgramCommand } from "../../src/core/commands/command.ts";
-import { runStandalone, type StandaloneArguments } from "../../src/core/commands/standalone.ts";
+import {
+  type ProgramCommand,
+  runStandalone,
+  type StandaloneArguments,
+} from "../../src/core/commands/command.ts";
 import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
 import type { ConfigFiles } from "../../src/core/config/files.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";

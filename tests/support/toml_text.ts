@@ -1,10 +1,5 @@
 /** Writes configuration files of tests as TOML. */
-import {
-  inlineToml,
-  isWritableTable,
-  plainKey,
-  type WritableTable,
-} from "../../src/core/config/toml_text.ts";
+import { inlineToml, isWritableTable, plainKey, type WritableTable } from "../../src/core/config/toml.ts";
 
 /** The TOML text of a document: tables become sections, tables in arrays inline ones. */
 export function stringifyToml(table: WritableTable, path: readonly string[] = []): string {

@@ -18,7 +18,7 @@ import {
   bandwidthTierCodec,
   hostAddressCodec,
   subscriptionCodec,
-} from "../../../src/core/ismp/bandwidth.ts";
+} from "../../../src/core/ismp/storage_keys.ts";
 
 /** Longest application id that storage keeps. */
 const maxAppBytes = 32;

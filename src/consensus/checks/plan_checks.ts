@@ -4,7 +4,7 @@
  */
 import { whileReachable } from "../../core/chains/chain_checks.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { toFindingRows } from "../../core/chains/finding_rows.ts";
+import { toFindingRows } from "../../core/chains/check_finding.ts";
 import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
 import { judgeMachine } from "../../core/checks/machine_rows.ts";

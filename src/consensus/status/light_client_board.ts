@@ -8,7 +8,7 @@ import {
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { neverExpires } from "../client_usability.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { PollFailure, PollResult } from "../schedule.ts";

@@ -3,7 +3,7 @@ import { type CheckJob, REQUEST_TIMEOUT_MS } from "../checks/run_checks.ts";
 import type { CheckRow } from "../checks/check_row.ts";
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { ChainGas } from "./fees.ts";
+import type { ChainGas } from "./port.ts";
 import type { AccountNonces } from "./replacement.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";

@@ -3,12 +3,10 @@
  * gauges. Pure, but for the gauges.
  */
 import { formatDuration, formatSection } from "../runtime/text_table.ts";
-import type { Html } from "../telemetry/http/html.ts";
-import { renderPage, renderReasons, renderWarnings } from "../telemetry/http/page.ts";
+import { type Html, renderPage, renderReasons, renderWarnings } from "../telemetry/http/page.ts";
 import type { FoundReason, NotReadyReason } from "../telemetry/readiness.ts";
 import { formatWarnings, type RecentWarning } from "../telemetry/recent_warnings.ts";
-import type { BoardRow } from "./check_board.ts";
-import { renderChecks } from "./check_section.ts";
+import { type BoardRow, renderChecks } from "./check_board.ts";
 
 /** Status of a program. Times are Unix milliseconds. */
 export interface ProgramStatus {

@@ -1,7 +1,6 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone } from "./command.ts";
-import type { StandaloneRun } from "./standalone.ts";
+import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitAnswers } from "../config/commented_file.ts";
 import { isRemote } from "../config/redact.ts";

@@ -7,7 +7,7 @@ import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { systemRandomness } from "../runtime/randomness.ts";
 import { describeKey } from "./key_text.ts";
 import { fail, type KeystoreOptions } from "./keystore_options.ts";
-import type { StandaloneRun } from "./standalone.ts";
+import type { StandaloneRun } from "./command.ts";
 
 /** Encrypts a key into a new file, and prints its address. */
 export function writeKeystore(

@@ -6,9 +6,8 @@ import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "
 import { keccak256 } from "../encoding/hash.ts";
 import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
-import { TrieNodes } from "./trie_nodes.ts";
+import { TrieError, TrieNodes } from "./trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
-import { TrieError } from "./trie_error.ts";
 
 /**
  * Reason why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm.

@@ -4,9 +4,7 @@
 import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../encoding/bytes.ts";
 import { blake2b256, keccak256 } from "../encoding/hash.ts";
 import type { HashAlgorithm } from "../ismp/proof.ts";
-import { nibbleAt, sharedLength, toNibbles } from "./nibbles.ts";
-import { TrieError } from "./trie_error.ts";
-import { TrieNodes } from "./trie_nodes.ts";
+import { nibbleAt, sharedLength, toNibbles, TrieError, TrieNodes } from "./trie_nodes.ts";
 
 /**
  * Reads the values of `keys` below `root`, as the verifiers of the protocol read it (polytope-labs/hyperbridge:

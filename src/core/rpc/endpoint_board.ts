@@ -3,7 +3,7 @@
  * far behind it is. For metrics and the status page; failover has its own memory in `endpoint_health.ts`.
  */
 import type { Clock } from "../runtime/clock.ts";
-import type { MetricRegistry } from "../telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../telemetry/metrics.ts";
 import { classifyFault } from "./endpoint_health.ts";
 import type { RpcFaultCode } from "./fault.ts";
 import type { NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";

@@ -17,7 +17,7 @@ import { TrackedEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
-import { partsOf } from "../runtime/parts.ts";
+import { partsOf } from "../runtime/slices.ts";
 
 /** Results of several typed calls, in their order. */
 export type TypedResults<Calls extends readonly TypedCall<unknown>[]> = {

@@ -3,7 +3,7 @@
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
 import { type ChainChecks, whileReachable } from "../../core/chains/chain_checks.ts";
-import { toFindingRows } from "../../core/chains/finding_rows.ts";
+import { toFindingRows } from "../../core/chains/check_finding.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";

@@ -1,6 +1,5 @@
 /** Formatting of fee token amounts for people. */
-import type { ChainFees } from "../../core/chains/fees.ts";
-import type { Chain } from "../../core/chains/port.ts";
+import type { Chain, ChainFees } from "../../core/chains/port.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { formatTokenUnits } from "../relay/decisions/money.ts";

@@ -10,7 +10,7 @@ import { type Leg, legName, type LegRun, type RelayDeps } from "./leg.ts";
 import { toCandidate } from "./messages.ts";
 import { recordMissed } from "./missed_messages.ts";
 import { endDelivered } from "./receipts.ts";
-import { partsOf } from "../../core/runtime/parts.ts";
+import { partsOf } from "../../core/runtime/slices.ts";
 
 /** Pause between legs, so that a round is never felt, ms. */
 const PAUSE_MS = 1_000;

@@ -3,7 +3,7 @@
  * They begin at the start of the program, as counters of Prometheus do.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import type { Ledger, Period } from "../ledger/ledger.ts";
 
 /** What the counters need. */

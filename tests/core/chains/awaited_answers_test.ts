@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { tellAwaited } from "../../../src/core/chains/awaited_answers.ts";
-import { checkWithin } from "../../../src/core/chains/check.ts";
+import { checkWithin, tellAwaited } from "../../../src/core/chains/check.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

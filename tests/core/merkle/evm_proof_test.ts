@@ -19,9 +19,8 @@ import {
   readEvmAccount,
   readEvmState,
 } from "../../../src/core/merkle/evm_proof.ts";
-import { TrieNodes } from "../../../src/core/merkle/trie_nodes.ts";
+import { TrieError, type TrieErrorCode, TrieNodes } from "../../../src/core/merkle/trie_nodes.ts";
 import { EMPTY_NODE, EMPTY_ROOT, readPatricia } from "../../../src/core/merkle/patricia.ts";
-import { TrieError, type TrieErrorCode } from "../../../src/core/merkle/trie_error.ts";
 import vectors from "../../vectors/evm-storage-proofs.json" with { type: "json" };
 
 type Vector = (typeof vectors.proofs)[number];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findEndpointReasons } from "../../../src/core/rpc/endpoint_reasons.ts";
+import { findEndpointReasons } from "../../../src/core/rpc/endpoint_status.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 
 const node = (host: string, isUp: boolean, lastFault?: RpcFaultCode) =>

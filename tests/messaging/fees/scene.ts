@@ -10,7 +10,7 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
+import { Wake } from "../../../src/core/runtime/waiting.ts";
 import {
   type FeeContext,
   findHubKey,

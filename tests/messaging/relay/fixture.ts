@@ -10,7 +10,7 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Chain } from "../../../src/core/chains/port.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
+import { Wake } from "../../../src/core/runtime/waiting.ts";
 import type { Worker } from "../../../src/core/runtime/worker.ts";
 import type {
   Leg,

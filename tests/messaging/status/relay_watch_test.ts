@@ -4,7 +4,7 @@ import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
+import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger } from "../../support/ledger.ts";

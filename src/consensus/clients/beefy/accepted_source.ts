@@ -8,10 +8,11 @@ import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
 import {
   type LoadedProof,
+  newerHeights,
+  planRotations,
   ProofLoader,
   type ProofLoaderDeps,
 } from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations } from "../../../core/hub_proofs/proof_plan.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";

@@ -33,8 +33,7 @@ import {
 import { compareIntegers, decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
-import { partsOf } from "../../../core/runtime/parts.ts";
-import { runInSlices } from "../../../core/runtime/slices.ts";
+import { partsOf, runInSlices } from "../../../core/runtime/slices.ts";
 
 /** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<

@@ -6,7 +6,7 @@ import {
   describeFault,
   REQUEST_TIMEOUT_MS,
 } from "../../../core/checks/run_checks.ts";
-import { toFindingRows } from "../../../core/chains/finding_rows.ts";
+import { toFindingRows } from "../../../core/chains/check_finding.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";

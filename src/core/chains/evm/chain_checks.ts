@@ -7,22 +7,21 @@ import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.t
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import { type ChainCheckContext, type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
-import { toFindingRows } from "../finding_rows.ts";
+import { toFindingRows } from "../check_finding.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { formatAge } from "../known_height_row.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";
 import { judgeEndpoints } from "./endpoint_rows.ts";
 import { EvmContext } from "./evm_context.ts";
-import { fetchDecimals } from "./fees.ts";
+import { EvmGas, fetchDecimals } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import { EvmGas } from "./native_token.ts";
 import type { ProofProbe } from "./proof_checks.ts";
 import { blockNumber } from "./queries.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
-import { SignerFault } from "./signer_fault.ts";
+import { SignerFault } from "./remote_account.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */

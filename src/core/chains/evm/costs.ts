@@ -20,7 +20,7 @@ import {
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { GasQuote } from "../fees.ts";
+import type { GasQuote } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";

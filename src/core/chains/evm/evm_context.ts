@@ -12,7 +12,6 @@ import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
@@ -304,5 +303,45 @@ export class MempoolSightings {
     this.#firstSeenMs.set(commitment, firstMs);
     dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
     return nowMs - firstMs < PATIENCE_MS;
+  }
+}
+
+/** One value with an age limit. */
+class Cached<T> {
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  #entry: { readonly value: T; readonly untilMs: number } | undefined;
+
+  constructor(clock: Clock, ttlMs: number) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** Latest value, however old. */
+  get last(): T | undefined {
+    return this.#entry?.value;
+  }
+
+  /** The value, while it is not too old. */
+  get fresh(): T | undefined {
+    return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
+      ? this.#entry.value
+      : undefined;
+  }
+
+  forget(): void {
+    this.#entry = undefined;
+  }
+
+  set(value: T): void {
+    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
+  }
+
+  async get(fetchValue: () => Promise<T>): Promise<T> {
+    const known = this.fresh;
+    if (known !== undefined) return known;
+    const value = await fetchValue();
+    this.set(value);
+    return value;
   }
 }

@@ -15,8 +15,7 @@ import type {
 } from "../hub_client.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { batchCallSupport, noteSupport } from "./batching.ts";
+import { batchCallSupport, callOne, noteSupport, RpcBatch } from "./rpc_batch.ts";
 
 /** The hub's light client in the host. */
 export class EvmHubClient implements HubLightClient {

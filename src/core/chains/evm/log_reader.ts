@@ -10,7 +10,7 @@ import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
-import { SchemaError } from "./schema_error.ts";
+import { SchemaError } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;

@@ -14,7 +14,7 @@ import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
 import { findLogs, readReceiptLogs, type UnreadLogs } from "./log_answers.ts";
-import { SchemaError } from "./schema_error.ts";
+import { SchemaError } from "./rpc_schemas.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Call with the reader of its result. */

@@ -14,7 +14,7 @@ import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 import type { Log } from "./log_answers.ts";
-import { SchemaError } from "./schema_error.ts";
+import { SchemaError } from "./rpc_schemas.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 

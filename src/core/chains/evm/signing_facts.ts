@@ -16,10 +16,10 @@ import type { Clock } from "../../runtime/clock.ts";
 import { type AcceptedSimulation, type Delivery, isFresh, type SigningFacts } from "../submission.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { addMempoolCheck } from "./mempool_competitors.ts";
-import { accountNonce, type BlockTag, contractReadAt } from "./queries.ts";
+import { accountNonce, type BlockTag, callResult, contractReadAt, type SimulatedCall } from "./queries.ts";
 import { addReceipts } from "./receipts.ts";
-import type { RpcBatch } from "./rpc_batch.ts";
+import { faultToRefusal } from "./refusals.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";
 
 /** A delivery as a call of the host's handler. */
@@ -189,4 +189,43 @@ function addKnowledge(
     const isStale = state !== undefined && blockNumbers.some((block) => block <= state.latestHeight);
     return isStale || (hubHeight !== undefined && stored !== undefined && stored >= hubHeight.height);
   };
+}
+
+/**
+ * Adds a check of the mempool to a batch: whether `call` would still succeed on top of it. The result, available
+ * after the batch was sent, is true when a message is already delivered there. A node that does not expose its
+ * mempool answers as for the newest block, or with an error: then it is not checked again for a while.
+ */
+function addMempoolCheck(
+  context: EvmContext,
+  batch: RpcBatch,
+  work: { readonly delivery: Delivery; readonly call: SimulatedCall },
+): () => boolean {
+  if (context.isUnsupported("mempool")) return () => false;
+  const onTop = batch.addOptional(callResult(work.call, "pending"));
+  return () => {
+    const result = onTop();
+    if (!(result instanceof RpcFault)) return false;
+    if (result.code !== "reverted") context.noteUnsupported("mempool");
+    // Any other refusal is left to the next simulation, which finds the cause.
+    return faultToRefusal(result, work.delivery.steps.length)?.code === "duplicate";
+  };
+}
+
+/**
+ * Indexes of the messages that are delivered in the mempool and worth waiting for. One request. Empty if there are
+ * none: the competitor's transaction is mined or dropped by now, or has been pending for too long.
+ */
+export async function findContested(
+  context: EvmContext,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const batch = new RpcBatch(context.at.endpoints);
+  const receipts = addReceipts(context, batch, messages, "pending");
+  await batch.send({ signal });
+  const found = receipts();
+  return messages.flatMap(({ commitment }, index) =>
+    found[index] !== undefined && context.mempoolSightings.isWorthWaiting(commitment) ? [index] : []
+  );
 }

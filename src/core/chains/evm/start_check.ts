@@ -9,10 +9,9 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import type { CheckFinding } from "../check_finding.ts";
-import { batchCallSupport, isSupported } from "./batching.ts";
+import { batchCallSupport, isSupported, readAnswer, RpcBatch } from "./rpc_batch.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 
 /** Gas that the account should be able to pay for: a handful of deliveries. */
 const COMFORTABLE_GAS = 1_000_000n;

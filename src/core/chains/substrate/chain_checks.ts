@@ -7,9 +7,8 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import { type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import { type CheckFinding, toFindingRows } from "../check_finding.ts";
 import { judgeClock } from "../known_height_row.ts";
-import { toFindingRows } from "../finding_rows.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
 

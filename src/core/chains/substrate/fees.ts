@@ -9,7 +9,7 @@ import {
 } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { decodeValue } from "./storage_values.ts";
-import type { ChainFees } from "../fees.ts";
+import type { ChainFees } from "../port.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
 

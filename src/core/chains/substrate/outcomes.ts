@@ -15,7 +15,7 @@ import { toRefusalCode } from "./refusal.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
-import { BlockEventReader } from "./block_events.ts";
+import { BlockEventReader } from "./stored_events.ts";
 
 /**
  * Blocks in which an extrinsic is searched. The pool drops messages after 25 (longevity: docs/protocol/hub.md section

@@ -24,9 +24,9 @@ import { fetchBlockHash } from "./reads.ts";
 import { decodeValue } from "./storage_values.ts";
 import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
-import { TrieError } from "../../merkle/trie_error.ts";
+import { TrieError } from "../../merkle/trie_nodes.ts";
 import { storedSigner } from "../../ismp/signed_messages.ts";
-import { partsOf } from "../../runtime/parts.ts";
+import { partsOf } from "../../runtime/slices.ts";
 
 /** Maximum number of keys of one proof query; the nodes of the answers are joined. */
 const KEYS_PER_QUERY = 100;

@@ -12,7 +12,7 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { ChainFees } from "../fees.ts";
+import type { ChainFees } from "../port.ts";
 import {
   type Certain,
   type CertainReads,

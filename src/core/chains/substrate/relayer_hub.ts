@@ -1,7 +1,17 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
 import { equalBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../encoding/scale.ts";
-import { hostAddressCodec, subscriptionCodec } from "../../ismp/bandwidth.ts";
+import {
+  bandwidthKeys,
+  beefyProofsKeys,
+  hostAddressCodec,
+  hostExecutiveKeys,
+  ismpKeys,
+  offchainKeys,
+  otherKeys,
+  storagePrefix,
+  subscriptionCodec,
+} from "../../ismp/storage_keys.ts";
 import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import {
   consensusClientIdCodec,
@@ -10,15 +20,6 @@ import {
   stateMachineIdCodec,
   stateMachineIdKey,
 } from "../../ismp/state_machine.ts";
-import {
-  bandwidthKeys,
-  beefyProofsKeys,
-  hostExecutiveKeys,
-  ismpKeys,
-  offchainKeys,
-  otherKeys,
-  storagePrefix,
-} from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";

@@ -17,11 +17,10 @@ import { translateSubstrateError } from "../../rpc/substrate_errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { ChainCapabilities } from "../capabilities.ts";
-import type { Chain } from "../port.ts";
+import type { Chain, ChainCapabilities } from "../port.ts";
 import type { ChainReads } from "../reads.ts";
 import type { Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
-import { AnnouncedHeads, type HeadKind } from "./announced_heads.ts";
+import { AnnouncedHeads, ChildTrie, type HeadKind, Runtimes, type SubstrateNode } from "./node.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkChain } from "./checks.ts";
 import { dryRunWithReads, findUnsupported, toSizeRefusal } from "./dry_run.ts";
@@ -37,7 +36,6 @@ import {
   toSubmission,
 } from "./extrinsics.ts";
 import { readReceipts, receiptSet, SubstrateFees } from "./fees.ts";
-import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";

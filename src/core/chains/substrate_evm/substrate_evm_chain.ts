@@ -37,7 +37,7 @@ import type { EvmContext } from "../evm/evm_context.ts";
 import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe } from "../evm/proof_checks.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
-import type { SlotProver, StateProof } from "../evm/slot_prover.ts";
+import type { SlotProver, StateProof } from "../evm/proofs.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import { planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { checkContractNode } from "../substrate/checks.ts";

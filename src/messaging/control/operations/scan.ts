@@ -1,9 +1,8 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
-import { OperationRefusal } from "../../../core/commands/control_operation.ts";
+import { OperationRefusal, stateMachineShape } from "../../../core/commands/control_operation.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
 import type { Operation } from "../operation.ts";
-import { stateMachineShape } from "../../../core/commands/control_shapes.ts";
 import * as z from "zod";
 
 /** Heights travel as text. */

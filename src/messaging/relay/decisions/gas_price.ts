@@ -3,7 +3,7 @@
  * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery is still profitable.
  */
 import { lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
-import { MAX_TIMES_MARKET } from "../../../core/chains/replacement_policy.ts";
+import { MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
 import { costUsd18, requiredUsd18, type Usage } from "./money.ts";
 

@@ -10,8 +10,12 @@ import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log, LogFields } from "../../../core/telemetry/log.ts";
-import { ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations, type RotationStep } from "../../../core/hub_proofs/proof_plan.ts";
+import {
+  newerHeights,
+  planRotations,
+  ProofLoader,
+  type RotationStep,
+} from "../../../core/hub_proofs/proof_loader.ts";
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */

@@ -5,17 +5,17 @@
  * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { ReplacementState } from "../../../core/chains/replacement.ts";
-import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
-import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
-import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
   bumpPrice,
   decideReplacement,
   type ReplacementDecision,
+  type ReplacementState,
   STUCK_AFTER_MS,
-} from "../../../core/chains/replacement_policy.ts";
+} from "../../../core/chains/replacement.ts";
+import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
+import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
+import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
 import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
-import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import { housekeepingWorker } from "../../../../src/messaging/housekeeping.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";

@@ -13,7 +13,7 @@ import {
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, list, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
-import { TrieError } from "../../../../core/merkle/trie_error.ts";
+import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
