@@ -2,10 +2,15 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { contractSlotKey, word } from "../../src/core/evm/host_storage.ts";
-import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../src/core/ismp/commitment.ts";
+import {
+  abiEncodeResponse,
+  commitmentOfGet,
+  commitmentOfResponse,
+  type GetRequest,
+  type GetResponse,
+} from "../../src/core/ismp/message.ts";
 import { responseReceiptCodec } from "../../src/core/ismp/host_state.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
-import type { GetRequest, GetResponse } from "../../src/core/ismp/message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { childTrieKey, childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../src/core/encoding/bytes.ts";
 import {
   decodeSubstrateNode,
   hashFunction,

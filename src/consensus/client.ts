@@ -3,8 +3,8 @@
  * one definition, and `registry.ts` lists them. Start reading at {@link ChainClient}.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { HubLightClient } from "../core/chains/hub_client.ts";
-import type { CheckJob } from "../core/checks/run_checks.ts";
+import type { HubLightClient } from "../core/chains/hub.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
@@ -15,8 +15,7 @@ import type { ConsensusClientId, StateMachine, StateMachineId } from "../core/is
 import type { Fetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import type { OpenSocket } from "../core/rpc/socket_link.ts";
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { EvmChainSection, FollowerConfig } from "./config/chain_keys.ts";
 import type { HubSubstrateConfig } from "./config/hub_keys.ts";

@@ -1,6 +1,5 @@
 /** Loop of a worker that polls a chain: poll, log the result, wait as long as the result asks for. */
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Wake } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { UpdateObserver } from "./update_observer.ts";

@@ -2,11 +2,11 @@
  * Interface of a chain whose finality the consensus relayer proves to the hub. Each configured type has an
  * implementation in its own folder; provers poll and build updates, they never send.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
-import type { StateCommitmentHeight } from "../core/ismp/state_commitment.ts";
+import type { CheckFinding } from "../core/chains/chain_checks.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
+  StateCommitmentHeight,
   StateMachine,
   StateMachineId,
 } from "../core/ismp/state_machine.ts";

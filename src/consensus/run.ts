@@ -2,7 +2,7 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { CheckFinding } from "../core/chains/chain_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import {
   type AwaitedAnswers,
@@ -15,7 +15,7 @@ import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { retry } from "../core/runtime/retry.ts";

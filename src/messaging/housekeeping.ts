@@ -1,6 +1,6 @@
 /** Prunes the database and logs periodic summaries. */
 import type { Worker } from "../core/runtime/worker.ts";
-import { formatDecimal } from "../core/encoding/decimal.ts";
+import { formatDecimal } from "../core/encoding/bytes.ts";
 import { DAY_MS } from "../core/pricing/loss_bound.ts";
 import { summariseSpending } from "./relay/decisions/spending_summary.ts";
 import type { RelayDeps } from "./relay/leg.ts";

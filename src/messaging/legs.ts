@@ -1,12 +1,11 @@
 /** Plans the legs, their dependencies, and the workers that serve them. */
 import type { MessagingConfig } from "./config/schema.ts";
-import { type Hex, toHex } from "../core/encoding/bytes.ts";
+import { type Hex, toHex, toTokenUnits } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { toTokenUnits } from "../core/encoding/decimal.ts";
 import {
   findRuntimeSupport,
   findSourceAcceptance,

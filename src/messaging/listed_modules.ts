@@ -1,6 +1,6 @@
 /** List of the hub's modules whose requests it rewards, refreshed periodically. */
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import type { HubRewards } from "../core/chains/hub.ts";

@@ -12,7 +12,7 @@ import type { Ledger } from "./ledger/ledger.ts";
 import type { PriceContext } from "../core/pricing/price_quote.ts";
 import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
 import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
-import { toTokenUnits } from "../core/encoding/decimal.ts";
+import { toTokenUnits } from "../core/encoding/bytes.ts";
 import * as z from "zod";
 
 /** Dependencies of price sources. */

@@ -3,9 +3,9 @@
  * errors end the program and are all listed; a chain that does not answer is polled again while the others work.
  * Source: docs/protocol/messaging.md section 4.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { CheckFinding } from "../core/chains/chain_checks.ts";
 import type { HubChain } from "../core/chains/hub.ts";
-import type { Chain } from "../core/chains/port.ts";
+import type { Chain, ProofChecks } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { type CheckDeps, type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
@@ -17,7 +17,6 @@ import type {
 } from "./config/schema.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { ProofChecks } from "../core/chains/proofs.ts";
 
 /** Configured chain as checked at start-up. */
 export interface ChainToCheck {

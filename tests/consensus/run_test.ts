@@ -9,7 +9,7 @@ import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/app.ts";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../support/memory_target.ts";
 import { faultOf } from "../support/rpc_faults.ts";

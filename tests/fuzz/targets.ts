@@ -58,8 +58,7 @@ import { decodeNaiveProof, readProofSubject } from "../../src/core/beefy/naive_p
 import { readMetadata, UnreadableMetadata } from "../../src/core/chains/substrate/metadata.ts";
 import { readValidation } from "../../src/core/chains/substrate/dry_run.ts";
 import { parseToml } from "../../src/core/config/toml.ts";
-import { toHex } from "../../src/core/encoding/bytes.ts";
-import { parseDecimal } from "../../src/core/encoding/decimal.ts";
+import { parseDecimal, toHex } from "../../src/core/encoding/bytes.ts";
 import { type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
@@ -101,8 +100,11 @@ import {
   postRequestCodec,
 } from "../../src/core/ismp/message.ts";
 import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
-import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
-import { parseStateMachine, stateMachineHeightCodec } from "../../src/core/ismp/state_machine.ts";
+import {
+  parseStateMachine,
+  stateCommitmentCodec,
+  stateMachineHeightCodec,
+} from "../../src/core/ismp/state_machine.ts";
 import { decodeRlp } from "../../src/core/merkle/patricia.ts";
 import { decodeSubstrateNode } from "../../src/core/merkle/substrate_proof.ts";
 import { parseJson } from "../../src/core/rpc/json.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckFinding } from "../../src/core/chains/chain_checks.ts";
 import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../src/core/rpc/call.ts";
 import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
 import { GOOD_TOML } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";

@@ -7,7 +7,7 @@ import { bumpPrice } from "../../src/core/chains/replacement.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../src/core/rpc/call.ts";
 import {
   accepted,
   chainOf,

@@ -8,12 +8,12 @@ import { createRelaySource } from "../../src/consensus/clients/beefy/relay_sourc
 import { HubWork } from "../../src/consensus/clients/beefy/hub_work.ts";
 import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
-import type { ChainEvent } from "../../src/core/chains/reads.ts";
+import type { ChainEvent } from "../../src/core/chains/port.ts";
 import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../src/core/ismp/message.ts";
 import {
   evmStateMachine,
   parseStateMachine,

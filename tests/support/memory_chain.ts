@@ -1,22 +1,19 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
-import type { ModuleGates } from "../../src/core/chains/reads.ts";
-import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type {
   Chain,
   ChainCapabilities,
   ChainLimits,
-  GasQuote,
-  RuntimeChecks,
-} from "../../src/core/chains/port.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
-import type {
   FeeProof,
+  GasQuote,
   MessageProof,
+  ModuleGates,
   ProofChecks,
   ProofVerifier,
   ProvenBlock,
   ReceiptProof,
-} from "../../src/core/chains/proofs.ts";
+  RuntimeChecks,
+} from "../../src/core/chains/port.ts";
+import type { ChainChecks, CheckFinding } from "../../src/core/chains/chain_checks.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,
@@ -30,16 +27,22 @@ import {
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
 import { MempoolSightings } from "../../src/core/chains/evm/evm_context.ts";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
 import type { Replacement } from "../../src/core/chains/replacement.ts";
-import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
+import type { HubLightClient } from "../../src/core/chains/hub.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { MemoryTransaction } from "./memory_block.ts";
 import { sealOf } from "./memory_host.ts";

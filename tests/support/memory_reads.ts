@@ -5,7 +5,7 @@ import {
   type CounterpartyView,
   type ReadSince,
   UNSURE,
-} from "../../src/core/chains/reads.ts";
+} from "../../src/core/chains/port.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import {
@@ -13,7 +13,7 @@ import {
   type StateMachineId,
   stateMachineIdKey,
 } from "../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";

@@ -1,6 +1,5 @@
 /** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
-import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { ChainChecks, CheckFinding } from "../../src/core/chains/chain_checks.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
   ConsensusClientView,
@@ -11,11 +10,12 @@ import type {
 } from "../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
-import type { IntermediateState, StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  type IntermediateState,
   parseStateMachine,
+  type StateCommitment,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,

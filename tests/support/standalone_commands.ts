@@ -8,7 +8,7 @@ import {
   type StandaloneArguments,
 } from "../../src/core/commands/command.ts";
 import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
-import type { ConfigFiles } from "../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../src/core/config/toml.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";
 import type { Terminal } from "../../src/core/runtime/terminal.ts";
 import { messagingFile } from "../../src/messaging/config/config_file.ts";

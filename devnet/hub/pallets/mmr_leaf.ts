@@ -4,8 +4,9 @@ import {
   commitmentOfGet,
   commitmentOfPost,
   commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
-import type { Leaf, Request } from "../../../src/core/ismp/message.ts";
+  type Leaf,
+  type Request,
+} from "../../../src/core/ismp/message.ts";
 
 /** Commitment of a request of either kind. */
 export function commitmentOfRequest(request: Request): Hash256 {

@@ -7,10 +7,11 @@ import {
   abiEncodeResponse,
   commitmentOfGet,
   commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
+  type GetRequest,
+  type GetResponse,
+} from "../../../src/core/ismp/message.ts";
 import { requestMetadataCodec, responseReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import { type GetRequestsWithProof, getRequestsWithProofCodec } from "../../../src/core/ismp/ismp_message.ts";
-import type { GetRequest, GetResponse } from "../../../src/core/ismp/message.ts";
 import { getRequestsTag } from "../pool_tags.ts";
 import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";

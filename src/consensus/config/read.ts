@@ -22,7 +22,7 @@ import {
   readDocument,
   readInner,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, type KnownL1, noteUnconfiguredL1 } from "./checks.ts";
 import type { HubClient } from "../client.ts";

@@ -2,7 +2,7 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import type { CheckFinding } from "../../core/chains/check_finding.ts";
+import type { CheckFinding } from "../../core/chains/chain_checks.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { findRollupClient } from "./spec/known_rollups.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type StateMachineId,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
 import {
   type ConsensusProver,
@@ -31,7 +31,7 @@ import {
 import type { ClaimFinding } from "./claims.ts";
 import { warning } from "./hub_contract.ts";
 import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
-import type { EventCode } from "../../core/telemetry/events.ts";
+import type { EventCode } from "../../core/telemetry/log.ts";
 import { proverEvents } from "../poll_fault.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */

@@ -13,8 +13,7 @@ import {
   toHash256,
   toHex,
 } from "../encoding/bytes.ts";
-import { BeefyError } from "./beefy_error.ts";
-import type { BeefyCommitment, BeefyMmrLeaf, BeefySignature } from "./commitment.ts";
+import { type BeefyCommitment, BeefyError, type BeefyMmrLeaf, type BeefySignature } from "./commitment.ts";
 
 /** The relay chain's part of a naive proof. */
 export interface RelayChainProof {

@@ -2,13 +2,12 @@
  * Start-up checks of both programs: a chain has limited time to answer; an unreachable one is distinguished from a
  * misconfigured one and checked again while the others work. Source: docs/protocol/messaging.md section 4.
  */
-import { describeFault } from "../checks/run_checks.ts";
-import { RpcFault } from "../rpc/fault.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Randomness } from "../runtime/randomness.ts";
+import { describeFault } from "../checks/check_row.ts";
+import { RpcFault } from "../rpc/call.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckFinding } from "./check_finding.ts";
+import type { CheckFinding } from "./chain_checks.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;

@@ -5,13 +5,11 @@
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import type { Signature } from "../ismp/fees.ts";
+import type { Message } from "../ismp/message.ts";
 import type { SignedMessage } from "../ismp/signed_messages.ts";
-import type { StateMachineId } from "../ismp/state_machine.ts";
-import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
-import type { CheckFinding } from "./check_finding.ts";
-import type { HubLightClient } from "./hub_client.ts";
-import type { ChainProofs, ProofChecks } from "./proofs.ts";
-import type { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
+import type { StateMachine, StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
+import type { ChainCheckContext, ChainChecks, CheckFinding } from "./chain_checks.ts";
+import type { HubLightClient } from "./hub.ts";
 import type { Replacement } from "./replacement.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
 
@@ -128,4 +126,266 @@ export interface ChainGas {
   fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
   /** Native balance of our account, wei. */
   fetchBalance(signal: AbortSignal): Promise<bigint>;
+}
+
+/** Position of an event on its chain. */
+export interface EventPosition {
+  readonly height: bigint;
+  /** Hash of the transaction or extrinsic, if the chain reports it. */
+  readonly transaction: Hash256 | undefined;
+}
+
+/** Event of a chain's ISMP host, in the order of occurrence. */
+export type ChainEvent =
+  | { readonly kind: "message"; readonly message: Message; readonly at: EventPosition }
+  | {
+    /** `relayer` delivered a message to this chain. `commitment` is that of the request. */
+    readonly kind: "handled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    readonly relayer: Uint8Array;
+    readonly at: EventPosition;
+  }
+  | {
+    readonly kind: "timeoutHandled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    /** Source chain of the request, if reported: Substrate chains do. */
+    readonly source?: StateMachine;
+    readonly at: EventPosition;
+  }
+  | {
+    /** The fee of a request was raised to `fee` units of the fee token. */
+    readonly kind: "funded";
+    readonly commitment: Hash256;
+    readonly fee: bigint;
+    readonly at: EventPosition;
+  }
+  | {
+    /** The chain accepted a newer height of `stateMachine`; the id is known on Substrate chains only. */
+    readonly kind: "updated";
+    readonly stateMachine: StateMachine;
+    readonly id: StateMachineId | undefined;
+    readonly height: bigint;
+    readonly at: EventPosition;
+  }
+  | {
+    readonly kind: "vetoed";
+    readonly stateMachine: StateMachine;
+    readonly height: bigint;
+    readonly at: EventPosition;
+  }
+  | {
+    readonly kind: "newEpoch";
+    readonly setId: bigint;
+    readonly relayer: Uint8Array;
+    readonly at: EventPosition;
+  };
+
+/** Chain's view of a counterparty, read at one block. */
+export interface CounterpartyView {
+  /** Latest height of the counterparty whose commitment is stored here; 0: none. May decrease after a veto. */
+  readonly height: bigint;
+  /** Clock of the chain, Unix seconds. */
+  readonly nowSec: bigint;
+  /** Minimum age of a commitment before proofs against it are accepted, seconds; 0: none. */
+  readonly challengePeriodSec: bigint;
+  /** True while the host rejects incoming messages. */
+  readonly isFrozen: boolean;
+}
+
+/**
+ * Minimum progress of a node whose answer may settle a message: it knows this height, and its clock has reached this
+ * time.
+ */
+export interface ReadSince {
+  readonly height?: bigint | undefined;
+  /** Unix seconds. */
+  readonly timeSec?: bigint | undefined;
+}
+
+/** Value that may settle a message; `unsure` if endpoints disagree, or none that is far enough answered. */
+export type Certain<T> = { readonly kind: "certain"; readonly value: T } | { readonly kind: "unsure" };
+
+/** Result for every value that is not certain. */
+export const UNSURE = { kind: "unsure" } as const;
+
+/** Plain reads at the newest block; any endpoint may answer. */
+export interface ChainReads {
+  /** Newest block (best, not final). */
+  fetchHeight(signal: AbortSignal): Promise<bigint>;
+  /** Newest block that a reorganisation cannot remove. */
+  fetchFinalHeight(signal: AbortSignal): Promise<bigint>;
+  /** Unix seconds of the block at `height`; used to limit how far back to catch up after a long outage. */
+  fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint>;
+  /** Chain's view of `counterparty`; one round trip. */
+  fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView>;
+  /** Time at which the commitment of that height was stored, Unix seconds; `undefined`: none stored (any more). */
+  fetchUpdateTime(height: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined>;
+  /**
+   * State root of a counterparty's block as stored here; `undefined`: none (any more). If there is one, proofs of
+   * that chain must lead to it, whatever its endpoints report.
+   */
+  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined>;
+  /** Per message the relayer that delivered it here, `undefined` if undelivered; one round trip. */
+  fetchReceipts(
+    messages: readonly Message[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]>;
+}
+
+/** Reads of what happened on the chain. */
+export interface ChainEvents {
+  /**
+   * Events of blocks `from` to `to`, both inclusive, in order. Complete or a fault: an endpoint that has not reached
+   * `to` yet is `lagging`. Splits ranges that are too wide for the endpoint.
+   */
+  fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]>;
+  /** Finds the block of a transaction; absent where nodes cannot be asked for one. */
+  findTransaction?(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined>;
+}
+
+/**
+ * Reads reliable enough to settle a message: at one block that is far enough, and at a second endpoint, if there is
+ * one. A few round trips.
+ */
+export interface CertainReads {
+  /** As {@link ChainReads.fetchReceipts}. */
+  fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]>;
+  /** Fees of requests of this chain, units of its fee token; `undefined`: unknown request (any more). */
+  fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]>;
+}
+
+/** Who may deliver to a module, as read last. */
+export interface Gate {
+  /** The only account whose deliveries the module accepts; `undefined`: it accepts those of everybody. */
+  readonly account: Uint8Array | undefined;
+  /** Unix milliseconds at which it was read. */
+  readonly readAtMs: number;
+  /** Unix milliseconds from which it is read again. */
+  readonly untilMs: number;
+}
+
+/** Gates of modules that accept deliveries of one relayer only (docs/protocol/evm-host.md section 13). */
+export interface ModuleGates {
+  /**
+   * Reads the gates of modules, in order: at two endpoints, if there are two, and remembered for a day. While they
+   * disagree the last certain answer counts for up to two days; without one, the module counts as open.
+   */
+  fetchGates(modules: readonly Uint8Array[], signal: AbortSignal): Promise<readonly Gate[]>;
+  /** Gate of a module as read last; `undefined`: it is not remembered. */
+  find(module: Uint8Array): Gate | undefined;
+  /** Forgets the gate of a module, or all of them: they are read again when they are needed. */
+  forget(module?: Uint8Array): void;
+  /**
+   * True when governance has replaced contracts of the host since the last call: all gates are forgotten. Asks nothing
+   * while no gate is closed, and at most every five minutes.
+   */
+  pollHost(signal: AbortSignal): Promise<boolean>;
+}
+
+/** Proof that the source chain contains the commitments of some messages. */
+export type MessageProof =
+  | {
+    /** State proof bytes, opaque except to the verifier of the target host. */
+    readonly kind: "state";
+    readonly height: StateMachineHeight;
+    readonly proof: Uint8Array;
+  }
+  | {
+    /** Merkle mountain range proof of the hub for an EVM host. */
+    readonly kind: "mmr";
+    readonly height: StateMachineHeight;
+    readonly leafCount: bigint;
+    readonly items: readonly Hash256[];
+    /** Leaf index of each message, in the order of the requested messages. */
+    readonly leafIndices: readonly bigint[];
+  };
+
+/** Reason why a chain can never prove the value of a key. */
+type UnprovableKeyCode =
+  /** The chain's keys have a different length. */
+  | "unsupported_key_length"
+  /**
+   * The key names an account that did not exist at that height; the hub accepts no proof of absence for accounts. On
+   * Substrate chains with EVM contracts also: the account is no contract, or stores nothing.
+   */
+  | "account_not_present";
+
+/** A GET request reads a key whose value cannot be proven in a form that the hub accepts: retrying does not help. */
+export class UnprovableKeyError extends Error {
+  override readonly name = "UnprovableKeyError";
+  constructor(
+    readonly code: UnprovableKeyCode,
+    /** The key; `undefined` if it is unknown which of several it is. */
+    readonly key: Uint8Array | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(`Key cannot be proven: ${code}`, options);
+  }
+}
+
+/** Proven fees. */
+export interface FeeProof {
+  /** Bytes for `source_proof` of a claim. */
+  readonly proof: Uint8Array;
+  /** Fee per commitment as the hub will read it, in units of the chain's fee token; 0 if there is none. */
+  readonly fees: readonly bigint[];
+}
+
+/** Proven receipts. */
+export interface ReceiptProof {
+  /** Bytes for `dest_proof` of a claim. */
+  readonly proof: Uint8Array;
+  /** Relayer per commitment as proven; `undefined`: proven absent. */
+  readonly relayers: readonly (Uint8Array | undefined)[];
+}
+
+/** Target of a proof: the state root that it stores of the chain is the one that the proof must lead to. */
+export interface ProofVerifier {
+  readonly id: StateMachineId;
+  readonly capabilities: Pick<ChainCapabilities, "hubProofs">;
+  readonly reads: Pick<ChainReads, "fetchStateRoot">;
+}
+
+/** Block whose state is proved. */
+export interface ProvenBlock {
+  readonly height: bigint;
+  /** Root of that block as the hub stores it; without one the endpoint's own header is trusted. */
+  readonly stateRoot?: Hash256 | undefined;
+}
+
+/** Proofs of the chain's state. */
+export interface ChainProofs {
+  /** Proves that this chain contained the messages' commitments at block `height`, in the form `target` expects. */
+  proveMessages(
+    messages: readonly Message[],
+    at: { readonly height: bigint; readonly target: ProofVerifier },
+    signal: AbortSignal,
+  ): Promise<MessageProof>;
+  /** Source side of a claim: proves the fees of requests sent from this chain. */
+  proveFees(commitments: readonly Hash256[], at: ProvenBlock, signal: AbortSignal): Promise<FeeProof>;
+  /** Destination side of a claim: proves receipts on this chain. */
+  proveReceipts(commitments: readonly Hash256[], at: ProvenBlock, signal: AbortSignal): Promise<ReceiptProof>;
+  /** Proves state values at exactly that block, for answers to GET requests. @throws {UnprovableKeyError} */
+  proveState(keys: readonly Uint8Array[], at: ProvenBlock, signal: AbortSignal): Promise<Uint8Array>;
+}
+
+/** Checks whether the chain's endpoints can prove old state, which many nodes cannot. */
+export interface ProofChecks {
+  /** Checks that the endpoints support what claims will need: proofs at `height`, the latest that the hub knows. */
+  checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /**
+   * Proves the host's state at that height with any endpoint that can, and discards the proof.
+   * @throws {RpcFault} when none can.
+   */
+  requireProofs(height: bigint, signal: AbortSignal): Promise<void>;
 }

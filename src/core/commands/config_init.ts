@@ -5,7 +5,7 @@ import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitAnswers } from "../config/commented_file.ts";
 import { isRemote } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/files.ts";
+import { fileFailure } from "../config/toml.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 

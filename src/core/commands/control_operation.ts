@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { IdentifierError, parseStateMachine } from "../ismp/state_machine.ts";
-import type { Log } from "../telemetry/log.ts";
+import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 
 /**
  * What an operation needs where nothing runs. `read`: the database, read-only. `write`: the database. `running`: it is
@@ -147,3 +147,26 @@ export const stateMachineShape = z.string().transform((text, context) => {
     return z.NEVER;
   }
 });
+
+/** What changes the level of a program's log. */
+export interface LevelSetter {
+  /** Changes the minimum level that is logged, until the program ends; absent where it cannot be changed. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
+}
+
+const shape = z.strictObject({ level: z.enum(logLevels) });
+
+type Level = z.output<typeof shape>;
+
+/** The operation. */
+export const logLevelOperation: ControlOperation<LevelSetter, Level, Level> = {
+  name: "log-level",
+  needs: "running",
+  input: shape,
+  output: shape,
+  run: ({ setLogLevel }, { level }) => {
+    if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
+    setLogLevel(level);
+    return { level };
+  },
+};

@@ -1,10 +1,10 @@
 /** `keys new`: a new key, encrypted. */
 import { describeProblems } from "../config/diagnostics.ts";
-import { fileFailure } from "../config/files.ts";
+import { fileFailure } from "../config/toml.ts";
 import type { AccountKind } from "../config/keystores/keystore_file.ts";
 import { toHex } from "../encoding/bytes.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { systemRandomness } from "../runtime/randomness.ts";
+import { systemRandomness } from "../runtime/clock.ts";
 import { systemClock } from "../runtime/system_clock.ts";
 import { defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
 import type { readKeyText } from "./key_text.ts";

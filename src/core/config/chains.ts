@@ -4,7 +4,21 @@
  * ranges from docs/protocol/messaging.md section 3.
  */
 import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
-import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
+import {
+  blockHeight,
+  boolean,
+  consensusStateId,
+  contractAddress,
+  httpUrls,
+  integer,
+  oneOf,
+  percent,
+  positiveAmount,
+  stateMachine,
+  timerSeconds,
+  UINT32_MAX,
+  webSocketUrl,
+} from "./values.ts";
 import * as z from "zod";
 import {
   type Key,
@@ -16,18 +30,7 @@ import {
   withDefault,
 } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
-import type { ConfigFiles } from "./files.ts";
-import type { TomlTable } from "./toml.ts";
-import {
-  blockHeight,
-  boolean,
-  integer,
-  oneOf,
-  percent,
-  positiveAmount,
-  timerSeconds,
-  UINT32_MAX,
-} from "./values.ts";
+import type { ConfigFiles, TomlTable } from "./toml.ts";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;

@@ -5,10 +5,9 @@
  */
 import * as z from "zod";
 import type { KeyPath, SourceLocation } from "./diagnostics.ts";
-import type { ConfigFiles } from "./files.ts";
+import { type ConfigFiles, isTable, type TomlTable } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";
-import { isTable, type TomlTable } from "./toml.ts";
 
 /** What is written about a key beside its type. */
 export interface KeyText {

@@ -10,11 +10,18 @@ import {
   type SourceLocation,
   type UsedVariable,
 } from "./diagnostics.ts";
-import { type ConfigFiles, describeExposure } from "./files.ts";
+import {
+  type ConfigFiles,
+  describeExposure,
+  isTable,
+  parseToml,
+  readTextFile,
+  type TomlTable,
+  type TomlValue,
+} from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
-import { isTable, parseToml, readTextFile, type TomlTable, type TomlValue } from "./toml.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
 const HUB_SECTIONS = ["hub", "hyperbridge"] as const;

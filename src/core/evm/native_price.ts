@@ -3,8 +3,7 @@
  * unknown price is unknown, never 0.
  */
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from "viem";
-import type { Hex } from "../encoding/bytes.ts";
-import { rescale } from "../encoding/decimal.ts";
+import { type Hex, rescale } from "../encoding/bytes.ts";
 import { type Address, presentAddress } from "./address.ts";
 
 /** Name of a price's source, e.g. `etherscan`, `router`. `fixed`: defined by the rules (one dollar). */

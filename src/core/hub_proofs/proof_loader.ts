@@ -7,7 +7,7 @@ import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../chain
 import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
 import { toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { dropOldest } from "../runtime/oldest.ts";
+import { dropOldest } from "../runtime/slices.ts";
 import type { Log } from "../telemetry/log.ts";
 
 /** A proof with its bytes. */

@@ -3,8 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/* (storage items and hashers), modules/pallets/ismp/src/child_trie.rs.
  */
 import { Twox128, Twox64Concat } from "@polkadot-api/substrate-bindings";
-import { concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
-import { blake2b128 } from "../encoding/hash.ts";
+import { blake2b128, concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
 import {
   bytes,
   type Codec,

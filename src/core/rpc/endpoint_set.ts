@@ -2,21 +2,22 @@
  * Endpoint set of one chain: endpoints are used in the order of preference, the next one only when an earlier one
  * fails or lacks a capability. Independent of the meaning of the calls. Start reading at {@link RpcEndpointSet}.
  */
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
-import type { Randomness } from "../runtime/randomness.ts";
 import { partsOf } from "../runtime/slices.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
+  type FaultPlace,
   formatMethods,
+  reactionTo,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
+  RpcFault,
 } from "./call.ts";
 import { classifyFault, TrackedEndpoint } from "./endpoint_health.ts";
-import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 

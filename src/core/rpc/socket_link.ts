@@ -9,9 +9,10 @@ import {
   readNodeError,
   type RpcAnswer,
   type RpcCall,
+  type RpcFault,
+  type RpcFaultCode,
   type WireRequest,
 } from "./call.ts";
-import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
 /** Events of a connection. */

@@ -89,3 +89,11 @@ export function partsOf<T>(items: readonly T[], size: number): readonly (readonl
   for (let start = 0; start < items.length; start += size) parts.push(items.slice(start, start + size));
   return parts;
 }
+
+/** Removes those that came first until at most `max` are left. */
+export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, max: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(key);
+  }
+}

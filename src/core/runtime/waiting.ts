@@ -1,6 +1,5 @@
 /** Long waits with regular log lines (docs/architecture/messaging.md, I11). */
-import type { WaitEvent } from "../telemetry/events.ts";
-import type { Log, LogFields } from "../telemetry/log.ts";
+import type { Log, LogFields, WaitEvent } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { orAbort } from "./linked_abort.ts";
 

@@ -1,10 +1,9 @@
 /** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
 import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
 import type { Clock } from "../runtime/clock.ts";
-import { type EventCode, events } from "./events.ts";
+import { type EventCode, events, type Log, type LogFields, type LogLevel } from "./log.ts";
 import type { EventText } from "./events/event_text.ts";
 import { type Entry, errorCode, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
-import type { Log, LogFields, LogLevel } from "./log.ts";
 import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 

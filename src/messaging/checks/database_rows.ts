@@ -1,6 +1,6 @@
 /** Rows about the database. Pure; the facts come from `ledger/inspect.ts`. */
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
-import { describeExposure } from "../../core/config/files.ts";
+import { describeExposure } from "../../core/config/toml.ts";
 import type { DatabaseFacts, FileOwner } from "../ledger/inspect.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** Rows about the sources of a native token's price: every source is asked by itself. */
 import type { CheckRow } from "../../core/checks/check_row.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
 import type { PriceQuote } from "../../core/pricing/price_quote.ts";
 

@@ -1,6 +1,9 @@
 /** Every operation. A new one is a file of its own and one line here. */
-import { type NamedOperation, toNamedOperation } from "../../core/commands/control_operation.ts";
-import { logLevelOperation } from "../../core/commands/log_level_operation.ts";
+import {
+  logLevelOperation,
+  type NamedOperation,
+  toNamedOperation,
+} from "../../core/commands/control_operation.ts";
 import type { OperationContext } from "./operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { holdOperation } from "./operations/hold.ts";

@@ -9,7 +9,7 @@ import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
 import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";

@@ -1,7 +1,7 @@
 /** Formatting of fee token amounts for people. */
 import type { Chain, ChainFees } from "../../core/chains/port.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { formatTokenUnits } from "../relay/decisions/money.ts";
 
 /** A chain that can be asked for the decimals of its fee token. */

@@ -6,7 +6,7 @@ import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";

@@ -3,7 +3,7 @@
  * read again, and messages that wait for long are looked for among the receipts of their target. There should be
  * nothing to find; what is found is recorded, logged once and counted. What was done last is in the ledger.
  */
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { type Meta, openMessageStates } from "../ledger/ledger.ts";
 import { type Leg, legName, type LegRun, type RelayDeps } from "./leg.ts";

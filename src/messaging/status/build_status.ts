@@ -3,8 +3,8 @@
  * Reads a few hundred rows of counts at most; nothing is requested.
  */
 import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
-import { type BoardRow, toCheckReasons } from "../../core/checks/check_board.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { type BoardRow, toCheckReasons } from "../../core/checks/program_status.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

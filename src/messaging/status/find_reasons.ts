@@ -1,5 +1,5 @@
 /** Reasons for which the relayer does not do its work, found in a snapshot. Pure. */
-import { findEndpointReasons } from "../../core/rpc/endpoint_status.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";

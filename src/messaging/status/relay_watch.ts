@@ -3,13 +3,12 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
-import { CheckBoard } from "../../core/checks/check_board.ts";
-import { STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import { observeChain } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import type { Worker } from "../../core/runtime/worker.ts";

@@ -6,11 +6,11 @@ import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts
 import { describeFailure } from "../../../src/consensus/poll_fault.ts";
 import { formatConsensusStatus } from "../../../src/consensus/status/consensus_status_text.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
-import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
+import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";

@@ -6,8 +6,7 @@ import {
   formatCheckTable,
   printReport,
 } from "../../../src/core/checks/print_report.ts";
-import { type CheckRow, checkSubjects } from "../../../src/core/checks/check_row.ts";
-import { judgeMachine } from "../../../src/core/checks/machine_rows.ts";
+import { type CheckRow, checkSubjects, judgeMachine } from "../../../src/core/checks/check_row.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";

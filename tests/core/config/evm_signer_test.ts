@@ -7,7 +7,7 @@ import { writeEffective } from "../../../src/core/commands/config.ts";
 import { signerAddress } from "../../../src/core/config/evm_signer.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { remarksOnUrl } from "../../../src/core/config/chain_values.ts";
+import { remarksOnUrl } from "../../../src/core/config/values.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";

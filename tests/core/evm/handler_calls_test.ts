@@ -22,8 +22,10 @@ import {
   commitmentOfGet,
   commitmentOfPost,
   commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
-import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
+  type GetRequest,
+  type GetResponse,
+  type PostRequest,
+} from "../../../src/core/ismp/message.ts";
 import { type MmrProof, mmrProofCodec } from "../../../src/core/ismp/proof.ts";
 import { parseIsmpEvent } from "../../../src/core/ismp/rpc_json.ts";
 import { IdentifierError, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";

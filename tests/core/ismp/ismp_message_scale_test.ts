@@ -45,8 +45,8 @@ import {
   postRequestCodec,
   requestCodec,
 } from "../../../src/core/ismp/message.ts";
-import { stateCommitmentCodec } from "../../../src/core/ismp/state_commitment.ts";
 import {
+  stateCommitmentCodec,
   stateMachineCodec,
   stateMachineHeightCodec,
   stateMachineIdCodec,

@@ -7,10 +7,10 @@ import {
   fromHex,
   type Hash256,
   type Hex,
+  keccak256,
   toHash256,
   toHex,
 } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { type EvmStateProof, evmStateProofCodec } from "../../../src/core/ismp/proof.ts";
 import {
   buildEvmStateProof,

@@ -12,7 +12,7 @@ import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quot
 import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";
 import { routerQuote } from "../../../src/core/pricing/router.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
-import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { Fetch } from "../../../src/core/rpc/http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { systemRandomness } from "../../../src/core/runtime/randomness.ts";
+import { systemRandomness } from "../../../src/core/runtime/clock.ts";
 import {
   abortOnSignals,
   ShutdownRequested,

@@ -1,6 +1,5 @@
 /** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256 } from "../../../src/core/encoding/bytes.ts";
 import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import { sr25519PublicKey, sr25519Signature } from "../../../src/core/ismp/signed_messages.ts";

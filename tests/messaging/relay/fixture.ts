@@ -2,8 +2,7 @@
 import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../src/core/ismp/commitment.ts";
-import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
+import { type Message, postMessage, type PostRequest } from "../../../src/core/ismp/message.ts";
 import {
   parseStateMachine,
   type StateMachine,

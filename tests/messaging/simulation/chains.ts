@@ -1,14 +1,18 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
-import type { GasQuote } from "../../../src/core/chains/port.ts";
+import type {
+  Certain,
+  FeeProof,
+  GasQuote,
+  ProvenBlock,
+  ReadSince,
+  ReceiptProof,
+} from "../../../src/core/chains/port.ts";
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
-import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
-import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
 import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../../src/core/ismp/fees.ts";
 import type { SignedMessage } from "../../../src/core/ismp/signed_messages.ts";
 import {

@@ -16,8 +16,11 @@ import {
   toHash256,
   toHex,
 } from "../../../../src/core/encoding/bytes.ts";
-import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import {
+  type ConsensusStateId,
+  evmStateMachine,
+  type IntermediateState,
+} from "../../../../src/core/ismp/state_machine.ts";
 import {
   type BeaconLayout,
   type BeaconState,

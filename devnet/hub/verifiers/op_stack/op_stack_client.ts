@@ -14,9 +14,9 @@ import {
 import { type Codec, decodePrefix, ScaleError, u64 } from "../../../../src/core/encoding/scale.ts";
 import type { Address } from "../../../../src/core/evm/address.ts";
 import { hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
 import {
   evmChainId,
+  type IntermediateState,
   isEvm,
   type StateMachine,
   type StateMachineHeight,

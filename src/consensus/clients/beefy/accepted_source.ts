@@ -4,7 +4,7 @@
  * sections 5.9 and 5.10.
  */
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../core/beefy/commitment.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
 import {
   type LoadedProof,
@@ -13,7 +13,7 @@ import {
   ProofLoader,
   type ProofLoaderDeps,
 } from "../../../core/hub_proofs/proof_loader.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 

@@ -4,8 +4,12 @@
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
-import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import {
+  authoritySetCodec,
+  BEEFY_ENGINE,
+  BeefyError,
+  decodeBeefyJustification,
+} from "../../../core/beefy/commitment.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import {

@@ -21,8 +21,8 @@ import type {
   SubmissionOutcome,
 } from "../../../core/chains/submission.ts";
 import { highestPriceWei, lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";

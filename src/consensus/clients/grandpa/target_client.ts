@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { FindingText } from "../../../core/chains/check_finding.ts";
+import type { FindingText } from "../../../core/chains/chain_checks.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
@@ -13,9 +13,10 @@ import {
   supportedStateMachineKey,
 } from "./spec/message.ts";
 import { commitmentOf, decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
-import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import {
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
@@ -25,7 +26,7 @@ import { findUnusableReason } from "../../client_usability.ts";
 import { ProverFault, type ProverOptions } from "../../prover.ts";
 import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
 
 /** Client to read. */

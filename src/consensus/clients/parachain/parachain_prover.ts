@@ -4,7 +4,7 @@
  * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
+import type { CheckFinding, FindingText } from "../../../core/chains/chain_checks.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
@@ -20,10 +20,14 @@ import {
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
-import { evmChainId, type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
+import {
+  evmChainId,
+  type IntermediateState,
+  type StateMachine,
+  toParaId,
+} from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { findWrongChains } from "../../client_on_hub.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {

@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
 import type {
   ConsensusClientView,
   TargetReads,
@@ -29,11 +29,10 @@ import {
   type StateMachineId,
 } from "../../../core/ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";
 import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
-import type { Randomness } from "../../../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";

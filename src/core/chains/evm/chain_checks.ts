@@ -1,15 +1,19 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import type { CheckRow } from "../../checks/check_row.ts";
-import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
-import { formatDecimal } from "../../encoding/decimal.ts";
+import { type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { formatDecimal } from "../../encoding/bytes.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { EventCode } from "../../telemetry/events.ts";
-import { type ChainCheckContext, type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
-import { toFindingRows } from "../check_finding.ts";
-import type { HostConsensusView } from "../hub_client.ts";
-import { formatAge } from "../known_height_row.ts";
+import type { EventCode } from "../../telemetry/log.ts";
+import {
+  type ChainCheckContext,
+  type ChainChecks,
+  createReach,
+  formatAge,
+  toFindingRows,
+  whileReachable,
+} from "../chain_checks.ts";
+import type { HostConsensusView } from "../hub.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";
 import { judgeEndpoints } from "./endpoint_rows.ts";

@@ -4,8 +4,7 @@
  */
 import type { EvmValues } from "../../config/chains.ts";
 import { RemoteSigner } from "../../config/redact.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../encoding/bytes.ts";
-import { parseDecimal } from "../../encoding/decimal.ts";
+import { fromHex, type Hash256, parseDecimal, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import type { HostEvent } from "../../evm/host_events.ts";
@@ -13,19 +12,26 @@ import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { decodeRlp } from "../../merkle/patricia.ts";
-import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Chain, ChainCapabilities, ChainGas } from "../port.ts";
-import type { HubLightClient } from "../hub_client.ts";
-import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
-import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
+import {
+  type Chain,
+  type ChainCapabilities,
+  type ChainEvent,
+  type ChainEvents,
+  type ChainGas,
+  type EventPosition,
+  type ProofChecks,
+  type ProvenBlock,
+  UnprovableKeyError,
+} from "../port.ts";
+import type { HubLightClient } from "../hub.ts";
 import type { Replacement } from "../replacement.ts";
-import { keyAccount, readOnlyAccount } from "./account.ts";
+import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { planEvmChecks } from "./chain_checks.ts";
 import { EvmContext } from "./evm_context.ts";
@@ -46,7 +52,6 @@ import { EvmReplacement } from "./replacement.ts";
 import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { EvmSender } from "./sender.ts";
-import { signMessage } from "./signature.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
 

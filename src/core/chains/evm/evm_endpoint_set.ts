@@ -6,16 +6,21 @@ import type { EndpointUrl } from "../../config/redact.ts";
 import { isHexBytes } from "../../encoding/bytes.ts";
 import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/call_bundle.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
+import {
+  BLOCK_FAULTS,
+  type CallConditions,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcEndpoint,
+  RpcFault,
+} from "../../rpc/call.ts";
 import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
-import { BLOCK_FAULTS, RpcFault } from "../../rpc/fault.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
 import { isJsonObject, type Json } from "../../rpc/json.ts";
 import { type Merging, MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { chainId } from "./queries.ts";

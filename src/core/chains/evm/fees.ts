@@ -11,11 +11,10 @@ import {
   encodeWrappedNative,
   ONE_DOLLAR_27,
 } from "../../evm/native_price.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { ChainFees, ChainGas, GasQuote } from "../port.ts";
-import { addCosts } from "./costs.ts";
+import { addCosts, expectedGas, isArbitrum } from "./gas.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { expectedGas, isArbitrum } from "./gas.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 

@@ -6,13 +6,8 @@ import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
-import type {
-  ConsensusClientKind,
-  HostConsensusView,
-  HubLightClient,
-  StoredAuthoritySet,
-} from "../hub_client.ts";
+import { RpcFault } from "../../rpc/call.ts";
+import type { ConsensusClientKind, HostConsensusView, HubLightClient, StoredAuthoritySet } from "../hub.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
 import { batchCallSupport, callOne, noteSupport, RpcBatch } from "./rpc_batch.ts";

@@ -7,14 +7,14 @@
 import { fromHex, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { CheckRow } from "../../checks/check_row.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { CheckFinding } from "../chain_checks.ts";
 import type { EvmDependencies } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
-import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
+import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../port.ts";
 
 /** Proofs of old blocks require disk reads; one hanging endpoint must not use up the whole check. */
 const ENDPOINT_TIMEOUT_MS = 20_000;

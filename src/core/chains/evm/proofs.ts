@@ -6,7 +6,7 @@
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
 import type { Message } from "../../ismp/message.ts";
-import type { RpcFault } from "../../rpc/fault.ts";
+import type { RpcFault } from "../../rpc/call.ts";
 import {
   type ChainProofs,
   type FeeProof,
@@ -15,7 +15,7 @@ import {
   type ProvenBlock,
   type ReceiptProof,
   UnprovableKeyError,
-} from "../proofs.ts";
+} from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { faultAt } from "./rpc_batch.ts";
 

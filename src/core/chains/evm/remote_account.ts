@@ -3,18 +3,21 @@
  * was asked for. Start reading at {@link RemoteAccount}.
  */
 import type { RemoteSigner } from "../../config/redact.ts";
-import { fromHex, toHex } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import type { CallConditions } from "../../rpc/call.ts";
-import { type FaultPlace, reactionTo, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import {
+  type CallConditions,
+  type FaultPlace,
+  reactionTo,
+  RpcFault,
+  type RpcFaultCode,
+} from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";

@@ -10,7 +10,7 @@ import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
 import type { RpcAnswer } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/call.ts";
 import type { Delivery, Refusal } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";

@@ -2,22 +2,27 @@
  * What has to be known right before a delivery is signed: receipts, the host's view of the hub and its handler, the
  * mempool, nonce, price and balance. Read in one request, by itself or together with the simulation before it.
  */
-import { BeefyError } from "../../beefy/beefy_error.ts";
+import { BeefyError } from "../../beefy/commitment.ts";
 import { readProofSubject } from "../../beefy/naive_proof.ts";
-import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { type Hash256, type Hex, keccak256, toHash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type AcceptedSimulation, type Delivery, isFresh, type SigningFacts } from "../submission.ts";
-import type { Costs } from "./costs.ts";
+import type { Costs } from "./gas.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { accountNonce, type BlockTag, callResult, contractReadAt, type SimulatedCall } from "./queries.ts";
-import { addReceipts } from "./receipts.ts";
+import {
+  accountNonce,
+  addReceipts,
+  type BlockTag,
+  callResult,
+  contractReadAt,
+  type SimulatedCall,
+} from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";

@@ -6,13 +6,12 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import type { Costs } from "./costs.ts";
-import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import {
   chainGasLimit,
+  type Costs,
   gasLimitFor,
   type GasPrice,
   gasPriceFor,
@@ -20,6 +19,7 @@ import {
   isArbitrum,
   untracedGasLimit,
 } from "./gas.ts";
+import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
 import {

@@ -16,8 +16,7 @@ import type {
   TargetUpdates,
   Updates,
 } from "../consensus_target.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 import { SubstrateReads } from "./reads.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";

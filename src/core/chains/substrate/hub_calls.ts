@@ -2,7 +2,7 @@
  * Calls that relayers make on the hub besides delivering messages: dry-run, and encoded as extrinsics. They are
  * unsigned; the beneficiary is in their arguments.
  */
-import { getMessage } from "../../ismp/commitment.ts";
+import { getMessage } from "../../ismp/message.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
@@ -19,7 +19,7 @@ import { callLayouts } from "./layout.ts";
 import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
-import type { ChainReads } from "../reads.ts";
+import type { ChainReads } from "../port.ts";
 
 /**
  * Encodes the call with the indexes of the runtime.

@@ -16,12 +16,11 @@ import type {
   ProofVerifier,
   ProvenBlock,
   ReceiptProof,
-} from "../proofs.ts";
+} from "../port.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { fetchBlockHash } from "./reads.ts";
-import { decodeValue } from "./storage_values.ts";
 import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
 import { TrieError } from "../../merkle/trie_nodes.ts";

@@ -2,8 +2,9 @@
 import { concatBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
 import type { Message } from "../../ismp/message.ts";
-import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
 import {
+  type StateCommitment,
+  stateCommitmentCodec,
   type StateMachineHeight,
   stateMachineHeightCodec,
   type StateMachineId,
@@ -12,18 +13,17 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { ChainFees } from "../port.ts";
 import {
   type Certain,
   type CertainReads,
+  type ChainFees,
   type ChainReads,
   type CounterpartyView,
   type ReadSince,
   UNSURE,
-} from "../reads.ts";
+} from "../port.ts";
 import { readReceipts, receiptSet } from "./fees.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {

@@ -4,7 +4,7 @@
  * modules/ismp/core/src/handlers/request.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { commitmentOfGet } from "../../ismp/commitment.ts";
+import { commitmentOfGet } from "../../ismp/message.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
 import {
   consensusClientIdCodec,
@@ -15,9 +15,8 @@ import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission
 import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
-import type { SubstrateNode } from "./node.ts";
+import { type SubstrateNode, Values } from "./node.ts";
 import { updateTimeKey } from "./reads.ts";
-import { Values } from "./storage_values.ts";
 
 /** State of the host about the chain that a proof is about. */
 export interface ProofContext {

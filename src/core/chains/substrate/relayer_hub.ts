@@ -20,9 +20,9 @@ import {
   stateMachineIdCodec,
   stateMachineIdKey,
 } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { CheckFinding } from "../chain_checks.ts";
 import type {
   AcceptedProof,
   AcceptedProofIndex,
@@ -37,10 +37,9 @@ import { planSubstrateChecks } from "./chain_checks.ts";
 import { Findings, headerHash } from "./checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
-import { decodeValue, Values } from "./storage_values.ts";
 import {
   assembleSubstrateChain,
   createChainContext,

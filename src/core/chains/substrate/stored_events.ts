@@ -15,14 +15,13 @@ import {
 import { type DecodedEvent, IsmpJsonError } from "../../ismp/rpc_json.ts";
 import { stateMachineCodec } from "../../ismp/state_machine.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { dispatchedCommitment } from "./dispatched.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
+import { readKnown, type SubstrateNode } from "./node.ts";
 import { type Runtime, RuntimeFault } from "./runtime.ts";
-import { readKnown } from "./storage_values.ts";
 
 /** Bodies asked for at once. */
 const BODIES_PER_QUERY = 100;

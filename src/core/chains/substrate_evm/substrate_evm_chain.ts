@@ -17,15 +17,14 @@ import {
   SubstrateEvmProofError,
   type SubstrateEvmProofErrorCode,
 } from "../../merkle/substrate_evm_proof.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
 import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
-import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { ChainCheckContext, ChainChecks, CheckFinding } from "../chain_checks.ts";
 import {
   assembleEvmChain,
   createEvmContext,
@@ -38,11 +37,10 @@ import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe } from "../
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import type { SlotProver, StateProof } from "../evm/proofs.ts";
-import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import { type ProvenBlock, UnprovableKeyError } from "../port.ts";
 import { planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { checkContractNode } from "../substrate/checks.ts";
-import type { SubstrateNode } from "../substrate/node.ts";
-import { decodeValue } from "../substrate/storage_values.ts";
+import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
 import { createChainContext } from "../substrate/substrate_chain.ts";
 
 /** Dependencies of the adapter. */

@@ -1,6 +1,6 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { OperationRefusal, stateMachineShape } from "../../../core/commands/control_operation.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
 import type { Operation } from "../operation.ts";
 import * as z from "zod";

@@ -10,7 +10,7 @@ import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
 import {
   applyClaimAnswer,

@@ -3,14 +3,14 @@
  * in a lost database. The cursor moves together with the rows.
  * Rules: docs/protocol/messaging.md section 16.4.
  */
-import type { ChainEvent } from "../../../core/chains/reads.ts";
+import type { ChainEvent } from "../../../core/chains/port.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { u128 } from "../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../core/evm/address.ts";
 import type { PostRequest } from "../../../core/ismp/message.ts";
 import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
-import type { EventCode } from "../../../core/telemetry/events.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import type { EventCode } from "../../../core/telemetry/log.ts";
 import { type FeeContext, isOwnPayee, type PayingChain, payingChains } from "../fee_context.ts";
 import type { WithdrawalDispatch } from "../../ledger/ledger.ts";
 import { nextChunk } from "../../relay/decisions/heights.ts";

@@ -4,14 +4,13 @@
  * 16.2.
  */
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
-import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, toHex, toTokenUnits } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
 import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
 import type { HubCallStatus, NonceOwner } from "../hub_calls.ts";
 import type { OrderStatus } from "./withdrawal_step.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
-import { toTokenUnits } from "../../../core/encoding/decimal.ts";
 
 /** Outcome for one account. */
 export type OrderResult =

@@ -3,7 +3,7 @@
  * Rules: docs/protocol/messaging.md sections 9.1 to 9.3 and docs/protocol/evm-host.md section 10;
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
-import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
+import { formatDecimal, rescale } from "../../../core/encoding/bytes.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
 
 /**

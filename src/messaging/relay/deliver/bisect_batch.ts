@@ -2,10 +2,10 @@
  * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
-import type { MessageProof } from "../../../core/chains/proofs.ts";
+import type { MessageProof } from "../../../core/chains/port.ts";
 import type { Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { bisect } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import type { LegRun } from "../leg.ts";

@@ -4,14 +4,13 @@
  * target lacks is in `proof_follower.ts`.
  */
 import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
-import { toHash256 } from "../../../core/encoding/bytes.ts";
+import { formatDecimal, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
 import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
-import type { CounterpartyView } from "../../../core/chains/reads.ts";
+import type { CounterpartyView } from "../../../core/chains/port.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { type BatchOffer, decideBatch } from "../decisions/profit.ts";
 import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import {

@@ -15,7 +15,7 @@ import {
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
 import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";

@@ -4,7 +4,7 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { pauseOf } from "../../../core/runtime/clock.ts";
 import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";

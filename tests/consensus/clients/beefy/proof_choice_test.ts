@@ -13,12 +13,12 @@ import {
   lastMountainHeight,
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub.ts";
+import type { ChainEvent } from "../../../../src/core/chains/port.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
-import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
 import { HubEvents } from "./proven_hub.ts";

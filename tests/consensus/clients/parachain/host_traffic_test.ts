@@ -4,7 +4,7 @@ import type { EvmReader, LogFilter } from "../../../../src/consensus/evm_reader.
 import type { Log } from "../../../../src/core/chains/evm/log_answers.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
 
 const never = new AbortController().signal;
 const HOST = toAddress(`0x${"9a".repeat(20)}`);

@@ -1,8 +1,7 @@
 /**
  * An EVM chain adapter for tests, and messages of a devnet hub proved to it.
  */
-import type { Chain } from "../../../../src/core/chains/port.ts";
-import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
+import type { Chain, MessageProof } from "../../../../src/core/chains/port.ts";
 import type {
   Delivery,
   SignedSubmission,
@@ -16,8 +15,7 @@ import {
 } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import {
   evmStateMachine,
   parseStateMachine,

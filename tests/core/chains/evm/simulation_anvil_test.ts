@@ -6,7 +6,7 @@ import {
   serializeTransaction,
   type TransactionSerializable,
 } from "viem";
-import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
+import type { MessageProof } from "../../../../src/core/chains/port.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
 import {
@@ -19,8 +19,7 @@ import {
 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { encodeBundle } from "../../../../src/core/evm/call_bundle.ts";
-import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { getResponseMessage, type Message } from "../../../../src/core/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";

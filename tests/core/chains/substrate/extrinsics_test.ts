@@ -15,7 +15,7 @@ import {
 } from "../../../../src/core/chains/substrate/extrinsics.ts";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
 import { equalBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import {
   requestSignerMessage,

@@ -3,14 +3,19 @@ import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { blake2b256 } from "../../../../src/core/encoding/hash.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import {
+  blake2b256,
+  fromHex,
+  type Hash256,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../../../src/core/encoding/bytes.ts";
+import { postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { bytes, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";

@@ -4,7 +4,7 @@ import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/contrac
 import { EvmProofs } from "../../../../src/core/chains/evm/proofs.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { EvmProofChecks } from "../../../../src/core/chains/evm/proof_checks.ts";
-import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
+import { UnprovableKeyError } from "../../../../src/core/chains/port.ts";
 import {
   ContractProofProbe,
   ContractProver,
@@ -17,11 +17,11 @@ import {
   requestReceiptSlot,
   requestSenderSlot,
 } from "../../../../src/core/evm/host_storage.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { readSubstrateEvmState } from "../../../../src/core/merkle/substrate_evm_proof.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";

@@ -12,8 +12,8 @@ import {
   toSubtrees,
 } from "../../../../core/merkle/mmr.ts";
 import { authorityLeaves, toContractSignature } from "./authorities.ts";
-import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
 import {
+  BeefyError,
   type BeefyJustification,
   type BeefyMmrLeaf,
   beefyMmrLeafHash,

@@ -4,10 +4,11 @@
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,

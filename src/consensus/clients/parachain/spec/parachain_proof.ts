@@ -5,10 +5,11 @@
  */
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
-import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";

@@ -6,6 +6,7 @@ import {
   fromHex,
   type Hash256,
   type Hex,
+  keccak256,
   toHash256,
   toHex,
 } from "../../../../../src/core/encoding/bytes.ts";
@@ -33,7 +34,6 @@ import {
 import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../../../src/core/encoding/scale.ts";
 import { readVector } from "../../../rollup/spec/vectors.ts";
