@@ -4,13 +4,8 @@
  */
 import type { CheckFinding } from "../core/chains/chain_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import {
-  type AwaitedAnswers,
-  type CheckResult,
-  checkWithin,
-  reportChecks,
-  tellAwaited,
-} from "../core/chains/check.ts";
+import type { AwaitedAnswers, CheckResult } from "../core/chains/check.ts";
+import { checkWithin, reportChecks, tellAwaited } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";

@@ -10,14 +10,8 @@ import {
   scanKeys,
 } from "../../core/config/chains.ts";
 import { consensusStateId, integer, oneOf, webSocketUrl } from "../../core/config/values.ts";
-import {
-  optional,
-  required,
-  requiredIn,
-  type SectionValues,
-  withDefault,
-  withRemarks,
-} from "../../core/config/schema.ts";
+import type { SectionValues } from "../../core/config/schema.ts";
+import { optional, required, requiredIn, withDefault, withRemarks } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { ConsensusStateId } from "../../core/ismp/state_machine.ts";

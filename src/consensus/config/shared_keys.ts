@@ -10,13 +10,8 @@ import {
   UINT32_MAX,
   wideSeconds,
 } from "../../core/config/values.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineIdKey,
-  toParaId,
-} from "../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
+import { stateMachineIdKey, toParaId } from "../../core/ismp/state_machine.ts";
 import * as z from "zod";
 
 /** Interval between consensus updates. */

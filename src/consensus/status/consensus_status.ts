@@ -4,11 +4,8 @@
  */
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { type ProgramStatus, toCheckReasons } from "../../core/checks/program_status.ts";
-import {
-  type ChainHeights,
-  type EndpointReading,
-  findEndpointReasons,
-} from "../../core/rpc/endpoint_board.ts";
+import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { RouteReading } from "./light_client_board.ts";
 

@@ -2,14 +2,8 @@
  * Commitments that BEEFY authorities sign, and leaves of the relay chain's mountain range. Source:
  * paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src/{commitment,payload,mmr}.rs.
  */
-import {
-  concatBytes,
-  fromByteText,
-  type Hash256,
-  keccak256,
-  toByteText,
-  toHash256,
-} from "../encoding/bytes.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
+import { concatBytes, fromByteText, keccak256, toByteText, toHash256 } from "../encoding/bytes.ts";
 import {
   bytes,
   type Codec,

@@ -20,15 +20,8 @@ import {
   webSocketUrl,
 } from "./values.ts";
 import * as z from "zod";
-import {
-  type Key,
-  optional,
-  optionalIn,
-  required,
-  requiredIn,
-  type SectionValues,
-  withDefault,
-} from "./schema.ts";
+import type { Key, SectionValues } from "./schema.ts";
+import { optional, optionalIn, required, requiredIn, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles, TomlTable } from "./toml.ts";
 

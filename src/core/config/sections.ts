@@ -10,15 +10,8 @@ import {
   type SourceLocation,
   type UsedVariable,
 } from "./diagnostics.ts";
-import {
-  type ConfigFiles,
-  describeExposure,
-  isTable,
-  parseToml,
-  readTextFile,
-  type TomlTable,
-  type TomlValue,
-} from "./toml.ts";
+import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
+import { describeExposure, isTable, parseToml, readTextFile } from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";

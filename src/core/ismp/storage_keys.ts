@@ -16,14 +16,8 @@ import {
   u64,
   type UnknownVariant,
 } from "../encoding/scale.ts";
-import {
-  type ConsensusStateId,
-  consensusStateIdCodec,
-  type StateMachine,
-  stateMachineCodec,
-  type StateMachineId,
-  stateMachineIdCodec,
-} from "./state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "./state_machine.ts";
+import { consensusStateIdCodec, stateMachineCodec, stateMachineIdCodec } from "./state_machine.ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";

@@ -2,15 +2,8 @@
  * State proofs of EVM chains in the form of the hub: built from `eth_getProof` answers, read with the hub's rules.
  * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
  */
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHash256,
-  toHex,
-} from "../encoding/bytes.ts";
+import type { Hash256, Hex } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
 import { TrieError, TrieNodes } from "./trie_nodes.ts";

@@ -1,15 +1,8 @@
 /**
  * Reads keys of a Substrate trie (main or child) from proof nodes.
  */
-import {
-  blake2b256,
-  equalBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHex,
-} from "../encoding/bytes.ts";
+import type { Hash256, Hex } from "../encoding/bytes.ts";
+import { blake2b256, equalBytes, fromHex, keccak256, toHex } from "../encoding/bytes.ts";
 import type { HashAlgorithm } from "../ismp/proof.ts";
 import { nibbleAt, sharedLength, toNibbles, TrieError, TrieNodes } from "./trie_nodes.ts";
 

@@ -5,14 +5,8 @@
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { Limit } from "../runtime/limit.ts";
 import { type Backoff, nextDelayMs } from "../runtime/retry.ts";
-import {
-  BATCH_METHOD,
-  METHOD_SEPARATOR,
-  type RpcCall,
-  type RpcEndpoint,
-  type RpcFault,
-  type RpcFaultCode,
-} from "./call.ts";
+import type { RpcCall, RpcEndpoint, RpcFault, RpcFaultCode } from "./call.ts";
+import { BATCH_METHOD, METHOD_SEPARATOR } from "./call.ts";
 
 /** Scope of a fault, which decides about failover and health. */
 export type FaultScope =

@@ -6,17 +6,8 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
 import { partsOf } from "../runtime/slices.ts";
-import {
-  BATCH_METHOD,
-  type CallConditions,
-  type FaultPlace,
-  formatMethods,
-  reactionTo,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-  RpcFault,
-} from "./call.ts";
+import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
+import { BATCH_METHOD, formatMethods, reactionTo, RpcFault } from "./call.ts";
 import { classifyFault, TrackedEndpoint } from "./endpoint_health.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";

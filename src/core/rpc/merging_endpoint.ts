@@ -5,14 +5,8 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
-import {
-  type CallConditions,
-  ENDPOINT_FAULTS,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-  RpcFault,
-} from "./call.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "./call.ts";
 
 /** Calls of one merged request; more are sent in several. */
 const MAX_CALLS = 100;

@@ -1,14 +1,8 @@
 /**
  * Endpoint that reports what its requests came to. Where nobody observes, endpoints are used without it.
  */
-import {
-  type CallConditions,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-  RpcFault,
-  type RpcFaultCode,
-} from "./call.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
+import { RpcFault } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** One request to an endpoint, as it ended. */

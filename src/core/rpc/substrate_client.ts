@@ -4,17 +4,8 @@
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
-import {
-  type CallConditions,
-  formatMethods,
-  METHOD_SEPARATOR,
-  reactionTo,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-  RpcFault,
-  type RpcFaultCode,
-} from "./call.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
+import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
 import { TrackedEndpoint } from "./endpoint_health.ts";
 import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";

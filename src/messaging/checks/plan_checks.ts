@@ -2,12 +2,8 @@
  * The checks of the messaging relayer: those of its chains, what the hub knows of them, accounts, prices, database and
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import {
-  type ChainChecks,
-  judgeKnownHeight,
-  toFindingRows,
-  whileReachable,
-} from "../../core/chains/chain_checks.ts";
+import type { ChainChecks } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/port.ts";

@@ -1,9 +1,6 @@
 /** Every operation. A new one is a file of its own and one line here. */
-import {
-  logLevelOperation,
-  type NamedOperation,
-  toNamedOperation,
-} from "../../core/commands/control_operation.ts";
+import type { NamedOperation } from "../../core/commands/control_operation.ts";
+import { logLevelOperation, toNamedOperation } from "../../core/commands/control_operation.ts";
 import type { OperationContext } from "./operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { holdOperation } from "./operations/hold.ts";

@@ -6,13 +6,8 @@
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
 import { BeefyError } from "../../../core/beefy/commitment.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
-import {
-  type LoadedProof,
-  newerHeights,
-  planRotations,
-  ProofLoader,
-  type ProofLoaderDeps,
-} from "../../../core/hub_proofs/proof_loader.ts";
+import type { LoadedProof, ProofLoaderDeps } from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";

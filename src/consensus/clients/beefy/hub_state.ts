@@ -12,11 +12,8 @@ import {
 } from "../../../core/beefy/commitment.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  toConsensusStateId,
-} from "../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine } from "../../../core/ismp/state_machine.ts";
+import { toConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError, u64 } from "../../../core/encoding/scale.ts";
 import { type InitialConsensusState, ProverFault } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";

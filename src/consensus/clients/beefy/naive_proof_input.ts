@@ -5,14 +5,8 @@
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeAuthorities } from "./spec/authorities.ts";
-import {
-  authoritySetCodec,
-  BeefyError,
-  type BeefyJustification,
-  type BeefyMmrLeaf,
-  beefyMmrLeafHash,
-  decoded,
-} from "../../../core/beefy/commitment.ts";
+import type { BeefyJustification, BeefyMmrLeaf } from "../../../core/beefy/commitment.ts";
+import { authoritySetCodec, BeefyError, beefyMmrLeafHash, decoded } from "../../../core/beefy/commitment.ts";
 import {
   isProven,
   lastMountainBlocks,

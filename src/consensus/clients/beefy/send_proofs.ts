@@ -4,14 +4,8 @@
  * poll. Start reading at {@link sendProofs}.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import {
-  decideReplacement,
-  MAX_REPLACEMENTS,
-  MAX_TIMES_MARKET,
-  type Replacement,
-  type ReplacementDecision,
-  type ReplacementState,
-} from "../../../core/chains/replacement.ts";
+import type { Replacement, ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import { decideReplacement, MAX_REPLACEMENTS, MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import type {
   Delivery,
   Refusal,

@@ -39,12 +39,8 @@ import {
 } from "./spec/milestone.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
-import {
-  adviseOnFault,
-  type CheckJob,
-  type CheckRow,
-  describeFault,
-} from "../../../core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
+import { adviseOnFault, describeFault } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */

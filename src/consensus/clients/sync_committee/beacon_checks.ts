@@ -1,11 +1,6 @@
 /** Checks of the beacon nodes of a chain: each by itself, and what an update costs with what it serves. */
-import {
-  adviseOnFault,
-  type CheckJob,
-  type CheckRow,
-  describeFault,
-  REQUEST_TIMEOUT_MS,
-} from "../../../core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
+import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS } from "../../../core/checks/check_row.ts";
 import { toFindingRows } from "../../../core/chains/chain_checks.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";

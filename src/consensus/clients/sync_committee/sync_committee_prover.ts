@@ -22,12 +22,8 @@ import {
   type UpdateLayout,
   updateLayouts,
 } from "./spec/update.ts";
-import {
-  type ConsensusStateId,
-  evmStateMachine,
-  type StateMachine,
-  type StateMachineId,
-} from "../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";

@@ -5,14 +5,8 @@ import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-import {
-  type ChainCheckContext,
-  type ChainChecks,
-  createReach,
-  formatAge,
-  toFindingRows,
-  whileReachable,
-} from "../chain_checks.ts";
+import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
+import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";

@@ -1,11 +1,6 @@
 /** What the facts about the endpoints of an EVM chain mean for the operator. Pure; facts come from `endpoint_probe.ts`. */
-import {
-  adviseOnFault,
-  type CheckCode,
-  type CheckOutcome,
-  type CheckRow,
-  describeFault,
-} from "../../checks/check_row.ts";
+import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
+import { adviseOnFault, describeFault } from "../../checks/check_row.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { judgeClock } from "../chain_checks.ts";
 import { BATCH_PROBE, type EndpointFacts, type ProbedHead, type ProbedSimulation } from "./endpoint_probe.ts";

@@ -6,14 +6,8 @@ import type { EndpointUrl } from "../../config/redact.ts";
 import { isHexBytes } from "../../encoding/bytes.ts";
 import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/call_bundle.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import {
-  BLOCK_FAULTS,
-  type CallConditions,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-  RpcFault,
-} from "../../rpc/call.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
+import { BLOCK_FAULTS, RpcFault } from "../../rpc/call.ts";
 import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";

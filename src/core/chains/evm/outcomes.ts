@@ -10,13 +10,8 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
-import {
-  accountNonce,
-  callResult,
-  type TransactionPlace,
-  transactionPlace,
-  transactionReceipt,
-} from "./queries.ts";
+import type { TransactionPlace } from "./queries.ts";
+import { accountNonce, callResult, transactionPlace, transactionReceipt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { faultToRefusal } from "./refusals.ts";

@@ -7,13 +7,8 @@ import { fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import {
-  type CallConditions,
-  type FaultPlace,
-  reactionTo,
-  RpcFault,
-  type RpcFaultCode,
-} from "../../rpc/call.ts";
+import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
+import { reactionTo, RpcFault } from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";

@@ -15,14 +15,8 @@ import type { Clock } from "../../runtime/clock.ts";
 import { type AcceptedSimulation, type Delivery, isFresh, type SigningFacts } from "../submission.ts";
 import type { Costs } from "./gas.ts";
 import type { EvmContext } from "./evm_context.ts";
-import {
-  accountNonce,
-  addReceipts,
-  type BlockTag,
-  callResult,
-  contractReadAt,
-  type SimulatedCall,
-} from "./queries.ts";
+import type { BlockTag, SimulatedCall } from "./queries.ts";
+import { accountNonce, addReceipts, callResult, contractReadAt } from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";

@@ -22,14 +22,8 @@ import {
 import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
-import {
-  callResult,
-  gasEstimate,
-  type SimulatedCall,
-  simulatedCall,
-  type SimulatedOutcome,
-  trace,
-} from "./queries.ts";
+import type { SimulatedCall, SimulatedOutcome } from "./queries.ts";
+import { callResult, gasEstimate, simulatedCall, trace } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
 import {

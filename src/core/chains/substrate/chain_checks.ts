@@ -5,14 +5,8 @@ import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-import {
-  type ChainChecks,
-  type CheckFinding,
-  createReach,
-  judgeClock,
-  toFindingRows,
-  whileReachable,
-} from "../chain_checks.ts";
+import type { ChainChecks, CheckFinding } from "../chain_checks.ts";
+import { createReach, judgeClock, toFindingRows, whileReachable } from "../chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */

@@ -1,10 +1,7 @@
 /** Light clients of the target: plain reads of its storage. */
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
-import {
-  consensusClientIdCodec,
-  type ConsensusStateId,
-  type StateMachineId,
-} from "../../ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachineId } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, bytes, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";

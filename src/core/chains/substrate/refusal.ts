@@ -6,11 +6,8 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { commitmentOfGet } from "../../ismp/message.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
-import {
-  consensusClientIdCodec,
-  type StateMachine,
-  type StateMachineHeight,
-} from "../../ismp/state_machine.ts";
+import type { StateMachine, StateMachineHeight } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission.ts";
 import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";

@@ -13,13 +13,8 @@ import {
   subscriptionCodec,
 } from "../../ismp/storage_keys.ts";
 import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
-import {
-  consensusClientIdCodec,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineIdCodec,
-  stateMachineIdKey,
-} from "../../ismp/state_machine.ts";
+import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec, stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../chain_checks.ts";

@@ -8,12 +8,8 @@ import type { Chain, CounterpartyView } from "../../../core/chains/port.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log, LogFields } from "../../../core/telemetry/log.ts";
-import {
-  newerHeights,
-  planRotations,
-  ProofLoader,
-  type RotationStep,
-} from "../../../core/hub_proofs/proof_loader.ts";
+import type { RotationStep } from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */

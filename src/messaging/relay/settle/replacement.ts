@@ -5,13 +5,8 @@
  * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import {
-  bumpPrice,
-  decideReplacement,
-  type ReplacementDecision,
-  type ReplacementState,
-  STUCK_AFTER_MS,
-} from "../../../core/chains/replacement.ts";
+import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import { bumpPrice, decideReplacement, STUCK_AFTER_MS } from "../../../core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
 import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";

@@ -4,14 +4,8 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/lib.rs.
  */
 import { encodePacked } from "viem";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHash256,
-} from "../../../../core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { mapSlot, word } from "../../../../core/evm/host_storage.ts";
 import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
 

@@ -3,11 +3,8 @@
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import {
-  type ConsensusStateId,
-  evmStateMachine,
-  type IntermediateState,
-} from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../../../spec/bls.ts";
 import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
