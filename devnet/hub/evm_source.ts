@@ -4,14 +4,8 @@
  */
 import { createMerkleProof, createMPT, type MerklePatriciaTrie } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
-import {
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHash256,
-  toHex,
-} from "../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestSenderSlot } from "../../src/core/evm/host_storage.ts";
 import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../src/core/ismp/proof.ts";

@@ -2,13 +2,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { contractSlotKey, word } from "../../src/core/evm/host_storage.ts";
-import {
-  abiEncodeResponse,
-  commitmentOfGet,
-  commitmentOfResponse,
-  type GetRequest,
-  type GetResponse,
-} from "../../src/core/ismp/message.ts";
+import type { GetRequest, GetResponse } from "../../src/core/ismp/message.ts";
+import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../src/core/ismp/message.ts";
 import { responseReceiptCodec } from "../../src/core/ismp/host_state.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";

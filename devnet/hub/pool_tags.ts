@@ -6,11 +6,8 @@ import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/byte
 import { bytes, compareHex, hash256, list, Tuple } from "../../src/core/encoding/scale.ts";
 import { commitmentOfGet, commitmentOfPost, type GetRequest } from "../../src/core/ismp/message.ts";
 import type { ConsensusMessage, IsmpMessage } from "../../src/core/ismp/ismp_message.ts";
-import {
-  consensusStateIdCodec,
-  type StateMachineId,
-  stateMachineIdCodec,
-} from "../../src/core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import { consensusStateIdCodec, stateMachineIdCodec } from "../../src/core/ismp/state_machine.ts";
 
 const hashes = list(hash256);
 

@@ -5,12 +5,8 @@
 import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
-import {
-  commitmentOfGet,
-  commitmentOfPost,
-  commitmentOfResponse,
-  type PostRequest,
-} from "../../src/core/ismp/message.ts";
+import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
 import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { PING_ABI } from "../evm/abi.ts";

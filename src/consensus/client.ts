@@ -3,7 +3,7 @@
  * one definition, and `registry.ts` lists them. Start reading at {@link ChainClient}.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { HubLightClient } from "../core/chains/hub.ts";
+import type { HubLightClient } from "../core/chains/hub_client.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";

@@ -5,7 +5,8 @@
  */
 import type { CheckFinding } from "../core/chains/chain_checks.ts";
 import type { HubChain } from "../core/chains/hub.ts";
-import type { Chain, ProofChecks } from "../core/chains/port.ts";
+import type { Chain } from "../core/chains/port.ts";
+import type { ProofChecks } from "../core/chains/proofs.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { type CheckDeps, type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
 import { fromHex } from "../core/encoding/bytes.ts";

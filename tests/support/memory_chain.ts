@@ -3,16 +3,18 @@ import type {
   Chain,
   ChainCapabilities,
   ChainLimits,
-  FeeProof,
-  GasQuote,
-  MessageProof,
   ModuleGates,
+  RuntimeChecks,
+} from "../../src/core/chains/port.ts";
+import type {
+  FeeProof,
+  MessageProof,
   ProofChecks,
   ProofVerifier,
   ProvenBlock,
   ReceiptProof,
-  RuntimeChecks,
-} from "../../src/core/chains/port.ts";
+} from "../../src/core/chains/proofs.ts";
+import type { GasQuote } from "../../src/core/chains/fees.ts";
 import type { ChainChecks, CheckFinding } from "../../src/core/chains/chain_checks.ts";
 import {
   type AcceptedSimulation,
@@ -27,14 +29,8 @@ import {
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
 import { MempoolSightings } from "../../src/core/chains/evm/evm_context.ts";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  keccak256,
-  toHash256,
-  toHex,
-} from "../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
@@ -42,7 +38,7 @@ import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
 import type { Replacement } from "../../src/core/chains/replacement.ts";
-import type { HubLightClient } from "../../src/core/chains/hub.ts";
+import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { MemoryTransaction } from "./memory_block.ts";
 import { sealOf } from "./memory_host.ts";

@@ -3,8 +3,8 @@ import type {
   ConsensusClientKind,
   HostConsensusView,
   StoredAuthoritySet,
-} from "../../src/core/chains/hub.ts";
-import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/port.ts";
+} from "../../src/core/chains/hub_client.ts";
+import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/proofs.ts";
 import type { Delivery, SigningInput, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
 import type { HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";

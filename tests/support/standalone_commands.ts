@@ -2,11 +2,8 @@
 import assert from "node:assert/strict";
 import { parseArguments as parseConsensus } from "../../src/consensus/arguments.ts";
 import { consensusFile } from "../../src/consensus/config/config_file.ts";
-import {
-  type ProgramCommand,
-  runStandalone,
-  type StandaloneArguments,
-} from "../../src/core/commands/command.ts";
+import type { ProgramCommand, StandaloneArguments } from "../../src/core/commands/command.ts";
+import { runStandalone } from "../../src/core/commands/command.ts";
 import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";

@@ -1,5 +1,10 @@
 /** Writes configuration files of tests as TOML. */
-import { inlineToml, isWritableTable, plainKey, type WritableTable } from "../../src/core/config/toml.ts";
+import {
+  inlineToml,
+  isWritableTable,
+  plainKey,
+  type WritableTable,
+} from "../../src/core/config/toml_text.ts";
 
 /** The TOML text of a document: tables become sections, tables in arrays inline ones. */
 export function stringifyToml(table: WritableTable, path: readonly string[] = []): string {

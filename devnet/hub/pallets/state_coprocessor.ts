@@ -3,13 +3,8 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/state-coprocessor/src/{lib,impls}.rs.
  */
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import {
-  abiEncodeResponse,
-  commitmentOfGet,
-  commitmentOfResponse,
-  type GetRequest,
-  type GetResponse,
-} from "../../../src/core/ismp/message.ts";
+import type { GetRequest, GetResponse } from "../../../src/core/ismp/message.ts";
+import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../../src/core/ismp/message.ts";
 import { requestMetadataCodec, responseReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import { type GetRequestsWithProof, getRequestsWithProofCodec } from "../../../src/core/ismp/ismp_message.ts";
 import { getRequestsTag } from "../pool_tags.ts";

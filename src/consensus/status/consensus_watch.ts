@@ -4,7 +4,7 @@
  */
 import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import type { HubLightClient } from "../../core/chains/hub.ts";
+import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";

@@ -1,6 +1,6 @@
 /** What is known of every light client that the program advances: polls, updates, failures, and its own age. */
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
-import type { HostConsensusView } from "../../core/chains/hub.ts";
+import type { HostConsensusView } from "../../core/chains/hub_client.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import { type EventCode, events } from "../telemetry/log.ts";
-import type { ChainGas } from "./port.ts";
+import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
 
 /** What the checks of a chain need of the hub. */

@@ -5,7 +5,7 @@
 import type { Hash256 } from "../encoding/bytes.ts";
 import type { Message } from "../ismp/message.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
-import type { MessageProof } from "./port.ts";
+import type { MessageProof } from "./proofs.ts";
 
 /** Part of a delivery; all parts of a delivery succeed or fail together. */
 export type DeliveryStep =

@@ -5,7 +5,7 @@ import {
   renderDiagnostic,
   renderNote,
 } from "../config/diagnostics.ts";
-import { inlineToml } from "../config/toml.ts";
+import { inlineToml } from "../config/toml_text.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { configGroup, defineStandalone, requireConfig } from "./command.ts";
 

@@ -1,6 +1,6 @@
 /** Configuration files with a comment above every key, from the sections. Pure. */
 import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
-import { inlineToml, toWritable } from "./toml.ts";
+import { inlineToml, toWritable } from "./toml_text.ts";
 import type { NamedChain, Network } from "./live_network.ts";
 import { isRemote } from "./redact.ts";
 

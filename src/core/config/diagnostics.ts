@@ -4,7 +4,7 @@
  */
 import { toHex } from "../encoding/bytes.ts";
 import { EndpointUrl, hasSecret, isPlain, looksSecret, quoted, Secret } from "./redact.ts";
-import { toWritable, type WritableValue } from "./toml.ts";
+import { toWritable, type WritableValue } from "./toml_text.ts";
 
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];

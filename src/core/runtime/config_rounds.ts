@@ -2,17 +2,13 @@
  * Work in rounds, each with its own configuration: when the file was read again, the round under way ends as at a stop,
  * with everything recorded, and the next one begins with the new configuration.
  */
-import {
-  type ConfigResult,
-  type EffectiveValue,
-  renderDiagnostic,
-  renderNote,
-} from "../config/diagnostics.ts";
-import { EndpointUrl, listSecrets, Secret } from "../config/redact.ts";
+import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import { listSecrets } from "../config/redact.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort } from "./linked_abort.ts";
+import { findChangedKeys } from "../config/changed_keys.ts";
 
 /** Reason of the end of a round that is followed by another. */
 export class ReloadRequested extends Error {
@@ -149,36 +145,4 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
     log.info("configuration_reloaded", { changed: changed.join(", ") });
     return config;
   };
-}
-
-/** Names of the keys such as `[relayer].module_filter`; of sections that came or went, `[name]` alone. */
-export function findChangedKeys(
-  before: readonly EffectiveValue[],
-  after: readonly EffectiveValue[],
-): readonly string[] {
-  const [old, now] = [before, after].map((values) =>
-    new Map(values.map((of) => [nameOf(of), toText(of.value)]))
-  );
-  const sectionsOf = (values: typeof before): Set<string> => new Set(values.map(({ section }) => section));
-  const lasting = sectionsOf(before).intersection(sectionsOf(after));
-  const changed = [...before, ...after].flatMap((value) => {
-    if (!lasting.has(value.section)) return [`[${value.section}]`];
-    const name = nameOf(value);
-    return (old?.get(name) ?? "undefined") === (now?.get(name) ?? "undefined") ? [] : [name];
-  });
-  return [...new Set(changed)];
-}
-
-function nameOf({ section, key }: EffectiveValue): string {
-  return `[${section}].${key}`;
-}
-
-/** Compared, never shown: secrets are revealed. */
-function toText(value: unknown): string {
-  return JSON.stringify(value, function (key, plain: unknown): unknown {
-    // `plain` has been through toJSON; the holder has the value itself.
-    const inner: unknown = key === "" ? value : Reflect.get(this, key);
-    if (inner instanceof Secret || inner instanceof EndpointUrl) return { revealed: inner.reveal() };
-    return typeof plain === "bigint" ? `${plain}n` : plain;
-  }) ?? "undefined";
 }

@@ -1,5 +1,6 @@
 /** Formatting of fee token amounts for people. */
-import type { Chain, ChainFees } from "../../core/chains/port.ts";
+import type { Chain } from "../../core/chains/port.ts";
+import type { ChainFees } from "../../core/chains/fees.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { formatTokenUnits } from "../relay/decisions/money.ts";

@@ -6,7 +6,7 @@ import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts
 import { describeFailure } from "../../../src/consensus/poll_fault.ts";
 import { formatConsensusStatus } from "../../../src/consensus/status/consensus_status_text.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
-import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub.ts";
+import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { CheckBoard } from "../../../src/core/checks/program_status.ts";
-import {
-  CHECK_TIMEOUT_MS,
-  type CheckJob,
-  type CheckRow,
-  runChecks,
-} from "../../../src/core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
+import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

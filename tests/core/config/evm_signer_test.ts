@@ -1,7 +1,7 @@
 /** Web3Signers as signers of EVM accounts: what a configuration says of them, and all that can be wrong with it. */
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
-import { findChangedKeys } from "../../../src/core/runtime/config_rounds.ts";
+import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { writeEffective } from "../../../src/core/commands/config.ts";
 import { signerAddress } from "../../../src/core/config/evm_signer.ts";

@@ -2,15 +2,8 @@ import assert from "node:assert/strict";
 import { createMerkleProof, createMPT } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
 import fc from "fast-check";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHash256,
-  toHex,
-} from "../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type EvmStateProof, evmStateProofCodec } from "../../../src/core/ismp/proof.ts";
 import {
   buildEvmStateProof,

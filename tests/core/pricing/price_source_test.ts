@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
-import {
-  type NativePrice,
-  ONE_DOLLAR_27,
-  type Quotation,
-  quotePrice,
-} from "../../../src/core/evm/native_price.ts";
+import type { NativePrice, Quotation } from "../../../src/core/evm/native_price.ts";
+import { ONE_DOLLAR_27, quotePrice } from "../../../src/core/evm/native_price.ts";
 import { etherscanQuote } from "../../../src/core/pricing/etherscan.ts";
 import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quote.ts";
 import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {
-  findChangedKeys,
   ReloadRequested,
   rereader,
   type Round,
   runRounds,
   tellConfiguration,
 } from "../../../src/core/runtime/config_rounds.ts";
+import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";

@@ -15,11 +15,8 @@ import {
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
 import { markup } from "../../../src/core/telemetry/http/page.ts";
-import {
-  createStatusHandler,
-  serveStatus,
-  type StatusSources,
-} from "../../../src/core/telemetry/http/status_server.ts";
+import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
+import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

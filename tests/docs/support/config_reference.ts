@@ -1,6 +1,6 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
 import { allKeys, expectedText, type Key } from "../../../src/core/config/schema.ts";
-import { inlineToml, toWritable } from "../../../src/core/config/toml.ts";
+import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
 import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
 
 const COMMON =

@@ -1,5 +1,6 @@
 /** Chains of a relayer that is watched: those in memory as records of parts, which the real ones are. */
-import type { Chain, ChainFees, ChainGas } from "../../../src/core/chains/port.ts";
+import type { Chain } from "../../../src/core/chains/port.ts";
+import type { ChainFees, ChainGas } from "../../../src/core/chains/fees.ts";
 import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import { ethereum, hub } from "../../support/ledger_rows.ts";

@@ -4,7 +4,7 @@
  * remembers what was sent. Start reading at {@link HostDelivery.find}.
  */
 import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
-import type { HubLightClient } from "../../../core/chains/hub.ts";
+import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, Simulation } from "../../../core/chains/submission.ts";
 import {

@@ -2,7 +2,7 @@
  * Watch of a host's usability: checked before every proof, logged when it changes. Source:
  * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { HostConsensusView, HubLightClient } from "../../../core/chains/hub.ts";
+import type { HostConsensusView, HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";

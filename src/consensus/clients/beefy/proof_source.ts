@@ -1,5 +1,5 @@
 /** Sources of proofs of the hub for EVM hosts: the hub itself, or the relay chain. */
-import type { HostConsensusView } from "../../../core/chains/hub.ts";
+import type { HostConsensusView } from "../../../core/chains/hub_client.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 

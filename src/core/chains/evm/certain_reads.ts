@@ -9,7 +9,8 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { blockAt, contractReadAt, type Query, relayerQuery } from "./queries.ts";
+import { blockAt, contractReadAt, type Query } from "./queries.ts";
+import { relayerQuery } from "./receipts.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 
 /** Number of endpoints that must agree, if there are as many. */

@@ -7,7 +7,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/log.ts";
 import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
 import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
-import type { HostConsensusView } from "../hub.ts";
+import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";
 import { judgeEndpoints } from "./endpoint_rows.ts";

@@ -18,20 +18,13 @@ import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
-import {
-  type Chain,
-  type ChainCapabilities,
-  type ChainEvent,
-  type ChainEvents,
-  type ChainGas,
-  type EventPosition,
-  type ProofChecks,
-  type ProvenBlock,
-  UnprovableKeyError,
-} from "../port.ts";
-import type { HubLightClient } from "../hub.ts";
+import type { Chain, ChainCapabilities, ChainEvent, ChainEvents, EventPosition } from "../port.ts";
+import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import type { ChainGas } from "../fees.ts";
+import type { HubLightClient } from "../hub_client.ts";
 import type { Replacement } from "../replacement.ts";
-import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
+import { keyAccount, readOnlyAccount } from "./account.ts";
+import { signMessage } from "./signature.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { planEvmChecks } from "./chain_checks.ts";
 import { EvmContext } from "./evm_context.ts";

@@ -12,8 +12,9 @@ import {
   ONE_DOLLAR_27,
 } from "../../evm/native_price.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
-import type { ChainFees, ChainGas, GasQuote } from "../port.ts";
-import { addCosts, expectedGas, isArbitrum } from "./gas.ts";
+import type { ChainFees, ChainGas, GasQuote } from "../fees.ts";
+import { expectedGas, isArbitrum } from "./gas.ts";
+import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";

@@ -7,10 +7,16 @@ import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import type { ConsensusClientKind, HostConsensusView, HubLightClient, StoredAuthoritySet } from "../hub.ts";
+import type {
+  ConsensusClientKind,
+  HostConsensusView,
+  HubLightClient,
+  StoredAuthoritySet,
+} from "../hub_client.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
-import { batchCallSupport, callOne, noteSupport, RpcBatch } from "./rpc_batch.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { batchCallSupport, noteSupport } from "./batching.ts";
 
 /** The hub's light client in the host. */
 export class EvmHubClient implements HubLightClient {

@@ -6,7 +6,7 @@ import { type Hash256, type Hex, isHexBytes, toLowerHex } from "../../encoding/b
 import type { Address } from "../../evm/address.ts";
 import { isJsonObject } from "../../rpc/json.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** Log as in receipts; hex is lower case. */
 export interface ReceiptLog {

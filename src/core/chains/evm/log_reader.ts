@@ -9,7 +9,7 @@ import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { SchemaError } from "./schema_error.ts";
 import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */

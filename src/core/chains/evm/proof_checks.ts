@@ -14,7 +14,7 @@ import type { CheckFinding } from "../chain_checks.ts";
 import type { EvmDependencies } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
-import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../port.ts";
+import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
 
 /** Proofs of old blocks require disk reads; one hanging endpoint must not use up the whole check. */
 const ENDPOINT_TIMEOUT_MS = 20_000;

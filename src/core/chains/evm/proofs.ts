@@ -15,7 +15,7 @@ import {
   type ProvenBlock,
   type ReceiptProof,
   UnprovableKeyError,
-} from "../port.ts";
+} from "../proofs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { faultAt } from "./rpc_batch.ts";
 

@@ -3,21 +3,18 @@
  * (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
  */
 import * as z from "zod";
-import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";
 import { HandledLogs } from "../../evm/handled_logs.ts";
-import { type HostRead, hostReads } from "../../evm/host_reads.ts";
+import { type HostRead } from "../../evm/host_reads.ts";
 import { callTracerOptions, readTrace, type TraceOutcome } from "../../evm/trace.ts";
-import type { Message } from "../../ismp/message.ts";
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
-import type { EvmContext } from "./evm_context.ts";
 import type { GasPrice } from "./gas.ts";
 import { findLogs, readReceiptLogs, type UnreadLogs } from "./log_answers.ts";
-import type { RpcBatch } from "./rpc_batch.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { SchemaError } from "./schema_error.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Call with the reader of its result. */
@@ -318,36 +315,4 @@ export function transactionPlace(transaction: Hash256): Query<TransactionPlace> 
       return blockNumber === null ? "mempool" : blockNumber === undefined ? "known" : "block";
     }),
   );
-}
-
-/** Query of the relayer that delivered a message: posts by their own commitment, responses by that of the get request. */
-export function relayerQuery(host: Address, message: Message, tag: BlockTag): Query<Uint8Array | undefined> {
-  const { call, read } = receiptQuery(host, message, tag);
-  return {
-    call,
-    read: (result) => {
-      const relayer = read(result);
-      return relayer === undefined ? undefined : fromHex(relayer);
-    },
-  };
-}
-
-function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
-  if (message.kind === "post") {
-    return contractReadAt(tag, host, hostReads.requestReceipts, message.commitment);
-  }
-  const commitment = message.kind === "get" ? message.commitment : message.requestCommitment;
-  const { call, read } = contractReadAt(tag, host, hostReads.responseReceipts, commitment);
-  return { call, read: (result) => read(result)?.relayer };
-}
-
-/** Adds the receipts of all messages to a batch; the result is available after it was sent. */
-export function addReceipts(
-  context: EvmContext,
-  batch: RpcBatch,
-  messages: readonly Message[],
-  tag: BlockTag = "latest",
-): () => readonly (Uint8Array | undefined)[] {
-  const slots = messages.map((message) => batch.add(relayerQuery(context.at.host, message, tag)));
-  return () => slots.map((slot) => slot());
 }

@@ -6,7 +6,8 @@ import { type StateMachineHeight, type StateMachineId, toParaId } from "../../is
 import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { addReceipts, blockAt, blockNumber, contractRead } from "./queries.ts";
+import { blockAt, blockNumber, contractRead } from "./queries.ts";
+import { addReceipts } from "./receipts.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Log } from "../../telemetry/log.ts";

@@ -5,11 +5,12 @@
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
-import { addCosts, type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
+import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
+import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./account.ts";
+import { signCall } from "./signature.ts";
 import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
 
 /** Replacement of our transactions. */

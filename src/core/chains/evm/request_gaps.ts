@@ -13,7 +13,7 @@ import type { EvmContext } from "./evm_context.ts";
 import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { SchemaError } from "./schema_error.ts";
 import type { Log } from "./log_answers.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 

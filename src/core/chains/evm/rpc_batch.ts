@@ -1,19 +1,13 @@
 /**
  * Several queries as one HTTP request, with typed answers.
  */
-import { encodeFunctionData } from "viem";
-import type { Hex } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError } from "../../evm/block_header.ts";
-import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type FaultPlace, reactionTo, type RpcAnswer, RpcFault } from "../../rpc/call.ts";
-import type { Delivery, Refusal } from "../submission.ts";
-import type { EvmContext } from "./evm_context.ts";
-import { callResult, type Query } from "./queries.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { type Query } from "./queries.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** Options of a {@link RpcBatch}. */
 export interface RpcBatchOptions {
@@ -136,51 +130,4 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
 function filled<T>(slot: { readonly value: T } | undefined): T {
   if (slot === undefined) throw new Error("The batch was not sent");
   return slot.value;
-}
-
-/** Calldata for checking whether a handler has `batchCall`. */
-const data = encodeFunctionData({
-  abi: handlerV2Abi,
-  functionName: "supportsInterface",
-  args: [handlerInterfaceIds.withBatchCall],
-});
-
-/** Query of a handler's support; read the answer with {@link isSupported}. */
-export function batchCallSupport(handler: Address): Query<Hex> {
-  return callResult({ to: handler, data });
-}
-
-/** True for a word that is 1; contracts without ERC-165 answer otherwise. */
-export function isSupported(result: Hex): boolean {
-  return result.length === 66 && BigInt(result) === 1n;
-}
-
-/**
- * Adds the check whether the handler can carry the delivery to a batch; usually nothing. The result is available
- * after the batch was sent.
- */
-export function addBatchCheck(
-  context: EvmContext,
-  batch: RpcBatch,
-  work: { readonly delivery: Delivery; readonly handler: Address },
-): () => Refusal | undefined {
-  const { delivery, handler } = work;
-  if (delivery.steps.length < 2) return () => undefined;
-  const known = context.hasBatchCall(handler);
-  const asked = known === undefined ? batch.addOptional(batchCallSupport(handler)) : undefined;
-  return () => {
-    if (asked !== undefined) noteSupport(context, handler, asked());
-    if (context.hasBatchCall(handler) !== false) return undefined;
-    // A delivery at a height that is already known works step by step: `not_ready` leads to another attempt.
-    return {
-      code: "not_ready",
-      detail: `the handler ${handler} has no batchCall: it accepts one step at a time`,
-    };
-  };
-}
-
-/** Records what a handler answered: a revert means no, other faults decide nothing. */
-export function noteSupport(context: EvmContext, handler: Address, answer: Hex | RpcFault): void {
-  if (!(answer instanceof RpcFault)) context.noteBatchCall(handler, isSupported(answer));
-  else if (answer.code === "reverted") context.noteBatchCall(handler, false);
 }

@@ -4,6 +4,7 @@
 import * as z from "zod";
 import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
 import type { ReceiptLog } from "./log_answers.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** Hex quantity (`0x10`). */
 export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
@@ -87,17 +88,4 @@ export function parseResponse<S extends z.ZodType>(schema: S, value: unknown, pl
   const [issue] = parsed.error.issues;
   const path = issue?.path.map(String).join(".") ?? "";
   throw new SchemaError(path === "" ? place : `${place}.${path}`, { cause: parsed.error });
-}
-
-/** Answer that does not have the shape of its method. */
-export class SchemaError extends Error {
-  override readonly name = "SchemaError";
-  readonly code = "unexpected_shape";
-  constructor(
-    /** Method or part of the answer, and the field that does not fit. */
-    readonly place: string,
-    options?: ErrorOptions,
-  ) {
-    super(`Unexpected shape at ${place}`, options);
-  }
 }

@@ -14,19 +14,13 @@ import type {
   SigningResult,
 } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import {
-  addCosts,
-  capAfterDataCost,
-  capPrice,
-  currentPriceWei,
-  gasPriceFor,
-  highestPriceWei,
-} from "./gas.ts";
+import { capAfterDataCost, capPrice, currentPriceWei, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { addSigningFacts, findContested, findFreshFacts, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockAt, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./account.ts";
+import { signCall } from "./signature.ts";
 import { faultToRefusal } from "./refusals.ts";
 
 /** Signing and broadcasting from our account. */

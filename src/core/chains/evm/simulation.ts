@@ -11,7 +11,6 @@ import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } fro
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import {
   chainGasLimit,
-  type Costs,
   gasLimitFor,
   type GasPrice,
   gasPriceFor,
@@ -19,6 +18,7 @@ import {
   isArbitrum,
   untracedGasLimit,
 } from "./gas.ts";
+import type { Costs } from "./costs.ts";
 import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";

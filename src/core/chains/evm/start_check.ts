@@ -9,7 +9,8 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/log.ts";
 import type { CheckFinding } from "../chain_checks.ts";
-import { batchCallSupport, isSupported, readAnswer, RpcBatch } from "./rpc_batch.ts";
+import { readAnswer, RpcBatch } from "./rpc_batch.ts";
+import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 

@@ -8,7 +8,7 @@ import {
   responseReceiptCodec,
 } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import type { ChainFees } from "../port.ts";
+import type { ChainFees } from "../fees.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
 

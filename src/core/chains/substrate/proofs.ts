@@ -16,7 +16,7 @@ import type {
   ProofVerifier,
   ProvenBlock,
   ReceiptProof,
-} from "../port.ts";
+} from "../proofs.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 import { RpcFault } from "../../rpc/call.ts";

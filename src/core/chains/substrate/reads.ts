@@ -13,7 +13,8 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { Certain, CertainReads, ChainFees, ChainReads, CounterpartyView, ReadSince } from "../port.ts";
+import type { Certain, CertainReads, ChainReads, CounterpartyView, ReadSince } from "../port.ts";
+import type { ChainFees } from "../fees.ts";
 import { UNSURE } from "../port.ts";
 import { readReceipts, receiptSet } from "./fees.ts";
 import { decodeValue, type SubstrateNode, Values } from "./node.ts";

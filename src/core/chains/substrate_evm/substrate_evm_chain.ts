@@ -37,7 +37,7 @@ import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe } from "../
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import type { SlotProver, StateProof } from "../evm/proofs.ts";
-import { type ProvenBlock, UnprovableKeyError } from "../port.ts";
+import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import { planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { checkContractNode } from "../substrate/checks.ts";
 import { decodeValue, type SubstrateNode } from "../substrate/node.ts";

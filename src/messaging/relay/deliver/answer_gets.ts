@@ -4,7 +4,7 @@
  * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
-import { type MessageProof, UnprovableKeyError } from "../../../core/chains/port.ts";
+import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";

@@ -2,7 +2,7 @@
  * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
-import type { MessageProof } from "../../../core/chains/port.ts";
+import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";

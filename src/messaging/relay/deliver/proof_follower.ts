@@ -3,7 +3,8 @@
  * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
  * skipped; who pays for them is decided elsewhere.
  */
-import type { AcceptedProofIndex, AcceptedProofs, HubLightClient } from "../../../core/chains/hub.ts";
+import type { AcceptedProofIndex, AcceptedProofs } from "../../../core/chains/hub.ts";
+import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain, CounterpartyView } from "../../../core/chains/port.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";

@@ -2,7 +2,7 @@
  * Transactions that are not mined in time: replaced by a higher price at the same nonce, up to three times and while it
  * is profitable, then by a cancelling transfer; broadcast again, or dropped, when no node knows them. Each is in the
  * journal before it is sent (docs/architecture/messaging.md, I3). When and at which price is decided in
- * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
+ * `core/chains/replacement.ts` and `decisions/gas_price.ts`.
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";

@@ -13,7 +13,7 @@ import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/hub.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { authoritySetCodec } from "../../../../src/core/beefy/commitment.ts";
 import {
   type BeefyClientState,

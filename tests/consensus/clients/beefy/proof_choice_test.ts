@@ -13,7 +13,7 @@ import {
   lastMountainHeight,
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/hub.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { ChainEvent } from "../../../../src/core/chains/port.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

@@ -1,7 +1,8 @@
 /**
  * An EVM chain adapter for tests, and messages of a devnet hub proved to it.
  */
-import type { Chain, MessageProof } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type {
   Delivery,
   SignedSubmission,

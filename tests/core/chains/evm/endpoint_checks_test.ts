@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { judgeBalance, judgeHostView } from "../../../../src/core/chains/evm/chain_checks.ts";
 import { refusesMessages } from "../../../../src/core/chains/evm/reads.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/hub.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.ts";
 import type { EndpointFacts } from "../../../../src/core/chains/evm/endpoint_probe.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Chain, ProofVerifier } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { ProofVerifier } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UnprovableKeyError } from "../../../../src/core/chains/port.ts";
+import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { findLogs, readLogs, readReceiptLogs } from "../../../../src/core/chains/evm/log_answers.ts";
-import { SchemaError } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import { SchemaError } from "../../../../src/core/chains/evm/schema_error.ts";
 
 const hash = `0x${"aB".repeat(32)}`;
 const log = {

@@ -1,13 +1,8 @@
 /** Logs of several contracts in one query, at nodes that answer it and at others. */
 import assert from "node:assert/strict";
 import { JoiningEndpoint, joinLogQueries } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
-import {
-  reactionTo,
-  type RpcAnswer,
-  type RpcCall,
-  RpcFault,
-  type RpcFaultCode,
-} from "../../../../src/core/rpc/call.ts";
+import type { RpcAnswer, RpcCall, RpcFaultCode } from "../../../../src/core/rpc/call.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Json } from "../../../../src/core/rpc/json.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { never } from "./chain_fixture.ts";

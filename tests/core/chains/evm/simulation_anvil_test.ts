@@ -6,17 +6,11 @@ import {
   serializeTransaction,
   type TransactionSerializable,
 } from "viem";
-import type { MessageProof } from "../../../../src/core/chains/port.ts";
+import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { encodeBundle } from "../../../../src/core/evm/call_bundle.ts";
 import { getResponseMessage, type Message } from "../../../../src/core/ismp/message.ts";

@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import {
-  AnnouncedHeads,
-  ChildTrie,
-  type HeadKind,
-  Runtimes,
-  type SubstrateNode,
-} from "../../../../src/core/chains/substrate/node.ts";
+import type { HeadKind, SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
+import { AnnouncedHeads, ChildTrie, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
   keySigner,

@@ -7,13 +7,8 @@ import {
   epochRelayerSlot,
   requestReceiptSlot,
 } from "../../../../src/core/evm/host_storage.ts";
-import {
-  commitmentOfGet,
-  getMessage,
-  type GetRequest,
-  postMessage,
-  type PostRequest,
-} from "../../../../src/core/ismp/message.ts";
+import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
 import type { GetRequestsWithProof } from "../../../../src/core/ismp/ismp_message.ts";
 import {

@@ -3,14 +3,8 @@ import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import {
-  blake2b256,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
+import { blake2b256, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";

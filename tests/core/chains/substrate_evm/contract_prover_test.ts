@@ -4,7 +4,7 @@ import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/contrac
 import { EvmProofs } from "../../../../src/core/chains/evm/proofs.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { EvmProofChecks } from "../../../../src/core/chains/evm/proof_checks.ts";
-import { UnprovableKeyError } from "../../../../src/core/chains/port.ts";
+import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import {
   ContractProofProbe,
   ContractProver,

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import {
-  getMessage,
-  type GetRequest,
-  getResponseMessage,
-  type Message,
-} from "../../../../src/core/ismp/message.ts";
+import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";

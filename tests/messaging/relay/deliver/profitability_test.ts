@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  getMessage,
-  type GetRequest,
-  getResponseMessage,
-  type Message,
-} from "../../../../src/core/ismp/message.ts";
+import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";

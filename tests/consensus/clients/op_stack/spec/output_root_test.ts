@@ -1,15 +1,8 @@
 import assert, { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { concatHex, keccak256 as viemKeccak256 } from "viem";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHash256,
-  toHex,
-} from "../../../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import type { DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import {
