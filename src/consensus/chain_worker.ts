@@ -2,7 +2,7 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import type { CheckFinding } from "../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";

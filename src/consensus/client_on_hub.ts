@@ -2,7 +2,7 @@
  * A chain's light client on the hub, for provers whose updates build on its newest state only once that is final: an
  * update on a state that a fork may revert would become invalid.
  */
-import type { CheckFinding } from "../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
 import type { ConsensusClientId, ConsensusStateId, StateMachine } from "../core/ismp/state_machine.ts";

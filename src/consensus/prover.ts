@@ -2,7 +2,7 @@
  * Interface of a chain whose finality the consensus relayer proves to the hub. Each configured type has an
  * implementation in its own folder; provers poll and build updates, they never send.
  */
-import type { CheckFinding } from "../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,

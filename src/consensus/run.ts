@@ -2,7 +2,7 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import type { CheckFinding } from "../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { AwaitedAnswers, CheckResult } from "../core/chains/check.ts";
 import { checkWithin, reportChecks, tellAwaited } from "../core/chains/check.ts";

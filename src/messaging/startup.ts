@@ -3,7 +3,7 @@
  * errors end the program and are all listed; a chain that does not answer is polled again while the others work.
  * Source: docs/protocol/messaging.md section 4.
  */
-import type { CheckFinding } from "../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import type { ProofChecks } from "../core/chains/proofs.ts";

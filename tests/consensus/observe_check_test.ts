@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { observeCheck } from "../../src/consensus/poll_fault.ts";
 import type { PollResult } from "../../src/consensus/schedule.ts";
-import type { CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import { faultOf } from "../support/rpc_faults.ts";
 
 const route = { chain: "EVM-1", target: "KUSAMA-4009" };

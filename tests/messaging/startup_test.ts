@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";

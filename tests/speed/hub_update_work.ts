@@ -8,7 +8,7 @@ import { createRelaySource } from "../../src/consensus/clients/beefy/relay_sourc
 import { HubWork } from "../../src/consensus/clients/beefy/hub_work.ts";
 import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
-import type { ChainEvent } from "../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";

@@ -3,7 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
  */
 import type { ClaimStatus, RelayerAccounts, RelayerHubCall } from "../../src/core/chains/hub.ts";
-import type { ChainEvent, EventPosition } from "../../src/core/chains/port.ts";
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type Message, postMessage } from "../../src/core/ismp/message.ts";
 import { toSignerBytes } from "../../src/core/ismp/signed_messages.ts";

@@ -2,7 +2,7 @@
  * Answers to GET requests on the hub in memory: which it takes, and what it makes of them.
  * Source: polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
-import type { ChainEvent, EventPosition } from "../../src/core/chains/port.ts";
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Refusal, RefusalCode } from "../../src/core/chains/submission.ts";
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { getMessage, getResponseMessage } from "../../src/core/ismp/message.ts";

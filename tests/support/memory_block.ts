@@ -1,5 +1,5 @@
 /** Blocks of a chain in memory, what stands in them, and what it cost. */
-import type { ChainEvent, EventPosition } from "../../src/core/chains/port.ts";
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Delivery, Refusal, SpentGas } from "../../src/core/chains/submission.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";

@@ -1,11 +1,7 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
-import type {
-  Chain,
-  ChainCapabilities,
-  ChainLimits,
-  ModuleGates,
-  RuntimeChecks,
-} from "../../src/core/chains/port.ts";
+import type { Chain, RuntimeChecks } from "../../src/core/chains/port.ts";
+import type { ModuleGates } from "../../src/core/chains/reads.ts";
+import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
 import type {
   FeeProof,
   MessageProof,
@@ -15,7 +11,8 @@ import type {
   ReceiptProof,
 } from "../../src/core/chains/proofs.ts";
 import type { GasQuote } from "../../src/core/chains/fees.ts";
-import type { ChainChecks, CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,

@@ -1,5 +1,5 @@
 /** What transactions do in blocks of a chain in memory: messages, answers to GET requests, and calls of the hub. */
-import type { ChainEvent } from "../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import type { Delivery } from "../../src/core/chains/submission.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";

@@ -1,5 +1,5 @@
 /** An EVM chain in memory whose fees and receipts are given by hand, for tests of claims, withdrawals and rewards. */
-import type { Certain, ReadSince } from "../../src/core/chains/port.ts";
+import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";

@@ -1,5 +1,5 @@
 /** Gates of modules in memory: who alone may deliver to them, remembered for a day as the EVM adapter does. */
-import type { Gate, ModuleGates } from "../../src/core/chains/port.ts";
+import type { Gate, ModuleGates } from "../../src/core/chains/reads.ts";
 import { type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 

@@ -2,7 +2,7 @@
  * The rules of an ISMP host in memory: what it stores, what it takes, and why it refuses.
  * Sources: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol, modules/ismp/core/src/handlers.rs.
  */
-import type { ChainEvent, EventPosition } from "../../src/core/chains/port.ts";
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { MessageProof } from "../../src/core/chains/proofs.ts";
 import type { Delivery, Refusal, RefusalCode } from "../../src/core/chains/submission.ts";
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";

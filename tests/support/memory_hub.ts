@@ -2,7 +2,7 @@
  * The hub in memory, for everybody who delivers messages: a {@link MemoryChain} with the parts that only a hub has.
  * Each part has a file of its own; all of them keep what they know in the state of the node's blocks.
  */
-import type { CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { Counterparties, HubChain, SenderLimit, SenderLimits } from "../../src/core/chains/hub.ts";
 import type {
   BroadcastResult,

@@ -1,6 +1,6 @@
 /** Calls of the hub in memory besides messages: answers to GET requests, claims, withdrawals and rewards. */
 import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../../src/core/chains/hub.ts";
-import type { ChainEvent, EventPosition } from "../../src/core/chains/port.ts";
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HubPart, MemoryAccounts } from "./memory_accounts.ts";

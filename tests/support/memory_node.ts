@@ -2,7 +2,7 @@
  * A whole chain in memory: blocks, a pool of transactions and an ISMP host, for any number of relayers.
  * Nothing happens by itself: tests produce blocks, move commitments and reorganise.
  */
-import type { ChainEvent } from "../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import type {
   BroadcastResult,
   Delivery,

@@ -1,6 +1,6 @@
 /** What one relayer reads of a {@link MemoryNode}, with the delays and faults of its endpoints. */
-import type { Certain, ChainEvent, CounterpartyView, ReadSince } from "../../src/core/chains/port.ts";
-import { UNSURE } from "../../src/core/chains/port.ts";
+import type { Certain, ChainEvent, CounterpartyView, ReadSince } from "../../src/core/chains/reads.ts";
+import { UNSURE } from "../../src/core/chains/reads.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../../src/core/ismp/state_machine.ts";

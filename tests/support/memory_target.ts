@@ -1,5 +1,6 @@
 /** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
-import type { ChainChecks, CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
   ConsensusClientView,

@@ -1,5 +1,5 @@
 /** A prover whose findings a test gives, for tests of what happens between provers and their target. */
-import type { CheckFinding } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";

@@ -2,7 +2,7 @@
  * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: each form has a prover of
  * its own.
  */
-import type { CheckFinding } from "../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { ConsensusClientId } from "../../core/ismp/state_machine.ts";
 import {

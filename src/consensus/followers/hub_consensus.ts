@@ -2,7 +2,8 @@
  * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): the workers that deliver them. Source:
  * docs/protocol/hub-consensus.md sections 2, 5.11.
  */
-import type { ChainChecks, CheckFinding } from "../../core/chains/chain_checks.ts";
+import type { ChainChecks } from "../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { CheckResult } from "../../core/chains/check.ts";
 import type { HubSubstrateConfig } from "../config/hub_keys.ts";

@@ -1,7 +1,7 @@
 /**
  * Contracts of a rollup on the hub: reading them, and comparing them with the configuration.
  */
-import type { CheckFinding } from "../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";

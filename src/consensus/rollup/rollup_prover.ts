@@ -2,7 +2,7 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import type { CheckFinding } from "../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { findRollupClient } from "./spec/known_rollups.ts";
 import {

@@ -8,6 +8,7 @@ import { formatDuration } from "../runtime/text_table.ts";
 import { type EventCode, events } from "../telemetry/log.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
+import { CheckFinding } from "./check_finding.ts";
 
 /** What the checks of a chain need of the hub. */
 export interface ChainCheckContext {
@@ -63,19 +64,6 @@ export function whileReachable(isReachable: ChainChecks["isReachable"], job: Che
     run: async (signal): Promise<readonly CheckRow[]> =>
       await isReachable(signal) ? await job.run(signal) : [],
   };
-}
-
-/** Finding of a start-up check. `fatal` stops the program, `warning` needs attention, `note` may be intended. */
-export interface CheckFinding extends FindingText {
-  readonly severity: "fatal" | "warning" | "note";
-}
-
-/** Event and text of a finding. */
-export interface FindingText {
-  /** Code of its log line. */
-  readonly event: EventCode;
-  /** The problem, the chain and endpoint host, and what to do. */
-  readonly text: string;
 }
 
 /** Converts findings about a chain; those with an event of `told` are left out: other rows tell them. */

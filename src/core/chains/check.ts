@@ -7,7 +7,7 @@ import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckFinding } from "./chain_checks.ts";
+import type { CheckFinding } from "./check_finding.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;

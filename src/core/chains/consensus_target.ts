@@ -9,7 +9,8 @@ import type {
   StateMachineHeight,
   StateMachineId,
 } from "../ismp/state_machine.ts";
-import type { ChainChecks, CheckFinding } from "./chain_checks.ts";
+import type { ChainChecks } from "./chain_checks.ts";
+import type { CheckFinding } from "./check_finding.ts";
 import type { Refusal, Sender, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
 /** Light client of the target at one block. */

@@ -11,7 +11,7 @@ import type {
 } from "../ismp/fees.ts";
 import type { GetRequestsWithProof } from "../ismp/ismp_message.ts";
 import type { StateMachine, StateMachineId } from "../ismp/state_machine.ts";
-import type { CheckFinding } from "./chain_checks.ts";
+import type { CheckFinding } from "./check_finding.ts";
 import type { Chain } from "./port.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 

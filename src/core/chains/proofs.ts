@@ -5,9 +5,9 @@
 import type { Hash256 } from "../encoding/bytes.ts";
 import type { Message } from "../ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
-import type { ChainCapabilities } from "./port.ts";
-import type { CheckFinding } from "./chain_checks.ts";
-import type { ChainReads } from "./port.ts";
+import type { ChainCapabilities } from "./capabilities.ts";
+import type { CheckFinding } from "./check_finding.ts";
+import type { ChainReads } from "./reads.ts";
 
 /** Proof that the source chain contains the commitments of some messages. */
 export type MessageProof =

@@ -6,7 +6,7 @@ import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
-import type { CounterpartyView } from "../../core/chains/port.ts";
+import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";

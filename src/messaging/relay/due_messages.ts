@@ -3,7 +3,7 @@
  * at most a fifth of those that the hub has refused before; what it would refuse regardless of the proof (no bandwidth,
  * a blocked sender) is held before anything is proved, and does not displace others.
  */
-import type { CounterpartyView } from "../../core/chains/port.ts";
+import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { fleetWaitMs } from "./decisions/competition.ts";

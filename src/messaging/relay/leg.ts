@@ -7,7 +7,8 @@
  * send) and `settle/` (what became of it). `messages.ts` and `receipts.ts` change rows, `limits/` remembers what a
  * target allows now, `decisions/` decides and does nothing else.
  */
-import type { CertainReads, Chain } from "../../core/chains/port.ts";
+import type { Chain } from "../../core/chains/port.ts";
+import type { CertainReads } from "../../core/chains/reads.ts";
 import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
 import type { ChainGas } from "../../core/chains/fees.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";

@@ -1,5 +1,5 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
-import type { CounterpartyView } from "../../core/chains/port.ts";
+import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { pauseOf } from "../../core/runtime/clock.ts";

@@ -4,7 +4,8 @@
  * of the target that this program does not know.
  */
 import type { Counterparties } from "../../core/chains/hub.ts";
-import type { Chain, ChainReads, RuntimeChecks } from "../../core/chains/port.ts";
+import type { Chain, RuntimeChecks } from "../../core/chains/port.ts";
+import type { ChainReads } from "../../core/chains/reads.ts";
 import type { ProofChecks } from "../../core/chains/proofs.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";

@@ -2,7 +2,7 @@
  * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
  * fees are claimed.
  */
-import { UNSURE } from "../../core/chains/port.ts";
+import { UNSURE } from "../../core/chains/reads.ts";
 import {
   type DeliveredMessage,
   type DeliveryReceipt,

@@ -2,7 +2,7 @@
  * Scan of a leg's source, which turns its events into rows. The cursor only moves together with the rows of the blocks
  * it passes (docs/architecture/messaging.md, I1 and I2).
  */
-import type { ChainEvent, CounterpartyView } from "../../core/chains/port.ts";
+import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
 import type { NewMessage } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";

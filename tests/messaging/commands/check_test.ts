@@ -1,7 +1,7 @@
 /** `check` on real set-ups: nodes over HTTP, a real database and real key files; the hub is in memory. */
 import assert from "node:assert/strict";
 import { createEvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
-import type { CounterpartyView } from "../../../src/core/chains/port.ts";
+import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";

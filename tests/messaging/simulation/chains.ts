@@ -1,5 +1,5 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
-import type { Certain, ReadSince } from "../../../src/core/chains/port.ts";
+import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
 import type { GasQuote } from "../../../src/core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";

@@ -27,8 +27,9 @@ import { proveHost } from "./prove_host.ts";
 import { createRelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/authorities.ts";
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
-import type { Chain, ChainEvents } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { ChainEvents } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 

@@ -3,7 +3,7 @@
  * transaction. The worker of the host does it again and again, an operator's `prove` once, with the same object, which
  * remembers what was sent. Start reading at {@link HostDelivery.find}.
  */
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, Simulation } from "../../../core/chains/submission.ts";

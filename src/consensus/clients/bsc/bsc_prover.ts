@@ -4,7 +4,7 @@
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { BscError } from "./spec/bsc_error.ts";
 import { type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/bsc_network.ts";

@@ -3,7 +3,7 @@
  * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding, FindingText } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";

@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { FindingText } from "../../../core/chains/chain_checks.ts";
+import type { FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import {

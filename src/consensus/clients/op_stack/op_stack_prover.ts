@@ -2,7 +2,7 @@
  * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";

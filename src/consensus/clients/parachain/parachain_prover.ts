@@ -4,7 +4,7 @@
  * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding, FindingText } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {

@@ -3,7 +3,7 @@
  * them final, and catches up on validators that changed. Start reading at {@link createPolygonProver}. Source:
  * docs/protocol/polygon.md section 4.
  */
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";

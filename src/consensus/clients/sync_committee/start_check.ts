@@ -1,5 +1,5 @@
 /** Start-up checks: networks of the nodes, and advice on their capabilities. */
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { EventCode } from "../../../core/telemetry/log.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";

@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import type { CheckFinding } from "../../../core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type {
   ConsensusClientView,
   TargetReads,

@@ -7,7 +7,7 @@ import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../port.ts";
+import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt, type Query } from "./queries.ts";
 import { relayerQuery } from "./receipts.ts";

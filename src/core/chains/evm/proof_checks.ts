@@ -10,7 +10,7 @@ import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/ev
 import { RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { CheckRow } from "../../checks/check_row.ts";
-import type { CheckFinding } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import type { EvmDependencies } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";

@@ -4,7 +4,7 @@ import { isUnknown, type UnknownVariant } from "../../encoding/scale.ts";
 import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import type { ChainReads, CounterpartyView } from "../port.ts";
+import type { ChainReads, CounterpartyView } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, blockNumber, contractRead } from "./queries.ts";
 import { addReceipts } from "./receipts.ts";

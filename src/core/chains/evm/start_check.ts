@@ -8,7 +8,7 @@ import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-import type { CheckFinding } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";

@@ -5,7 +5,8 @@ import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-import type { ChainChecks, CheckFinding } from "../chain_checks.ts";
+import type { ChainChecks } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import { createReach, judgeClock, toFindingRows, whileReachable } from "../chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 

@@ -7,7 +7,7 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
 import type { EventCode } from "../../telemetry/log.ts";

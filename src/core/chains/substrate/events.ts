@@ -12,7 +12,7 @@ import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
-import type { ChainEvent, ChainEvents, EventPosition } from "../port.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { headerHash } from "./checks.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";

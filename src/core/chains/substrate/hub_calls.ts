@@ -19,7 +19,7 @@ import { callLayouts } from "./layout.ts";
 import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
-import type { ChainReads } from "../port.ts";
+import type { ChainReads } from "../reads.ts";
 
 /**
  * Encodes the call with the indexes of the runtime.

@@ -13,9 +13,9 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { Certain, CertainReads, ChainReads, CounterpartyView, ReadSince } from "../port.ts";
+import type { Certain, CertainReads, ChainReads, CounterpartyView, ReadSince } from "../reads.ts";
 import type { ChainFees } from "../fees.ts";
-import { UNSURE } from "../port.ts";
+import { UNSURE } from "../reads.ts";
 import { readReceipts, receiptSet } from "./fees.ts";
 import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 

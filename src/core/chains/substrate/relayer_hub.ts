@@ -17,7 +17,7 @@ import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
 import { consensusClientIdCodec, stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import type {
   AcceptedProof,
   AcceptedProofIndex,

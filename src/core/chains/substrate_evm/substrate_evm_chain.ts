@@ -24,7 +24,8 @@ import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
 import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
-import type { ChainCheckContext, ChainChecks, CheckFinding } from "../chain_checks.ts";
+import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import {
   assembleEvmChain,
   createEvmContext,

@@ -2,7 +2,8 @@
  * Processes the unclaimed deliveries of one pair once: rows that end without a claim are recorded, and at most one
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
-import { type Certain, type Chain, UNSURE } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { ClaimStatus } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";

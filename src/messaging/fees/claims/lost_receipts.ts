@@ -3,7 +3,8 @@
  * ours makes the row claimable; without a receipt the message returns to its leg; another relayer's receipt ends it.
  * Source: docs/protocol/messaging.md section 14.2, step 5.
  */
-import { type Chain, UNSURE } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import { UNSURE } from "../../../core/chains/reads.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { routeName } from "./claim_context.ts";
 import { judgeLost } from "./claim_results.ts";

@@ -3,7 +3,7 @@
  * in a lost database. The cursor moves together with the rows.
  * Rules: docs/protocol/messaging.md section 16.4.
  */
-import type { ChainEvent } from "../../../core/chains/port.ts";
+import type { ChainEvent } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { u128 } from "../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../core/evm/address.ts";

@@ -9,7 +9,7 @@ import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
 import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
-import type { CounterpartyView } from "../../../core/chains/port.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { type BatchOffer, decideBatch } from "../decisions/profit.ts";
 import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";

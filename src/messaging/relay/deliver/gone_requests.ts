@@ -1,5 +1,6 @@
 /** Determines with certainty which requests no longer exist on their own chain: that ends their messages. */
-import type { CertainReads, Chain, ChainReads } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { CertainReads, ChainReads } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";

@@ -3,7 +3,7 @@
  * yet. They are found as for every delivery (`proof_follower.ts`); whether they pay is nobody's question here.
  */
 import type { Simulation } from "../../../core/chains/submission.ts";
-import type { CounterpartyView } from "../../../core/chains/port.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { LegRun } from "../leg.ts";
 import { maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";

@@ -5,7 +5,8 @@
  */
 import type { AcceptedProofIndex, AcceptedProofs } from "../../../core/chains/hub.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
-import type { Chain, CounterpartyView } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log, LogFields } from "../../../core/telemetry/log.ts";

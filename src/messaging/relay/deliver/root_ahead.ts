@@ -2,7 +2,7 @@
  * The state root below which messages are proved, asked of the target as soon as it knows the height: while events are
  * read instead of after them.
  */
-import type { ChainReads } from "../../../core/chains/port.ts";
+import type { ChainReads } from "../../../core/chains/reads.ts";
 import type { ProofVerifier } from "../../../core/chains/proofs.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachineHeight } from "../../../core/ismp/state_machine.ts";

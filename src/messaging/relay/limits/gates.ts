@@ -4,7 +4,7 @@
  * deliver them. A module may name whom it likes at any time: that concerns the messages to it, and no others.
  */
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
-import type { Gate } from "../../../core/chains/port.ts";
+import type { Gate } from "../../../core/chains/reads.ts";
 import { toReceiver } from "../decisions/route.ts";
 import type { LegRun, TargetContext } from "../leg.ts";
 import { type Candidate, stillOpen, transition } from "../messages.ts";

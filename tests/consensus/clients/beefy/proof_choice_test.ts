@@ -14,7 +14,7 @@ import {
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";

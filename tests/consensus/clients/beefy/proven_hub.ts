@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { AcceptedProofsHub } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
 import type { WorkHub } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../../../../src/core/chains/hub.ts";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { buildNaiveProof } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { encodeNaiveProof } from "../../../../src/core/beefy/naive_proof.ts";

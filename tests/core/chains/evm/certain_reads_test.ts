@@ -1,6 +1,6 @@
 /** Reads that may end a message, at endpoints that are behind, disagree, or do not answer. */
 import assert from "node:assert/strict";
-import type { Certain } from "../../../../src/core/chains/port.ts";
+import type { Certain } from "../../../../src/core/chains/reads.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";

@@ -3,7 +3,7 @@
  * ranges or take too long. A failing seed is run alone with
  * SEED=123 deno test -A tests/core/chains/evm/log_reader_seeds_test.ts
  */
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";

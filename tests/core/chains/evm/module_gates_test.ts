@@ -1,6 +1,6 @@
 /** Who may deliver to a module, as contracts of anybody and nodes of doubt answer. */
 import assert from "node:assert/strict";
-import type { Gate, ModuleGates } from "../../../../src/core/chains/port.ts";
+import type { Gate, ModuleGates } from "../../../../src/core/chains/reads.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";

@@ -1,6 +1,6 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
