@@ -1,4 +1,4 @@
-/** `config show`: the values that apply, and where each comes from; secrets are masked. */
+/** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
 import {
   describeProblems,
   type EffectiveValue,

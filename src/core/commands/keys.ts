@@ -1,4 +1,4 @@
-/** `keys new`: a new key, encrypted. */
+/** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
 import { describeProblems } from "../config/diagnostics.ts";
 import { fileFailure } from "../config/toml.ts";
 import type { AccountKind } from "../config/keystores/keystore_file.ts";

@@ -1,4 +1,4 @@
-/** Commands that both programs have. A new one is a file of its own and one line here. */
+/** Commands that both programs have. A new one is one line here. */
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
 import { configCheck, configSchema, configShow } from "./config.ts";

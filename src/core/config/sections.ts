@@ -187,7 +187,10 @@ interface Substitution {
 
 const EXPECTED = "`${NAME}` with a name of letters, digits and underscores, or `$${` for the text `${`";
 
-/** Puts values into all texts of a document. What cannot be put in is reported, and its text stays as it is. */
+/**
+ * Puts values of the environment into all texts of a document, so that keys stay out of files; after it is parsed, so
+ * that a value cannot change its structure. What cannot be put in is reported, and its text stays as it is.
+ */
 function substituteVariables(
   table: TomlTable,
   files: ConfigFiles,

@@ -163,7 +163,10 @@ export function decodeWrappedNative(result: Hex): Address | undefined {
   }
 }
 
-/** Calldata for the number of fee token units that buy one whole native token. */
+/**
+ * Calldata for the number of fee token units that buy one whole native token. Source: polytope-labs/hyperbridge:
+ * tesseract/messaging/evm/src/gas_oracle.rs. The fee token counts as one dollar.
+ */
 export function encodeRouterQuote(feeToken: Address, wrappedNative: Address): Hex {
   const args = [10n ** NATIVE_DECIMALS, [feeToken, wrappedNative]] as const;
   return encodeFunctionData({ abi, functionName: "getAmountsIn", args });

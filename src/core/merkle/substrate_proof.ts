@@ -97,7 +97,8 @@ export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8
 }
 
 /**
- * Node of a byte form; both layouts, whatever the trie's own.
+ * Node of a byte form; layouts V0 and V1, whatever the trie's own. Source: paritytech/polkadot-sdk:
+ * substrate/primitives/trie/src/{node_header,node_codec}.rs.
  * @throws {TrieError} malformed_node.
  */
 export function decodeSubstrateNode(bytes: Uint8Array): SubstrateTrieNode {

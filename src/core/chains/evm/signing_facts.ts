@@ -133,7 +133,9 @@ interface News {
 }
 
 /**
- * Adds this check to a batch; nothing for deliveries without consensus proofs. The result is available after the
+ * Adds the check whether the host already has the state that a delivery's proofs would add. Source:
+ * docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
+ * Nothing is added for deliveries without consensus proofs. The result is available after the
  * batch was sent. A node that does not expose its mempool answers as for the newest block, or with an error.
  */
 function addKnownProofs(context: EvmContext, batch: RpcBatch, delivery: Delivery): () => KnownFrom {

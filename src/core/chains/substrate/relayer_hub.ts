@@ -76,7 +76,10 @@ export function createHubChain(
 
 const rotationsCodec = orderedMap(u64, u64, compareIntegers);
 
-/** Accepted proofs; one per hub, so that those who follow the hub for several chains share what was read. */
+/**
+ * Accepted proofs; one per hub, so that those who follow the hub for several chains share what was read. Source:
+ * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
+ */
 class SubstrateAcceptedProofs implements AcceptedProofs {
   readonly #node: SubstrateNode;
   /** List at the block that was read last. */
@@ -135,7 +138,10 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
 /** The pallet stores an application under at most that many bytes of its name. */
 const MAX_APP_BYTES = 32;
 
-/** Limits that the hub applies to senders. */
+/**
+ * Limits that the hub applies to senders: who is blocked, and the bytes that applications have bought. Source:
+ * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
+ */
 class HubSenderLimits implements SenderLimits {
   readonly #node: SubstrateNode;
 

@@ -122,7 +122,11 @@ const UNPROVABLE: ReadonlySet<SubstrateEvmProofErrorCode> = new Set<SubstrateEvm
 /** Maximum number of contracts whose tries are remembered. */
 const MAX_TRIES = 64;
 
-/** Prover of a chain whose contracts live in child tries. */
+/**
+ * Prover of a chain whose contracts live in child tries. Ethereum's RPC of such a chain shows another root in its
+ * headers, which proves nothing; blocks have the same numbers on both sides. Source: paritytech/polkadot-sdk:
+ * substrate/frame/revive/src/evm/block_hash/block_builder.rs.
+ */
 export class ContractProver implements SlotProver {
   readonly method = "state_getChildReadProof";
   readonly #context: Pick<EvmContext, "at" | "reportFault">;
