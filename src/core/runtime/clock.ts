@@ -1,4 +1,4 @@
-/** Injected time, so tests control the clock. */
+/** Injected time and randomness, so tests control them. */
 import { orAbort } from "./linked_abort.ts";
 
 /** Source of time and delays. */
