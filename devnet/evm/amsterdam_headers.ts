@@ -1,6 +1,5 @@
 /** Headers of Amsterdam on top of those of an anvil, which ends with Prague (ethereum/EIPs: EIPS/eip-{7928,7843}.md). */
-import { toHash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { HeaderRule } from "./rewritten_headers.ts";
 
 /** When the fork is; may be set while no block of it exists. */

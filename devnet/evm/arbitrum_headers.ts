@@ -1,6 +1,5 @@
 /** Headers of an Arbitrum chain in the devnet, made on top of those of an anvil. */
-import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { fromHex, type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { HeaderRule } from "./rewritten_headers.ts";
 
 /**

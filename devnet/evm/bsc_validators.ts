@@ -4,7 +4,7 @@
  * Source of the rules: docs/protocol/evm-consensus.md section 9; BEP-126 (fast finality).
  */
 import { bls12_381 } from "@noble/curves/bls12-381.js";
-import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, keccak256 } from "../../src/core/encoding/bytes.ts";
 import { BLS_DOMAIN } from "../../src/consensus/spec/bls.ts";
 import {
   type BscNetwork,
@@ -20,7 +20,6 @@ import {
   voteMessage,
 } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { compareHex } from "../../src/core/encoding/scale.ts";
 import type { HeaderRule, RewrittenHeader } from "./rewritten_headers.ts";
 

@@ -10,8 +10,8 @@ import {
   type TransactionSerializableEIP1559,
   type TransactionSerializableLegacy,
 } from "viem";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { signEvmDigest } from "../hub/signatures.ts";

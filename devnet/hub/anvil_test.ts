@@ -1,7 +1,7 @@
 import { equal, ok } from "node:assert/strict";
 import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { requestSenderSlot } from "../../src/core/evm/host_storage.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../src/core/ismp/proof.ts";
 import { type AccountProofAnswer, buildEvmStateProof } from "../../src/core/merkle/evm_proof.ts";
 import { startAnvil } from "../evm/anvil.ts";

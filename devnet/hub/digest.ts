@@ -3,16 +3,10 @@
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
 import { compact } from "scale-ts";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
+import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import { bytes, type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 
 /** A block header; `digest` holds SCALE digest items. */

@@ -4,12 +4,11 @@
  */
 import { createMerkleProof, createMPT, type MerklePatriciaTrie } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestSenderSlot } from "../../src/core/evm/host_storage.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../src/core/ismp/proof.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
 
 /** A slot of the host with what it holds: a number, or bytes of an address. */
 export type SlotValue = readonly [slot: Hash256, value: bigint | Uint8Array];

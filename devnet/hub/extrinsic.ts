@@ -1,6 +1,5 @@
 /** Reading unsigned extrinsics, as the hub's runtime and its pool see them. */
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { bytes, decodeStrict, ScaleError } from "../../src/core/encoding/scale.ts";
 
 /** First byte of an unsigned extrinsic of format 4. */

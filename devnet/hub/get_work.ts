@@ -1,9 +1,8 @@
 /** GET requests in tests: questions of the sender about storage of the receiver. */
 import type { Hex } from "../../src/core/encoding/bytes.ts";
 import { contractSlotKey, requestSenderSlot, word } from "../../src/core/evm/host_storage.ts";
-import { commitmentOfGet } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfGet, type GetRequest } from "../../src/core/ismp/message.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
-import type { GetRequest } from "../../src/core/ismp/message.ts";
 import { receiver, sender, senderHost, startTestHub } from "./deliveries.ts";
 import type { Hub, HubOptions } from "./hub.ts";
 import { commitBlock, receiverHost } from "./relayer_work.ts";

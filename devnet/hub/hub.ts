@@ -4,10 +4,10 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { requestReceiptCodec } from "../../src/core/ismp/host_state.ts";
-import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  type StateCommitment,
   type StateMachine,
   type StateMachineHeight,
   type StateMachineId,

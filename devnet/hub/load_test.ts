@@ -1,6 +1,5 @@
 import { equal, ok } from "node:assert/strict";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { mmrProofCodec, stateMachineProofCodec } from "../../src/core/ismp/proof.ts";
 import {

@@ -1,8 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { signatureCodec } from "../../src/core/ismp/fees.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../src/core/ismp/proof.ts";
 import {
   parseStateMachine,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
+import { stateCommitmentCodec } from "../../src/core/ismp/state_machine.ts";
 import {
   joinCommitmentProofs,
   type ProvenEntry,

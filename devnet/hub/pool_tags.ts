@@ -2,17 +2,12 @@
  * The `provides` tags of the hub's transaction pool: two extrinsics with one tag exclude each other.
  * Source: polytope-labs/hyperbridge: modules/pallets/{ismp,relayer,state-coprocessor}/src/lib.rs (validate_unsigned).
  */
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { bytes, compareHex, hash256, list, Tuple } from "../../src/core/encoding/scale.ts";
-import { commitmentOfGet, commitmentOfPost } from "../../src/core/ismp/commitment.ts";
-import type { GetRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfGet, commitmentOfPost, type GetRequest } from "../../src/core/ismp/message.ts";
 import type { ConsensusMessage, IsmpMessage } from "../../src/core/ismp/ismp_message.ts";
-import {
-  consensusStateIdCodec,
-  type StateMachineId,
-  stateMachineIdCodec,
-} from "../../src/core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import { consensusStateIdCodec, stateMachineIdCodec } from "../../src/core/ismp/state_machine.ts";
 
 const hashes = list(hash256);
 

@@ -2,7 +2,7 @@ import { evmSignature } from "./signatures.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { epochRelayerSlot, requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { type Signature, type WithdrawalProof, withdrawalProofCodec } from "../../src/core/ismp/fees.ts";
 import { relayerCallTag } from "./pool_tags.ts";
 import { decodeBareExtrinsic } from "./extrinsic.ts";

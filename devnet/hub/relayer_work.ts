@@ -4,7 +4,7 @@
  */
 import { concatBytes, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
@@ -14,7 +14,6 @@ import {
   withdrawalProofCodec,
 } from "../../src/core/ismp/fees.ts";
 import { encodeBareExtrinsic, getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Codec } from "../../src/core/encoding/scale.ts";

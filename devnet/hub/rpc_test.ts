@@ -1,11 +1,9 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { ApiPromise, WsProvider } from "@polkadot/api";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { commitmentOfPost, leafCodec, type PostRequest } from "../../src/core/ismp/message.ts";
 import { hubExtrinsicHash } from "./extrinsic.ts";
 import { verifyMmrProof } from "../trie/mmr_range.ts";
-import { leafCodec, type PostRequest } from "../../src/core/ismp/message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import {
   childTrieKey,

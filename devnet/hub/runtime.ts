@@ -4,7 +4,7 @@
  */
 import { concatBytes, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../src/core/encoding/scale.ts";
-import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
+import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
 import { hubRules, Overlay, type Snapshot, type StateRules } from "./storage.ts";
 import { type SystemStorage, systemStorage } from "./pallets/system.ts";

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";

@@ -1,9 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { blake2b256, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
-import { blake2b256 } from "../../src/core/encoding/hash.ts";
-import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm, Proof } from "../../src/core/ismp/proof.ts";
 import { parseIsmpEvent } from "../../src/core/ismp/rpc_json.ts";
 import { evmSignature } from "./signatures.ts";

@@ -22,7 +22,7 @@ import { bytes, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { EvmProofError, readEvmState } from "../../src/core/merkle/evm_proof.ts";
 import { readSubstrateEvmState, SubstrateEvmProofError } from "../../src/core/merkle/substrate_evm_proof.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
-import { TrieError } from "../../src/core/merkle/trie_error.ts";
+import { TrieError } from "../../src/core/merkle/trie_nodes.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { EvmSource } from "./evm_source.ts";
 import {

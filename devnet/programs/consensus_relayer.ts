@@ -5,7 +5,7 @@
 import { connectChains } from "../../src/consensus/connect.ts";
 import { renderDiagnostic } from "../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
-import { systemRandomness } from "../../src/core/runtime/randomness.ts";
+import { systemRandomness } from "../../src/core/runtime/clock.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import {
   type RelayerOptions,

@@ -1,11 +1,10 @@
 /**
  * Blocks of a relay chain: sessions, heads of parachains, the mountain range. There are no forks and no extrinsics.
  */
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { blake2b256, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { type BeefyMmrLeaf, beefyMmrLeafHash, mmrLeafCodec } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
-import { blake2b256 } from "../../src/core/encoding/hash.ts";
 import { u32, u64 } from "../../src/core/encoding/scale.ts";
 import { MountainRange } from "../trie/mmr_range.ts";
 import type { SubstrateTrie } from "../trie/substrate_trie.ts";

@@ -6,11 +6,11 @@ import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encodin
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
 import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { PING_ABI } from "../evm/abi.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
-import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/commitment.ts";
 import type { Devnet } from "../devnet.ts";
 
 /** A request that a chain sent, or a request or response that the hub sent or routed on. */

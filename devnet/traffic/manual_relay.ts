@@ -12,8 +12,8 @@ import {
   type ProvedAt,
 } from "../../src/core/evm/handler_calls.ts";
 import { evmStateProofCodec, type MmrProof, mmrProofCodec, type Proof } from "../../src/core/ismp/proof.ts";
-import { commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/commitment.ts";
 import type { GetResponse, PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { type AccountProofAnswer, buildEvmStateProof } from "../../src/core/merkle/evm_proof.ts";
 import type { LocalAccount, TransactionReceipt } from "viem";

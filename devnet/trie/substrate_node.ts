@@ -1,14 +1,8 @@
 /** Encodes nodes of Substrate tries; the programs only read them. */
 import { compact } from "scale-ts";
 import { concatBytes } from "../../src/core/encoding/bytes.ts";
-import {
-  EMPTY_TRIE_NODE,
-  type HeaderKind,
-  HEADERS,
-  MAX_PATH_NIBBLES,
-  type NodeValue,
-  type SubstrateTrieNode,
-} from "../../src/core/merkle/substrate_node.ts";
+import type { HeaderKind, NodeValue, SubstrateTrieNode } from "../../src/core/merkle/substrate_proof.ts";
+import { EMPTY_TRIE_NODE, HEADERS, MAX_PATH_NIBBLES } from "../../src/core/merkle/substrate_proof.ts";
 
 /**
  * Bytes of a path.

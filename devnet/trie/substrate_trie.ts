@@ -4,13 +4,9 @@
  */
 import { equalBytes, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { nibbleAt, sharedLength, toNibbles } from "../../src/core/merkle/nibbles.ts";
-import {
-  EMPTY_TRIE_NODE,
-  HASH_BYTES,
-  hashFunction,
-  type NodeValue,
-} from "../../src/core/merkle/substrate_node.ts";
+import { nibbleAt, sharedLength, toNibbles } from "../../src/core/merkle/trie_nodes.ts";
+import type { NodeValue } from "../../src/core/merkle/substrate_proof.ts";
+import { EMPTY_TRIE_NODE, HASH_BYTES, hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import {
   encodeSubstrateNode,
   HASHED_VALUE_MIN_BYTES,

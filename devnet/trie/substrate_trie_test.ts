@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { decodeSubstrateNode, hashFunction } from "../../src/core/merkle/substrate_node.ts";
-import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  decodeSubstrateNode,
+  hashFunction,
+  readSubstrateProof,
+} from "../../src/core/merkle/substrate_proof.ts";
 import { SubstrateTrie, type TrieKind } from "./substrate_trie.ts";
-import { TrieError, type TrieErrorCode } from "../../src/core/merkle/trie_error.ts";
+import { TrieError, type TrieErrorCode } from "../../src/core/merkle/trie_nodes.ts";
 import vectors from "../../tests/vectors/hub-mmr-and-tries.json" with { type: "json" };
 import { encodeSubstrateNode } from "./substrate_node.ts";
 

@@ -4,10 +4,9 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
-import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
-import { Wake } from "../core/runtime/wake.ts";
+import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { ProverTurns } from "./control/prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";

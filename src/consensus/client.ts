@@ -4,7 +4,7 @@
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../core/chains/hub_client.ts";
-import type { CheckJob } from "../core/checks/run_checks.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
@@ -12,11 +12,10 @@ import type { EndpointUrl } from "../core/config/redact.ts";
 import type { Section } from "../core/config/schema.ts";
 import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
 import type { ConsensusClientId, StateMachine, StateMachineId } from "../core/ismp/state_machine.ts";
-import type { Fetch } from "../core/rpc/http.ts";
+import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import type { OpenSocket } from "../core/rpc/socket_link.ts";
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { EvmChainSection, FollowerConfig } from "./config/chain_keys.ts";
 import type { HubSubstrateConfig } from "./config/hub_keys.ts";

@@ -1,15 +1,14 @@
 /** Builds the hub's adapter, the provers and the followers of every configured chain, with the real network behind them. */
 import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
-import type { CheckJob } from "../core/checks/run_checks.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
-import { toTokenUnits } from "../core/encoding/decimal.ts";
+import { toTokenUnits } from "../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type {
   ChainClient,

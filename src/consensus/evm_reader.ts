@@ -27,7 +27,7 @@ import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./ro
 import type { Address } from "../core/evm/address.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
-import { type FaultPlace, RpcFault } from "../core/rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
 

@@ -3,13 +3,10 @@
  * soon as it knows a newer one, whoever delivered it.
  */
 import type { TargetReads } from "../core/chains/consensus_target.ts";
-import {
-  type StateMachineHeight,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../core/ismp/state_machine.ts";
+import type { StateMachineHeight, StateMachineId } from "../core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
-import type { Wake } from "../core/runtime/wake.ts";
+import type { Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 
 interface Followed {

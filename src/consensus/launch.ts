@@ -9,7 +9,7 @@ async function run({ arguments: args, command }: RunRequest, env: ProcessEnv): P
   if (command.kind !== "standalone") {
     return await (await import("./program.ts")).runProgram({ arguments: args, command }, env);
   }
-  const { runStandalone } = await import("../core/commands/standalone.ts");
+  const { runStandalone } = await import("../core/commands/command.ts");
   const { consensusFile: file } = await import("./config/config_file.ts");
   return await runStandalone(command, { program: "causeway-consensus", arguments: args, env, file });
 }

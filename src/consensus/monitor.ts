@@ -6,7 +6,7 @@
 import type { ConsensusTarget, TargetReads } from "../core/chains/consensus_target.ts";
 import type { UpdateLimit } from "./config/shared_keys.ts";
 import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";

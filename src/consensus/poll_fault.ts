@@ -1,9 +1,8 @@
 /** Handling of faults in workers that poll a chain. */
 import { BlockHeaderError } from "../core/evm/block_header.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 import { DeadlineFault } from "../core/runtime/retry.ts";
-import type { EventCode } from "../core/telemetry/events.ts";
-import type { Log } from "../core/telemetry/log.ts";
+import type { EventCode, Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { PollFailure, PollResult } from "./schedule.ts";
 import type { UpdateObserver, UpdateRoute } from "./update_observer.ts";

@@ -1,7 +1,6 @@
 /** Loop of a worker that polls a chain: poll, log the result, wait as long as the result asks for. */
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
-import type { Wake } from "../core/runtime/wake.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
+import type { Wake } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { UpdateObserver } from "./update_observer.ts";
 import { planPause, type PollResult } from "./schedule.ts";

@@ -3,10 +3,10 @@
  * implementation in its own folder; provers poll and build updates, they never send.
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
-import type { StateCommitmentHeight } from "../core/ismp/state_commitment.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
+  StateCommitmentHeight,
   StateMachine,
   StateMachineId,
 } from "../core/ismp/state_machine.ts";

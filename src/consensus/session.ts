@@ -3,15 +3,14 @@
  * abort is a clean end.
  */
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
-import type { CheckBoard } from "../core/checks/check_board.ts";
-import type { CheckJob } from "../core/checks/run_checks.ts";
+import type { CheckBoard } from "../core/checks/program_status.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
-import type { Clock } from "../core/runtime/clock.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import type { BaseState } from "./client.ts";

@@ -11,9 +11,8 @@ import { fenceNetwork, type Transports } from "../core/rpc/fenced_network.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
-import type { Clock } from "../core/runtime/clock.ts";
+import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { MayWork } from "../core/runtime/fence.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ConfiguredChain, Connections } from "./session.ts";
 

@@ -2,11 +2,11 @@
 import type { HubConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
-import type { Fetch } from "../core/rpc/http.ts";
+import type { Fetch } from "../core/rpc/http_exchange.ts";
 import { Limit } from "../core/runtime/limit.ts";
-import { Wake } from "../core/runtime/wake.ts";
+import { Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { toTokenUnits } from "../core/encoding/decimal.ts";
+import { toTokenUnits } from "../core/encoding/bytes.ts";
 import {
   findRuntimeSupport,
   findSourceAcceptance,
@@ -24,7 +24,8 @@ import type {
 } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
-import { type CheckResult, type ConfiguredChain, gated } from "./session.ts";
+import { type CheckResult } from "../core/chains/check.ts";
+import { type ConfiguredChain, gated } from "./session.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";

@@ -1,7 +1,6 @@
 /** Log line for each transition of a message. */
-import type { EventCode } from "../core/telemetry/events.ts";
-import type { Log, LogLevel } from "../core/telemetry/log.ts";
-import { formatDecimal } from "../core/encoding/decimal.ts";
+import type { EventCode, Log, LogLevel } from "../core/telemetry/log.ts";
+import { formatDecimal } from "../core/encoding/bytes.ts";
 
 /** Log event of each message state. */
 const eventByState = {

@@ -1,6 +1,6 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { CheckBoard } from "../core/checks/check_board.ts";
+import { CheckBoard } from "../core/checks/program_status.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -9,10 +9,10 @@ import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtim
 import { askControl } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
-import { systemRandomness } from "../core/runtime/randomness.ts";
+import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../core/telemetry/http/serve_status.ts";
+import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";

@@ -9,7 +9,7 @@ import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "./ledger/ledger.ts";
-import type { Fetch } from "../core/rpc/http.ts";
+import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { AppContext } from "../core/runtime/app.ts";
 import { ReloadRequested, type Round } from "../core/runtime/config_rounds.ts";
@@ -21,8 +21,8 @@ import type { Relaying } from "./control/operation.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
+import { type CheckResult } from "../core/chains/check.ts";
 import {
-  type CheckResult,
   type ConfiguredChain,
   connectAndWork,
   openGate,
@@ -32,11 +32,11 @@ import {
 } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
-import { formatDecimal } from "../core/encoding/decimal.ts";
+import { formatDecimal } from "../core/encoding/bytes.ts";
 import { DAY_MS } from "../core/pricing/loss_bound.ts";
 import { summariseSpending } from "./relay/decisions/spending_summary.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 
 /** Dependencies of the long-running relayer. */
 interface RelayerDeps extends RunDeps {

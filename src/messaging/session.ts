@@ -5,7 +5,7 @@
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { tellAwaited } from "../core/chains/awaited_answers.ts";
+import { tellAwaited } from "../core/chains/check.ts";
 import {
   type CheckDeps,
   type CheckResult,
@@ -13,7 +13,7 @@ import {
   checkWithin,
   reportChecks,
 } from "../core/chains/check.ts";
-import type { CheckBoard } from "../core/checks/check_board.ts";
+import type { CheckBoard } from "../core/checks/program_status.ts";
 import type {
   ChainConfig,
   EvmChainConfig,
@@ -22,11 +22,11 @@ import type {
   SubstrateEvmChainConfig,
 } from "./config/schema.ts";
 import { type Ledger, LedgerFault } from "./ledger/ledger.ts";
-import type { Fetch } from "../core/rpc/http.ts";
+import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Randomness } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";

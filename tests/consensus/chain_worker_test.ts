@@ -3,7 +3,7 @@ import { chainWorker } from "../../src/consensus/chain_worker.ts";
 import { HeightNotifier, heightNotifierWorker } from "../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../src/core/rpc/call.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, included, MemoryTarget } from "../support/memory_target.ts";
 import { faultOf } from "../support/rpc_faults.ts";

@@ -5,7 +5,7 @@ import { printConsensusState } from "../../src/consensus/initial_state.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
 import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
-import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
+import { ShutdownRequested } from "../../src/core/runtime/app.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { fastClock } from "../support/fast_clock.ts";
 import { RecordedLog } from "../support/recorded_log.ts";

@@ -58,8 +58,7 @@ import { decodeNaiveProof, readProofSubject } from "../../src/core/beefy/naive_p
 import { readMetadata, UnreadableMetadata } from "../../src/core/chains/substrate/metadata.ts";
 import { readValidation } from "../../src/core/chains/substrate/dry_run.ts";
 import { parseToml } from "../../src/core/config/toml.ts";
-import { toHex } from "../../src/core/encoding/bytes.ts";
-import { parseDecimal } from "../../src/core/encoding/decimal.ts";
+import { parseDecimal, toHex } from "../../src/core/encoding/bytes.ts";
 import { type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
@@ -68,10 +67,10 @@ import { decodeArbPrices, decodeOracleWei } from "../../src/core/evm/fee_oracles
 import { decodeHandlerCall } from "../../src/core/evm/handler_calls.ts";
 import { hostEventTopics } from "../../src/core/evm/host_abi.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
-import { decodeRouterPrice, decodeWrappedNative } from "../../src/core/evm/price_router.ts";
+import { decodeRouterPrice, decodeWrappedNative } from "../../src/core/evm/native_price.ts";
 import { decodeRevert } from "../../src/core/evm/reverts.ts";
 import { readTrace } from "../../src/core/evm/trace.ts";
-import { subscriptionCodec } from "../../src/core/ismp/bandwidth.ts";
+import { subscriptionCodec } from "../../src/core/ismp/storage_keys.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../src/core/ismp/event.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
@@ -101,10 +100,13 @@ import {
   postRequestCodec,
 } from "../../src/core/ismp/message.ts";
 import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
-import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
-import { parseStateMachine, stateMachineHeightCodec } from "../../src/core/ismp/state_machine.ts";
+import {
+  parseStateMachine,
+  stateCommitmentCodec,
+  stateMachineHeightCodec,
+} from "../../src/core/ismp/state_machine.ts";
 import { decodeRlp } from "../../src/core/merkle/patricia.ts";
-import { decodeSubstrateNode } from "../../src/core/merkle/substrate_node.ts";
+import { decodeSubstrateNode } from "../../src/core/merkle/substrate_proof.ts";
 import { parseJson } from "../../src/core/rpc/json.ts";
 import { decodeDigestItem, substrateHeaderCodec } from "../../src/core/substrate/header.ts";
 import { decodeHeadData } from "../../src/core/substrate/parachain_heads.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Secret } from "../../src/core/config/redact.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { NativePrice } from "../../src/core/evm/native_price.ts";
-import type { Fetch } from "../../src/core/rpc/http.ts";
+import type { Fetch } from "../../src/core/rpc/http_exchange.ts";
 import { createNativePriceSource } from "../../src/messaging/legs.ts";
 import { Fixture, memoryLedger, Relayer } from "./relay/fixture.ts";
 

@@ -3,11 +3,11 @@
  * building Geth takes five minutes. Run by `deno task nodes`.
  */
 import assert from "node:assert/strict";
-import { bumpPrice } from "../../src/core/chains/replacement_policy.ts";
+import { bumpPrice } from "../../src/core/chains/replacement.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../src/core/rpc/call.ts";
 import {
   accepted,
   chainOf,

@@ -3,7 +3,7 @@
  * and the same release out of two folders, byte for byte.
  */
 import assert from "node:assert/strict";
-import { events } from "../../src/core/telemetry/events.ts";
+import { events } from "../../src/core/telemetry/log.ts";
 import { PROGRAMS } from "../../src/build/programs.ts";
 import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
 import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";

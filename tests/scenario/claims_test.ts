@@ -1,6 +1,6 @@
 /** What deliveries earn becomes credit on the hub: by itself, by hand, later, and never twice. */
 import assert from "node:assert/strict";
-import { events } from "../../src/core/telemetry/events.ts";
+import { events } from "../../src/core/telemetry/log.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";

@@ -3,7 +3,7 @@
  * that cannot follow a hub that GRANDPA makes final.
  */
 import assert from "node:assert/strict";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";

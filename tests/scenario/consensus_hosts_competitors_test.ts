@@ -1,6 +1,6 @@
 /** Two compiled consensus relayers with accounts of their own bring the same proofs of the hub to the same host. */
 import assert from "node:assert/strict";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";

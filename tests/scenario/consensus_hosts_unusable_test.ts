@@ -3,7 +3,7 @@
  * good. What the relayer may do about them is to say so and to look now and then.
  */
 import assert from "node:assert/strict";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { freezeHost, readHubConsensus, updateHostParams } from "../../devnet/evm/host_admin.ts";
 import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";

@@ -1,6 +1,6 @@
 /** Compiled relayers of both programs on chains of all four kinds: messages, competitors, dead endpoints, a hub that restarts. */
 import assert from "node:assert/strict";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";

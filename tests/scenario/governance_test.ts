@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
-import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
+import { abiEncodePost } from "../../src/core/ismp/message.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { replaceHandler, setChallengePeriod } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";

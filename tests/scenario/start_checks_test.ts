@@ -6,7 +6,7 @@ import {
   stateMachineParts,
   toConsensusClientId,
 } from "../../src/core/ismp/state_machine.ts";
-import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";

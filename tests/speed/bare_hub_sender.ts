@@ -2,8 +2,8 @@
 import type { HubChain } from "../../src/core/chains/hub.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
-import { systemRandomness } from "../../src/core/runtime/randomness.ts";
+import { postMessage } from "../../src/core/ismp/message.ts";
+import { systemRandomness } from "../../src/core/runtime/clock.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";

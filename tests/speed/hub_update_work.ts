@@ -13,7 +13,7 @@ import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../src/core/ismp/message.ts";
 import {
   evmStateMachine,
   parseStateMachine,

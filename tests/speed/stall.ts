@@ -6,8 +6,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { encodeAbiParameters, pad } from "viem";
-import { createEvmContext } from "../../src/core/chains/evm/evm_chain.ts";
-import { EvmEvents } from "../../src/core/chains/evm/events.ts";
+import { createEvmContext, EvmEvents } from "../../src/core/chains/evm/evm_chain.ts";
 import type { ChainEvents } from "../../src/core/chains/reads.ts";
 import { SubstrateEvents } from "../../src/core/chains/substrate/events.ts";
 import { createChainContext } from "../../src/core/chains/substrate/substrate_chain.ts";

@@ -1,7 +1,7 @@
 /** The image of a standby, run with what its compose file says: it relays while it has the lock. */
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { events } from "../../src/core/telemetry/events.ts";
+import { events } from "../../src/core/telemetry/log.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";

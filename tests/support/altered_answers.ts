@@ -1,7 +1,8 @@
 /** A transport that changes what one node answers: methods it refuses, and parts that it leaves out. */
 import { isHex } from "viem";
 import { decodeBundleResult } from "../../src/core/evm/call_bundle.ts";
-import { type Fetch, platformFetch } from "../../src/core/rpc/http.ts";
+import { type Fetch } from "../../src/core/rpc/http_exchange.ts";
+import { platformFetch } from "../../src/core/rpc/http.ts";
 import { bundleResult, readsOf } from "./bundle_runner.ts";
 
 /** Result instead of a node's own; {@link REFUSED} for a method that it does not have. */

@@ -1,5 +1,5 @@
 /** Decisions of a seed. */
-import type { Randomness } from "../../src/core/runtime/randomness.ts";
+import type { Randomness } from "../../src/core/runtime/clock.ts";
 import { seededRandomness } from "./seeded_randomness.ts";
 
 /** Draws whole numbers and decisions: the same seed draws the same ones. */

@@ -1,5 +1,5 @@
 /** The registry of log events as the tables of docs/operations/logs.md. Pure. */
-import { eventAreas } from "../../src/core/telemetry/events.ts";
+import { eventAreas } from "../../src/core/telemetry/log.ts";
 import type { EventText } from "../../src/core/telemetry/events/event_text.ts";
 
 /** Between these stands what is generated. */

@@ -1,7 +1,6 @@
 /** What goes wrong when: faults of a chain that a test plans by hand or draws from a seed. */
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
-import type { Clock } from "../../src/core/runtime/clock.ts";
-import type { Randomness } from "../../src/core/runtime/randomness.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
+import type { Clock, Randomness } from "../../src/core/runtime/clock.ts";
 
 /** One way in which a call goes wrong. */
 export type PlannedFault =

@@ -1,7 +1,7 @@
 /** Consensus proofs of the hub in memory, as the hub's node hands them out. */
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../../src/core/chains/hub.ts";
 import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
-import type { RpcFault, RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { RpcFault, RpcFaultCode } from "../../src/core/rpc/call.ts";
 import type { HubPart } from "./memory_accounts.ts";
 import type { Ask } from "./memory_reads.ts";
 import { encodeProof, padProof, signerOf } from "./memory_consensus.ts";

@@ -5,8 +5,7 @@
 import type { ClaimStatus, RelayerAccounts, RelayerHubCall } from "../../src/core/chains/hub.ts";
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
-import type { Message } from "../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../src/core/ismp/message.ts";
 import { toSignerBytes } from "../../src/core/ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { Ask } from "./memory_reads.ts";

@@ -4,9 +4,8 @@
  */
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Refusal, RefusalCode } from "../../src/core/chains/submission.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { getMessage, getResponseMessage } from "../../src/core/ismp/commitment.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { getMessage, getResponseMessage } from "../../src/core/ismp/message.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import { type StateMachineHeight, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { type HostState, sealOf } from "./memory_host.ts";

@@ -3,9 +3,8 @@ import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Delivery, Refusal, SpentGas } from "../../src/core/chains/submission.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import { getMessage } from "../../src/core/ismp/commitment.ts";
+import { getMessage, type Message } from "../../src/core/ismp/message.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
-import type { Message } from "../../src/core/ismp/message.ts";
 import type { Execution, HostState } from "./memory_host.ts";
 
 /** A transaction (with account and nonce) or extrinsic (without). */

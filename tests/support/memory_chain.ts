@@ -1,11 +1,7 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
+import type { Chain, RuntimeChecks } from "../../src/core/chains/port.ts";
 import type { ModuleGates } from "../../src/core/chains/reads.ts";
-import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { RuntimeChecks } from "../../src/core/chains/port.ts";
 import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
-import type { GasQuote } from "../../src/core/chains/fees.ts";
-import type { Chain } from "../../src/core/chains/port.ts";
 import type {
   FeeProof,
   MessageProof,
@@ -14,6 +10,9 @@ import type {
   ProvenBlock,
   ReceiptProof,
 } from "../../src/core/chains/proofs.ts";
+import type { GasQuote } from "../../src/core/chains/fees.ts";
+import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,
@@ -26,10 +25,10 @@ import {
   type Simulation,
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { MempoolSightings } from "../../src/core/chains/evm/mempool_sightings.ts";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { MempoolSightings } from "../../src/core/chains/evm/evm_context.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
-import type { Message } from "../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../src/core/ismp/message.ts";
 import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
 import {
   parseStateMachine,

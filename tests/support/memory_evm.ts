@@ -6,7 +6,7 @@ import type {
 } from "../../src/core/chains/hub_client.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/proofs.ts";
 import type { Delivery, SigningInput, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
-import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
+import type { HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { FeeReader, StateProver } from "../../src/messaging/relay/leg.ts";

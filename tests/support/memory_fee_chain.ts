@@ -1,6 +1,6 @@
 /** An EVM chain in memory whose fees and receipts are given by hand, for tests of claims, withdrawals and rewards. */
-import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
+import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { Message } from "../../src/core/ismp/message.ts";

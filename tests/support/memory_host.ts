@@ -2,14 +2,12 @@
  * The rules of an ISMP host in memory: what it stores, what it takes, and why it refuses.
  * Sources: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol, modules/ismp/core/src/handlers.rs.
  */
-import type { MessageProof } from "../../src/core/chains/proofs.ts";
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
+import type { MessageProof } from "../../src/core/chains/proofs.ts";
 import type { Delivery, Refusal, RefusalCode } from "../../src/core/chains/submission.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../src/core/evm/address.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
-import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
-import type { Message } from "../../src/core/ismp/message.ts";
+import { abiEncodePost, type Message } from "../../src/core/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { findDestination, toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RelayerHubCall } from "../../src/core/chains/hub.ts";
 import { toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { keccak256 } from "../../src/core/encoding/bytes.ts";
 import { evmSignature } from "../../devnet/hub/signatures.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { MemoryHub } from "./memory_hub.ts";

@@ -9,9 +9,8 @@ import type {
   Refusal,
   SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, type Hex, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";

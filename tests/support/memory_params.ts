@@ -2,7 +2,7 @@
  * The parameters of a host in memory, read through the EVM adapter's own memory of them: what a relayer does about a
  * handler that governance has replaced is the adapter's code.
  */
-import { type HostParamsContext, HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
+import { type HostParamsContext, HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
 import { type Address, toAddress } from "../../src/core/evm/address.ts";
 import { type HostParams, hostReads } from "../../src/core/evm/host_reads.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";

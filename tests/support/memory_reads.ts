@@ -1,19 +1,11 @@
 /** What one relayer reads of a {@link MemoryNode}, with the delays and faults of its endpoints. */
-import {
-  type Certain,
-  type ChainEvent,
-  type CounterpartyView,
-  type ReadSince,
-  UNSURE,
-} from "../../src/core/chains/reads.ts";
+import type { Certain, ChainEvent, CounterpartyView, ReadSince } from "../../src/core/chains/reads.ts";
+import { UNSURE } from "../../src/core/chains/reads.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
-import {
-  type StateMachineHeight,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { StateMachineHeight, StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";

@@ -2,8 +2,7 @@
 import type { AccountNonces, Replacement, ReplacementState } from "../../src/core/chains/replacement.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { doFaulty } from "./fault_plan.ts";
 import type { MemoryChain } from "./memory_chain.ts";

@@ -4,7 +4,7 @@
  */
 import type { HubRewards, RelayerHubCall } from "../../src/core/chains/hub.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { HubPart } from "./memory_accounts.ts";
 import type { Ask } from "./memory_reads.ts";

@@ -11,11 +11,12 @@ import type {
 } from "../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
-import type { IntermediateState, StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  type IntermediateState,
   parseStateMachine,
+  type StateCommitment,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,

@@ -1,6 +1,5 @@
 /** A log that keeps its lines for the test to look at. */
-import type { EventCode } from "../../src/core/telemetry/events.ts";
-import type { Log, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
+import type { EventCode, Log, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
 
 /** One line. */
 export interface RecordedLine {

@@ -1,5 +1,5 @@
 /** Faults of endpoints: made for a double, and caught from what is tested. */
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 
 /** A fault of an endpoint. */
 export function faultOf(code: RpcFaultCode, chain = "EVM-1"): RpcFault {

@@ -1,13 +1,8 @@
 /** A prover whose findings a test gives, for tests of what happens between provers and their target. */
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  type StateMachineId,
-  toConsensusClientId,
-  toConsensusStateId,
-} from "../../src/core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import { toConsensusClientId, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../../src/consensus/prover.ts";
 import { idOf, proofOf } from "./memory_target.ts";

@@ -1,5 +1,5 @@
 /** Chance that repeats: the same seed draws the same numbers. */
-import type { Randomness } from "../../src/core/runtime/randomness.ts";
+import type { Randomness } from "../../src/core/runtime/clock.ts";
 
 /** A small generator (mulberry32) over a 32-bit seed; good enough for tests, never for keys. */
 export function seededRandomness(seed: number): Randomness {

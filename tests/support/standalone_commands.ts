@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { parseArguments as parseConsensus } from "../../src/consensus/arguments.ts";
 import { consensusFile } from "../../src/consensus/config/config_file.ts";
-import type { ProgramCommand } from "../../src/core/commands/command.ts";
-import { runStandalone, type StandaloneArguments } from "../../src/core/commands/standalone.ts";
+import type { ProgramCommand, StandaloneArguments } from "../../src/core/commands/command.ts";
+import { runStandalone } from "../../src/core/commands/command.ts";
 import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
-import type { ConfigFiles } from "../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../src/core/config/toml.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";
 import type { Terminal } from "../../src/core/runtime/terminal.ts";
 import { messagingFile } from "../../src/messaging/config/config_file.ts";

@@ -2,8 +2,7 @@
  * Pallet Bandwidth: the gate that charges every incoming request to its sender's subscriptions.
  * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/{lib,impls}.rs.
  */
-import { abiEncodePost } from "../../../src/core/ismp/commitment.ts";
-import type { GetRequest, PostRequest } from "../../../src/core/ismp/message.ts";
+import { abiEncodePost, type GetRequest, type PostRequest } from "../../../src/core/ismp/message.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { equalBytes } from "../../../src/core/encoding/bytes.ts";
 import { _void as unit } from "scale-ts";
@@ -18,7 +17,7 @@ import {
   bandwidthTierCodec,
   hostAddressCodec,
   subscriptionCodec,
-} from "../../../src/core/ismp/bandwidth.ts";
+} from "../../../src/core/ismp/storage_keys.ts";
 
 /** Longest application id that storage keeps. */
 const maxAppBytes = 32;

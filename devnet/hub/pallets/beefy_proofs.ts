@@ -4,14 +4,14 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { BeefyError } from "../../../src/core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../src/core/beefy/commitment.ts";
 import { decodeNaiveProof, ECDSA_PROOF, type NaiveProof } from "../../../src/core/beefy/naive_proof.ts";
 import { hubCommitment, verifyNaiveProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
 import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
-import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  type StateCommitmentHeight,
   type StateMachine,
   type StateMachineId,
   toConsensusStateId,

@@ -3,9 +3,10 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/consensus.rs (update_client), host.rs (is_expired).
  */
 import type { ConsensusMessage } from "../../../src/core/ismp/ismp_message.ts";
-import type { IntermediateState, StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  type IntermediateState,
+  type StateCommitmentHeight,
   type StateMachine,
   type StateMachineId,
   stateMachineIdKey,

@@ -28,9 +28,9 @@ import {
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
 import type {
   ConsensusStateId,
+  IntermediateState,
   StateMachine,
   StateMachineHeight,
 } from "../../../src/core/ismp/state_machine.ts";

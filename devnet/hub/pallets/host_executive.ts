@@ -8,7 +8,7 @@ import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
 import { type EvmHostParam, type HostParam, hostParamCodec } from "./host_params.ts";
-import { hostAddressCodec } from "../../../src/core/ismp/bandwidth.ts";
+import { hostAddressCodec } from "../../../src/core/ismp/storage_keys.ts";
 
 /** The pallet. */
 export class HostExecutivePallet {

@@ -4,7 +4,7 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{lib,impls,dispatcher}.rs.
  */
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { commitmentOfPost } from "../../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type Leaf, type PostRequest } from "../../../src/core/ismp/message.ts";
 import {
   consensusDigestCodec,
   type RequestMetadata,
@@ -12,13 +12,12 @@ import {
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
-import type { Leaf, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { messagesTag, stateMachineUpdatedTag } from "../pool_tags.ts";
-import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  type StateCommitmentHeight,
   type StateMachine,
   stateMachineCodec,
   type StateMachineHeight,

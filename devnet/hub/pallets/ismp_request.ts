@@ -3,10 +3,9 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs, handlers/request.rs.
  */
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { commitmentOfPost } from "../../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type PostRequest } from "../../../src/core/ismp/message.ts";
 import { requestReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import type { RequestMessage } from "../../../src/core/ismp/ismp_message.ts";
-import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";

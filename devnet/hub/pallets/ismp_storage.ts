@@ -4,15 +4,13 @@
  */
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import {
-  type StateCommitment,
-  stateCommitmentCodec,
-  type StateCommitmentHeight,
-} from "../../../src/core/ismp/state_commitment.ts";
-import {
   type ConsensusClientId,
   consensusClientIdCodec,
   type ConsensusStateId,
   consensusStateIdCodec,
+  type StateCommitment,
+  stateCommitmentCodec,
+  type StateCommitmentHeight,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdCodec,

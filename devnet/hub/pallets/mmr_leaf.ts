@@ -1,11 +1,7 @@
 /** Leaves of the hub's mountain range. */
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import {
-  commitmentOfGet,
-  commitmentOfPost,
-  commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
 import type { Leaf, Request } from "../../../src/core/ismp/message.ts";
+import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../../src/core/ismp/message.ts";
 
 /** Commitment of a request of either kind. */
 export function commitmentOfRequest(request: Request): Hash256 {

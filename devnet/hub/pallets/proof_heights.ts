@@ -2,8 +2,7 @@
  * Whether a proof at some height of some chain may be used now: the check that every handler begins with.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs (validate_state_machine).
  */
-import type { StateCommitment } from "../../../src/core/ismp/state_commitment.ts";
-import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
+import type { StateCommitment, StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";

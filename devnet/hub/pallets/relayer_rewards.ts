@@ -4,7 +4,7 @@
  */
 import { equalBytes, type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../src/core/evm/host_storage.ts";
-import { commitmentOfPost } from "../../../src/core/ismp/commitment.ts";
+import { commitmentOfPost } from "../../../src/core/ismp/message.ts";
 import type {
   OutboundConsensusDeliveryClaim,
   OutboundRequestDeliveryClaim,

@@ -3,14 +3,10 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/state-coprocessor/src/{lib,impls}.rs.
  */
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import {
-  abiEncodeResponse,
-  commitmentOfGet,
-  commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
+import type { GetRequest, GetResponse } from "../../../src/core/ismp/message.ts";
+import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../../src/core/ismp/message.ts";
 import { requestMetadataCodec, responseReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import { type GetRequestsWithProof, getRequestsWithProofCodec } from "../../../src/core/ismp/ismp_message.ts";
-import type { GetRequest, GetResponse } from "../../../src/core/ismp/message.ts";
 import { getRequestsTag } from "../pool_tags.ts";
 import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";

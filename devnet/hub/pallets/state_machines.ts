@@ -11,8 +11,11 @@ import {
   stateMachineProofCodec,
   substrateEvmProofCodec,
 } from "../../../src/core/ismp/proof.ts";
-import type { StateCommitment } from "../../../src/core/ismp/state_commitment.ts";
-import type { ConsensusClientId, StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import type {
+  ConsensusClientId,
+  StateCommitment,
+  StateMachine,
+} from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import {

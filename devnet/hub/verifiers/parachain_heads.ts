@@ -5,10 +5,11 @@
  * modules/ismp/state-machines/substrate/src/lib.rs (read_proof_check_for_parachain, fetch_overlay_root_and_timestamp).
  */
 import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import type { IntermediateState, StateCommitment } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  type IntermediateState,
   parseStateMachine,
+  type StateCommitment,
   type StateMachine,
 } from "../../../src/core/ismp/state_machine.ts";
 import { parachainHeadKey } from "../../../src/core/substrate/parachain_heads.ts";

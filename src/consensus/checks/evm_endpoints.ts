@@ -4,7 +4,7 @@ import { judgeEndpoints } from "../../core/chains/evm/endpoint_rows.ts";
 import { probeEndpoints } from "../../core/chains/evm/endpoint_probe.ts";
 import { judgeProofs, probeProofs } from "../../core/chains/evm/proof_checks.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
-import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
+import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/check_row.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";

@@ -1,6 +1,6 @@
 /** Row about the light client that updates of a chain advance. Pure. */
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
-import { formatAge } from "../../core/chains/known_height_row.ts";
+import { formatAge } from "../../core/chains/chain_checks.ts";
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import { findUnusableReason, neverExpires } from "../client_usability.ts";
 

@@ -2,17 +2,13 @@
  * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { whileReachable } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { toFindingRows } from "../../core/chains/finding_rows.ts";
-import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
-import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
-import { judgeMachine } from "../../core/checks/machine_rows.ts";
-import type { CheckJob } from "../../core/checks/run_checks.ts";
+import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
-import type { EventCode } from "../../core/telemetry/events.ts";
+import type { EventCode } from "../../core/telemetry/log.ts";
 import { checkHubOfProver } from "../chain_worker.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
 import { checkFollowers } from "../followers/hub_consensus.ts";

@@ -8,7 +8,7 @@ export const logLevel = defineLogLevelCommand<ConsensusRun>({
   failure: "no relayer answers",
   run: async (run, level) => {
     const { askOrElse } = await import("../../core/commands/ask_running.ts");
-    const { logLevelOperation } = await import("../../core/commands/log_level_operation.ts");
+    const { logLevelOperation } = await import("../../core/commands/control_operation.ts");
     const { refuseNobody } = await import("../control/refuse_nobody.ts");
     return await askOrElse(run, {
       operation: logLevelOperation,

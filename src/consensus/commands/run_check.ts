@@ -1,6 +1,6 @@
 /** Work of `check`: connects, makes all checks once, and prints the report. */
 import { printReport } from "../../core/checks/print_report.ts";
-import { runChecks } from "../../core/checks/run_checks.ts";
+import { runChecks } from "../../core/checks/check_row.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { planChecks } from "../checks/plan_checks.ts";
 import { runSession } from "../session.ts";

@@ -4,9 +4,8 @@
  */
 import { evmKeys, substrateKeys } from "../../core/config/chains.ts";
 import { optional, required, type SectionValues } from "../../core/config/schema.ts";
-import { webSocketUrl } from "../../core/config/chain_values.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
-import { oneOf } from "../../core/config/values.ts";
+import { oneOf, webSocketUrl } from "../../core/config/values.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
 
 const INBOUND_ONLY =

@@ -2,7 +2,7 @@
 import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
 import { readConsensusConfig } from "./read.ts";
 import { type ConsensusConfig, consensusSections } from "./schema.ts";
-import { type JsonSchema, noFiles, objectOf, writeSchema } from "../../core/config/json_schema.ts";
+import { type JsonSchema, noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, HUB_TYPES, hubClients } from "../registry.ts";
 import {
   accountBlanks,

@@ -9,18 +9,11 @@ import {
   nodeKeys,
   scanKeys,
 } from "../../core/config/chains.ts";
-import { consensusStateId, webSocketUrl } from "../../core/config/chain_values.ts";
-import {
-  optional,
-  required,
-  requiredIn,
-  type SectionValues,
-  withDefault,
-  withRemarks,
-} from "../../core/config/schema.ts";
+import { consensusStateId, integer, oneOf, webSocketUrl } from "../../core/config/values.ts";
+import type { SectionValues } from "../../core/config/schema.ts";
+import { optional, required, requiredIn, withDefault, withRemarks } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
-import { integer, oneOf } from "../../core/config/values.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { ConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
 

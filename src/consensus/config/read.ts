@@ -22,18 +22,14 @@ import {
   readDocument,
   readInner,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, type KnownL1, noteUnconfiguredL1 } from "./checks.ts";
 import type { HubClient } from "../client.ts";
 import { HUB_TYPES, hubClients, type HubConsensusConfig, type HubType, type HubValues } from "../registry.ts";
 import { type ChainReading, readChain, type Sections, SHOWN_TYPES } from "./read_chain.ts";
-import {
-  type ConsensusConfig,
-  type ConsensusHubConfig,
-  type ConsensusRelayerConfig,
-  consensusSections,
-} from "./schema.ts";
+import type { ConsensusConfig, ConsensusHubConfig, ConsensusRelayerConfig } from "./schema.ts";
+import { consensusSections } from "./schema.ts";
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a problem, not thrown. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {

@@ -3,7 +3,7 @@
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import { boolean, oneOf, positiveAmount } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,

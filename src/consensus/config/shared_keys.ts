@@ -1,16 +1,18 @@
 /** Keys shared by several sections of the consensus relayer's file, and those that only the other program uses. */
 import { type Key, refusal, withDefault } from "../../core/config/schema.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
-import { cappedSeconds, integer, listOf, UINT32_MAX, wideSeconds } from "../../core/config/values.ts";
 import {
-  type ConsensusStateId,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineIdKey,
-  toParaId,
-} from "../../core/ismp/state_machine.ts";
+  anyStateMachine,
+  cappedSeconds,
+  consensusStateId,
+  integer,
+  listOf,
+  UINT32_MAX,
+  wideSeconds,
+} from "../../core/config/values.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
+import { stateMachineIdKey, toParaId } from "../../core/ismp/state_machine.ts";
 import * as z from "zod";
-import { anyStateMachine, consensusStateId } from "../../core/config/chain_values.ts";
 
 /** Interval between consensus updates. */
 export const updateFrequency = {

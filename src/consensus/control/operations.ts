@@ -1,11 +1,12 @@
 /** Every operation of the running consensus relayer. */
 import {
   type ControlOperation,
+  type LevelSetter,
+  logLevelOperation,
   type NamedOperation,
+  stateMachineShape,
   toNamedOperation,
 } from "../../core/commands/control_operation.ts";
-import { type LevelSetter, logLevelOperation } from "../../core/commands/log_level_operation.ts";
-import { stateMachineShape } from "../../core/commands/control_shapes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
 import { type Proven, provenShape } from "../proven.ts";

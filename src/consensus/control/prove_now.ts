@@ -3,7 +3,7 @@
  * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
 import { OperationRefusal } from "../../core/commands/control_operation.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";

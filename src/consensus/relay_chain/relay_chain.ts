@@ -7,7 +7,7 @@ import { decodeDigestItem, hashSubstrateHeader, type SubstrateHeader } from "../
 import { ScaleError } from "../../core/encoding/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { observeEndpoint, type RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
 import {

@@ -1,8 +1,8 @@
 /** Checks of a relay chain's node, over a connection of their own: what proofs of finality and of heads are made of. */
-import type { CheckRow } from "../../core/checks/check_row.ts";
-import { type CheckJob, describeFault, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
+import type { CheckJob, CheckRow } from "../../core/checks/check_row.ts";
+import { describeFault, REQUEST_TIMEOUT_MS } from "../../core/checks/check_row.ts";
 import { otherKeys } from "../../core/ismp/storage_keys.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { parachainHeadKey } from "../../core/substrate/parachain_heads.ts";

@@ -6,7 +6,7 @@ import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
 import { readBody } from "../../core/rpc/body.ts";
-import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
 import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";

@@ -2,11 +2,10 @@
  * REST endpoints of one chain: tried in order of preference, the next one when an earlier one fails, lacks the route,
  * or returns invalid data. Independent of the API behind it.
  */
-import type { Clock } from "../../core/runtime/clock.ts";
-import type { Randomness } from "../../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import { orAbort } from "../../core/runtime/linked_abort.ts";
 import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.ts";
-import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
 /** Maximum wait when all endpoints are cooling down. */

@@ -1,5 +1,5 @@
 /** Answers of REST endpoints: bodies in pieces, types, and the meaning of statuses. */
-import type { RpcFaultCode } from "../../core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../core/rpc/call.ts";
 import { JSON_TYPE } from "../../core/rpc/http_exchange.ts";
 import { isJsonObject, parseJson } from "../../core/rpc/json.ts";
 

@@ -4,7 +4,7 @@
  * {@link ClaimSearch.extend}. Source: polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs
  * (submit_consensus_update).
  */
-import { dropOldest } from "../../core/runtime/oldest.ts";
+import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Address } from "../../core/evm/address.ts";
 
 /** L1 blocks whose logs are searched, both ends included. Proofs are taken at `to`. */

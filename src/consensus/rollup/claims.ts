@@ -7,7 +7,7 @@ import type { RawLog } from "../../core/evm/host_events.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
 import { EvmProofError } from "../../core/merkle/evm_proof.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/fault.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
 import { type ClaimScan, ClaimSearch, type L1Range } from "./claim_search.ts";

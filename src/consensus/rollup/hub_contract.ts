@@ -5,7 +5,7 @@ import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
-import type { EventCode } from "../../core/telemetry/events.ts";
+import type { EventCode } from "../../core/telemetry/log.ts";
 import { ProverFault } from "../prover.ts";
 
 /** Decodes the address of a contract. @throws {ScaleError} */

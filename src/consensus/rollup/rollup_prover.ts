@@ -20,7 +20,7 @@ import {
   type StateMachineId,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
 import {
   type ConsensusProver,
@@ -31,7 +31,7 @@ import {
 import type { ClaimFinding } from "./claims.ts";
 import { warning } from "./hub_contract.ts";
 import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
-import type { EventCode } from "../../core/telemetry/events.ts";
+import type { EventCode } from "../../core/telemetry/log.ts";
 import { proverEvents } from "../poll_fault.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */

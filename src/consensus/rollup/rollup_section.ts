@@ -1,7 +1,7 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
-import { httpUrls, stateMachine } from "../../core/config/chain_values.ts";
+import { httpUrls, stateMachine } from "../../core/config/values.ts";
 import { required, type SectionValues } from "../../core/config/schema.ts";
-import type { CheckJob } from "../../core/checks/run_checks.ts";
+import type { CheckJob } from "../../core/checks/check_row.ts";
 import { type Address } from "../../core/evm/address.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";

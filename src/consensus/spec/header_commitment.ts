@@ -9,7 +9,7 @@ import {
   consensusDigestCodec,
   timestampDigestCodec,
 } from "../../core/ismp/host_state.ts";
-import type { StateCommitment } from "../../core/ismp/state_commitment.ts";
+import type { StateCommitment } from "../../core/ismp/state_machine.ts";
 import { lastAnnounced, readSlot, type SubstrateHeader } from "../../core/substrate/header.ts";
 
 /** Reason that a header has no usable commitment. */

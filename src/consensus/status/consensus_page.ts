@@ -1,10 +1,8 @@
 /** Status page of the consensus relayer: the snapshot as HTML. Pure. */
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { renderProgramPage } from "../../core/checks/program_status.ts";
-import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
-import { renderEndpointState } from "../../core/rpc/endpoint_status.ts";
-import { type Html, markup } from "../../core/telemetry/http/html.ts";
-import { coloured, renderSection, renderTable } from "../../core/telemetry/http/page.ts";
+import { type EndpointReading, renderEndpointState } from "../../core/rpc/endpoint_board.ts";
+import { coloured, type Html, markup, renderSection, renderTable } from "../../core/telemetry/http/page.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteStatus } from "./consensus_status.ts";
 import type { RouteReading } from "./light_client_board.ts";
 

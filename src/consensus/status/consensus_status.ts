@@ -3,10 +3,9 @@
  * JSON; times are Unix milliseconds.
  */
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { toCheckReasons } from "../../core/checks/check_section.ts";
-import type { ProgramStatus } from "../../core/checks/program_status.ts";
+import { type ProgramStatus, toCheckReasons } from "../../core/checks/program_status.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
-import { findEndpointReasons } from "../../core/rpc/endpoint_reasons.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { RouteReading } from "./light_client_board.ts";
 

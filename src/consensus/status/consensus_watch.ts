@@ -2,8 +2,7 @@
  * Watches a running consensus relayer for its operator: endpoints, polls and updates come together here, and are served
  * as metrics, readiness, status and page. Updating depends on nothing of this.
  */
-import { CheckBoard } from "../../core/checks/check_board.ts";
-import { STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/observed.ts";

@@ -1,14 +1,10 @@
 /** What is known of every light client that the program advances: polls, updates, failures, and its own age. */
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import type { HostConsensusView } from "../../core/chains/hub_client.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { neverExpires } from "../client_usability.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { PollFailure, PollResult } from "../schedule.ts";

@@ -3,18 +3,9 @@
  * Source: polytope-labs/hyperbridge: evm/src/consensus/{Types,ConsensusRouter,SP1Beefy}.sol.
  */
 import { type AbiParameter, decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
-import {
-  concatBytes,
-  fromByteText,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toByteText,
-  toHash256,
-  toHex,
-} from "../encoding/bytes.ts";
-import { BeefyError } from "./beefy_error.ts";
-import type { BeefyCommitment, BeefyMmrLeaf, BeefySignature } from "./commitment.ts";
+import type { Hash256, Hex } from "../encoding/bytes.ts";
+import { concatBytes, fromByteText, fromHex, toByteText, toHash256, toHex } from "../encoding/bytes.ts";
+import { type BeefyCommitment, BeefyError, type BeefyMmrLeaf, type BeefySignature } from "./commitment.ts";
 
 /** The relay chain's part of a naive proof. */
 export interface RelayChainProof {

@@ -1,12 +1,14 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
-import { type CheckJob, REQUEST_TIMEOUT_MS } from "../checks/run_checks.ts";
-import type { CheckRow } from "../checks/check_row.ts";
-import { RpcFault } from "../rpc/fault.ts";
+import { type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../checks/check_row.ts";
+import type { StateMachineId } from "../ismp/state_machine.ts";
+import { RpcFault } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import { formatDuration } from "../runtime/text_table.ts";
+import { type EventCode, events } from "../telemetry/log.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
-import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
-import type { StateMachineId } from "../ismp/state_machine.ts";
+import { CheckFinding } from "./check_finding.ts";
 
 /** What the checks of a chain need of the hub. */
 export interface ChainCheckContext {
@@ -62,4 +64,113 @@ export function whileReachable(isReachable: ChainChecks["isReachable"], job: Che
     run: async (signal): Promise<readonly CheckRow[]> =>
       await isReachable(signal) ? await job.run(signal) : [],
   };
+}
+
+/** Converts findings about a chain; those with an event of `told` are left out: other rows tell them. */
+export function toFindingRows(
+  chain: string,
+  findings: readonly CheckFinding[],
+  told: ReadonlySet<EventCode> = new Set(),
+): readonly CheckRow[] {
+  return findings.filter(({ event }) => !told.has(event)).map((finding) => toRow(chain, finding));
+}
+
+function toRow(chain: string, { severity, event, text }: CheckFinding): CheckRow {
+  const advice = toAdvice(event);
+  const row = { chain, check: event, found: withoutChain(chain, text) };
+  if (severity === "fatal") return { ...row, result: "failed", advice };
+  if (severity === "note" || advice === undefined) return { ...row, result: "ok" };
+  return { ...row, result: "warning", advice };
+}
+
+/** The row names the chain. */
+function withoutChain(chain: string, text: string): string {
+  return text.startsWith(`${chain}: `) ? text.slice(chain.length + 2) : text;
+}
+
+/** Action of an event as an advice; `undefined`: nothing has to be done. */
+function toAdvice(event: EventCode): string | undefined {
+  const { action } = events[event];
+  if (action === undefined) return undefined;
+  return `${action.charAt(0).toLowerCase()}${action.slice(1).replace(/\.$/, "")}`;
+}
+
+/** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */
+const STALE_AFTER_SEC = 6n * 3_600n;
+
+/** A chain's view of another one. */
+export interface KnownHeight {
+  /** 0: none. */
+  readonly height: bigint;
+  /** When it was stored, Unix seconds; `undefined`: unknown. */
+  readonly storedSec: bigint | undefined;
+  /** Clock of the chain that knows it, Unix seconds. */
+  readonly nowSec: bigint;
+  /** `undefined`: not read. */
+  readonly challengePeriodSec?: bigint;
+  readonly isFrozen: boolean;
+}
+
+/** Row about `chain`, as `observer` knows it. @param id its consensus state id there. */
+export function judgeKnownHeight(
+  { chain, observer, id }: { readonly chain: string; readonly observer: string; readonly id: string },
+  view: KnownHeight,
+): CheckRow {
+  const row = { chain, check: "hub_view" } as const;
+  const update = `run a consensus relayer for ${chain} (causeway-consensus), or look at the one that runs`;
+  if (view.isFrozen) {
+    return {
+      ...row,
+      result: "failed",
+      found: `the light client "${id}" on ${observer} is frozen`,
+      advice: `ask the governance of ${observer}: nothing of ${chain} is accepted until it thaws the client`,
+    };
+  }
+  if (view.height === 0n) {
+    return {
+      ...row,
+      result: "failed",
+      found: `${observer} knows no height of ${chain} by "${id}"`,
+      advice: update,
+    };
+  }
+  const ageSec = view.storedSec === undefined ? undefined : view.nowSec - view.storedSec;
+  const age = ageSec === undefined ? "age unknown" : `updated ${formatAge(ageSec)} ago`;
+  const { challengePeriodSec } = view;
+  const period = challengePeriodSec === undefined ? "" : `, challenge period ${challengePeriodSec} s`;
+  const found = `${observer} knows height ${view.height} by "${id}", ${age}${period}`;
+  return ageSec !== undefined && ageSec > STALE_AFTER_SEC
+    ? { ...row, result: "warning", found, advice: update }
+    : { ...row, result: "ok", found };
+}
+
+/** Formats a duration of a chain's clock, seconds. */
+export function formatAge(seconds: bigint): string {
+  return formatDuration(Number(seconds) * 1_000);
+}
+
+/** Seconds by which a block may be in the future, and by which the newest one may be old. */
+const CLOCK = { maxFutureSec: 15, maxAgeSec: 600 };
+
+/** @param blockSec time of the newest block. @param nowMs clock of this machine. Both since 1970. */
+export function judgeClock(chain: string, blockSec: bigint, nowMs: number): CheckRow {
+  const row = { chain, check: "clock" } as const;
+  const ageSec = Math.round(nowMs / 1_000 - Number(blockSec));
+  if (ageSec < -CLOCK.maxFutureSec) {
+    return {
+      ...row,
+      result: "warning",
+      found: `this machine's clock is ${-ageSec} s behind the newest block`,
+      advice: "set the clock of this machine",
+    };
+  }
+  if (ageSec > CLOCK.maxAgeSec) {
+    return {
+      ...row,
+      result: "warning",
+      found: `the newest block is ${ageSec} s old by this machine's clock`,
+      advice: "check that the chain makes blocks, or set the clock of this machine",
+    };
+  }
+  return { ...row, result: "ok", found: `the newest block is ${Math.max(0, ageSec)} s old` };
 }

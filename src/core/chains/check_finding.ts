@@ -1,5 +1,5 @@
 /** Findings of start-up checks. */
-import type { EventCode } from "../telemetry/events.ts";
+import type { EventCode } from "../telemetry/log.ts";
 
 /** Finding of a start-up check. `fatal` stops the program, `warning` needs attention, `note` may be intended. */
 export interface CheckFinding extends FindingText {

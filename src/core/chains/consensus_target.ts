@@ -2,10 +2,10 @@
  * Chain as the consensus relayer sees it when it is the target of updates: the hub, or a hub follower. Source of the
  * rules: docs/protocol/evm-consensus.md section 4 and docs/protocol/hub-consensus.md section 3.4.
  */
-import type { StateCommitment } from "../ismp/state_commitment.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
+  StateCommitment,
   StateMachineHeight,
   StateMachineId,
 } from "../ismp/state_machine.ts";

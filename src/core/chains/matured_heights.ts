@@ -4,8 +4,8 @@
  * modules/ismp/core/src/handlers.rs, evm/src/core/HandlerV2.sol).
  */
 import type { StateMachine, StateMachineId } from "../ismp/state_machine.ts";
-import type { ChainCapabilities } from "./capabilities.ts";
 import type { ChainReads, CounterpartyView } from "./reads.ts";
+import type { ChainCapabilities } from "./capabilities.ts";
 
 /** Height of the source that the target stores, and when it stored it (Unix seconds). */
 export interface StoredHeight {

@@ -6,15 +6,15 @@
 import type { Signature } from "../ismp/fees.ts";
 import type { SignedMessage } from "../ismp/signed_messages.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
-import type { ChainCapabilities, ChainLimits } from "./capabilities.ts";
 import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
 import type { CheckFinding } from "./check_finding.ts";
-import type { ChainFees, ChainGas } from "./fees.ts";
 import type { HubLightClient } from "./hub_client.ts";
-import type { ChainProofs, ProofChecks } from "./proofs.ts";
-import type { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
+import { ChainFees, ChainGas } from "./fees.ts";
+import { ChainProofs, ProofChecks } from "./proofs.ts";
+import { ChainCapabilities, ChainLimits } from "./capabilities.ts";
+import { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
 
 /**
  * Chain with an ISMP host. Every method of its parts may throw an `RpcFault`; all waits end when `signal` is aborted.

@@ -2,7 +2,13 @@
  * Results of checks for the operator, as data: `check` prints them, the running programs log their changes and keep
  * them on a board. Pure. Start reading at {@link CheckRow}.
  */
-import type { EventCode } from "../telemetry/events.ts";
+import { describeExposure } from "../config/toml.ts";
+import { RpcFault } from "../rpc/call.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { mapLimited } from "../runtime/limit.ts";
+import type { MachineFacts, OpenableFiles } from "../runtime/machine_facts.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import type { EventCode } from "../telemetry/log.ts";
 
 /** Result of one check. `warning`: works, but needs attention. `failed`: must be fixed. */
 export type CheckOutcome = "ok" | "warning" | "failed";
@@ -73,4 +79,120 @@ export function countResults(rows: readonly CheckRow[]): CheckCounts {
 export function worstResult(rows: readonly CheckRow[]): CheckOutcome {
   const { failed, warning } = countResults(rows);
   return failed > 0 ? "failed" : warning > 0 ? "warning" : "ok";
+}
+
+/** Checks that are made together: what they read belongs to one subject. */
+export interface CheckJob {
+  readonly chain: string;
+  /** Code of the row that says that the job itself had no result. */
+  readonly check: CheckCode;
+  /** May throw an `RpcFault`: then the row tells it. */
+  readonly run: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
+}
+
+/** Time of one job, ms: all run at once, and the whole takes at most ten seconds. */
+export const CHECK_TIMEOUT_MS = 9_000;
+
+/** Time of one request to an endpoint, ms: two in a row fit into {@link CHECK_TIMEOUT_MS}. */
+export const REQUEST_TIMEOUT_MS = 4_000;
+
+/**
+ * Runs jobs; rows are in the order of the jobs. Throws the signal's reason, and defects.
+ * @param atOnce jobs at a time, for a program that has other work; absent: all
+ */
+export async function runChecks(
+  { clock, atOnce = Number.MAX_SAFE_INTEGER }: { readonly clock: Clock; readonly atOnce?: number },
+  jobs: readonly CheckJob[],
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
+  return rows.flat();
+}
+
+async function runJob(clock: Clock, job: CheckJob, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const { chain, check } = job;
+  try {
+    const deadline = { what: `check ${check} of ${chain}`, afterMs: CHECK_TIMEOUT_MS, signal };
+    return await withDeadline(clock, deadline, job.run);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RpcFault) return [faultRow({ chain, check }, error)];
+    if (!(error instanceof DeadlineFault)) throw error;
+    const found = `no result within ${CHECK_TIMEOUT_MS / 1_000} s`;
+    const advice = "check the endpoints of the chain, or run the check again";
+    return [{ chain, check, result: "failed", found, advice }];
+  }
+}
+
+/** Row of a check that ended with a fault of an endpoint. */
+function faultRow(
+  { chain, check }: Pick<CheckRow, "chain" | "check">,
+  fault: RpcFault,
+): CheckRow {
+  const { where: { endpointHost: endpoint, method } } = fault;
+  const found = `${method}: ${describeFault(fault)}`;
+  return { chain, endpoint, check, result: "failed", found, advice: adviseOnFault(fault) };
+}
+
+/** What an endpoint answered instead, in a few words. */
+export function describeFault({ code, detail }: RpcFault): string {
+  return detail === undefined ? code : `${code} (${detail})`;
+}
+
+/** What helps against a fault of an endpoint. */
+export function adviseOnFault({ code }: RpcFault): string {
+  switch (code) {
+    case "unreachable":
+      return "check the URL and that the node runs";
+    case "timeout":
+      return "check the load of the node, or use a faster endpoint";
+    case "throttled":
+      return "use a plan with more requests, or another endpoint";
+    case "missing_method":
+      return "allow the method at the node, or use an endpoint that offers it";
+    case "pruned":
+      return "use a node that keeps old state (an archive node)";
+    case "wrong_chain":
+      return "correct or remove the URL";
+    case "runtime_unsupported":
+      return "update this program";
+    default:
+      return "check the node, or use another endpoint";
+  }
+}
+
+/** Rows of the facts. */
+export function judgeMachine({ keyFiles, files }: MachineFacts): readonly CheckRow[] {
+  return [judgeKeyFiles(keyFiles), judgeOpenFiles(files)];
+}
+
+function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
+  const row = { chain: MACHINE, check: "key_file" } as const;
+  const open = files.flatMap(({ path, mode }) => {
+    const exposure = describeExposure(mode);
+    return exposure === undefined ? [] : [{ path, text: `${path} is ${exposure}` }];
+  });
+  if (open.length === 0) {
+    const found = files.length === 0
+      ? "no key is read from a file"
+      : `${files.length} files, closed to others`;
+    return { ...row, result: "ok", found };
+  }
+  return {
+    ...row,
+    result: "warning",
+    found: open.map(({ text }) => text).join("; "),
+    advice: `chmod 600 ${open.map(({ path }) => path).join(" ")}`,
+  };
+}
+
+function judgeOpenFiles({ endpoints, needed, openable }: OpenableFiles): CheckRow {
+  const row = { chain: MACHINE, check: "open_files" } as const;
+  if (openable >= needed) return { ...row, result: "ok", found: `at least ${openable} more files` };
+  return {
+    ...row,
+    result: "warning",
+    found: `${openable} more files can be opened; up to ${needed} may be needed for ${endpoints} endpoints`,
+    advice: "raise the limit of open files (ulimit -Hn, LimitNOFILE= of the service)",
+  };
 }

@@ -2,9 +2,8 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckBoard, CheckChange } from "./check_board.ts";
-import { type CheckCode, checkSubjects } from "./check_row.ts";
-import { type CheckJob, runChecks } from "./run_checks.ts";
+import type { CheckBoard, CheckChange } from "./program_status.ts";
+import { type CheckCode, type CheckJob, checkSubjects, runChecks } from "./check_row.ts";
 
 /** Pause between two rounds. */
 const CHECK_EVERY_MS = 10 * 60_000;

@@ -1,9 +1,8 @@
 /** Prints the report of `check`, without any secret of the configuration. */
-import { listSecrets } from "../config/redact.ts";
-import type { ExitCode } from "../runtime/exit_codes.ts";
+import { escapeControls, listSecrets } from "../config/redact.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { createRedactor } from "../telemetry/redactor.ts";
-import { checkExitCode, formatCheckJson, formatCheckTable } from "./check_report.ts";
-import type { CheckRow } from "./check_row.ts";
+import { type CheckOutcome, type CheckRow, countResults, MACHINE, worstResult } from "./check_row.ts";
 
 /** Standard output of a command. */
 export interface ReportOutput {
@@ -25,4 +24,82 @@ export function printReport(
   const text = isJson ? formatCheckJson(rows) : formatCheckTable(rows, output);
   output.print(text.split("\n").map(redact).join("\n"));
   return checkExitCode(rows);
+}
+
+/** Headings of the table's columns; found and advice follow them. */
+const HEADINGS = ["CHAIN", "CHECK", "RESULT"] as const;
+
+const colours: Readonly<Record<CheckOutcome, string>> = {
+  ok: "\x1b[32m",
+  warning: "\x1b[33m",
+  failed: "\x1b[31m",
+};
+const colourEnd = "\x1b[0m";
+
+/** Options of the table. */
+interface CheckTableOptions {
+  /** Terminal escape codes for results. */
+  readonly hasColour: boolean;
+}
+
+/**
+ * Formats the rows as a table, what to do on a line of its own, and the counts at the end. Texts of nodes are escaped:
+ * they cannot move the cursor or start a line.
+ */
+export function formatCheckTable(rows: readonly CheckRow[], { hasColour }: CheckTableOptions): string {
+  const cells = rows.map(({ chain, check, result }) => [escapeControls(chain), check, result] as const);
+  const widths = HEADINGS.map((heading, column) =>
+    Math.max(heading.length, ...cells.map((cell) => cell[column]?.length ?? 0))
+  );
+  const pad = (text: string, column: number): string => text.padEnd(widths[column] ?? 0);
+  const indent = " ".repeat(widths.reduce((sum, width) => sum + width + 2, 0));
+  const lines = rows.flatMap((row, index) => {
+    const [chain, check, result] = cells[index] ?? ["", "", row.result];
+    const shown = hasColour ? `${colours[row.result]}${pad(result, 2)}${colourEnd}` : pad(result, 2);
+    const line = `${pad(chain, 0)}  ${pad(check, 1)}  ${shown}  ${escapeControls(describeFound(row))}`;
+    return row.advice === undefined ? [line] : [line, `${indent}-> ${escapeControls(row.advice)}`];
+  });
+  const heading = `${HEADINGS.map(pad).join("  ")}  FOUND`;
+  return [heading, ...lines, "", summarise(rows)].join("\n");
+}
+
+/** What was found, with the endpoint in front. */
+function describeFound({ endpoint, found }: CheckRow): string {
+  return endpoint === undefined ? found : `${endpoint}: ${found}`;
+}
+
+function summarise(rows: readonly CheckRow[]): string {
+  const { ok, warning, failed } = countResults(rows);
+  const chains = new Set(rows.map(({ chain }) => chain).filter((chain) => chain !== MACHINE)).size;
+  const subjects = `${chains} chain${chains === 1 ? "" : "s"}`;
+  const counts = `${failed} failed, ${warning} warning${warning === 1 ? "" : "s"}, ${ok} ok`;
+  return `${rows.length} checks of ${subjects}: ${counts}`;
+}
+
+/** Formats the rows as one JSON object. */
+export function formatCheckJson(rows: readonly CheckRow[]): string {
+  return JSON.stringify({
+    result: worstResult(rows),
+    counts: countResults(rows),
+    checks: rows.map(({ chain, endpoint, check, result, found, advice }) => ({
+      chain,
+      endpoint: endpoint ?? null,
+      check,
+      result,
+      found,
+      advice: advice ?? null,
+    })),
+  });
+}
+
+/** Exit status of `check`: 0, 1 when a check failed, 3 when there are warnings only. */
+export function checkExitCode(rows: readonly CheckRow[]): ExitCode {
+  switch (worstResult(rows)) {
+    case "ok":
+      return exitCodes.ok;
+    case "warning":
+      return exitCodes.warnings;
+    case "failed":
+      return exitCodes.failed;
+  }
 }

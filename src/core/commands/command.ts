@@ -2,6 +2,9 @@
  * Commands of both programs beside the long-running relayer: their part of the command line, and their work. A command
  * imports what it works with when it runs, so that help and mistakes do not wait for the chain libraries.
  */
+import type { Command as Parser } from "commander";
+import type { ConfigFileKind } from "../config/config_file.ts";
+import type { CommonArguments, ProcessEnv } from "../runtime/app.ts";
 import {
   addCommand,
   addGroup,
@@ -9,9 +12,7 @@ import {
   type CommandLine,
   type ExitText,
 } from "../runtime/command_line.ts";
-import type { ExitCode } from "../runtime/exit_codes.ts";
-import type { Command as Parser } from "commander";
-import type { StandaloneRun } from "./standalone.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 
 /** Options of the program that name a file, and without which nothing runs but commands that say so. */
 export type FileOption = "config" | "db";
@@ -148,3 +149,40 @@ export const keysGroup: CommandGroup = {
   name: "keys",
   description: "show accounts and their balances, write encrypted keystores",
 };
+
+/** Arguments of such a command: files are there unless it does without them. */
+export type StandaloneArguments = Omit<CommonArguments, "config"> & {
+  readonly config?: string;
+  readonly db?: string;
+};
+
+/** One run of such a command. */
+export interface StandaloneRun {
+  /** Name of the program. */
+  readonly program: string;
+  readonly arguments: StandaloneArguments;
+  readonly env: ProcessEnv;
+  /** The configuration file of the program. */
+  readonly file: ConfigFileKind;
+  /** Writes a text and a line break to standard output. */
+  readonly print: (text: string) => void;
+}
+
+/** Runs a command; it fails when its output is lost. */
+export async function runStandalone(
+  command: { readonly run: (run: StandaloneRun) => Promise<ExitCode> },
+  run: Omit<StandaloneRun, "print">,
+): Promise<ExitCode> {
+  let isLost = false;
+  const print = (text: string): void => {
+    isLost = !run.env.writeOutput(`${text}\n`) || isLost;
+  };
+  const code = await command.run({ ...run, print });
+  return isLost && code === exitCodes.ok ? exitCodes.failed : code;
+}
+
+/** The configuration file of a command that requires it. */
+export function requireConfig({ config }: StandaloneArguments): string {
+  if (config === undefined) throw new Error("the command line was accepted without --config");
+  return config;
+}

@@ -1,12 +1,11 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone } from "./command.ts";
-import type { StandaloneRun } from "./standalone.ts";
+import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitAnswers } from "../config/commented_file.ts";
 import { isRemote } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/files.ts";
+import { fileFailure } from "../config/toml.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 

@@ -2,8 +2,9 @@
  * Operations that commands ask of a running program, and what goes over its socket: a request and an answer, each one
  * line of JSON. Both programs have their own operations; this is what those have in common.
  */
-import type { Log } from "../telemetry/log.ts";
 import * as z from "zod";
+import { IdentifierError, parseStateMachine } from "../ismp/state_machine.ts";
+import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 
 /**
  * What an operation needs where nothing runs. `read`: the database, read-only. `write`: the database. `running`: it is
@@ -135,3 +136,37 @@ function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** A state machine as text. */
+export const stateMachineShape = z.string().transform((text, context) => {
+  try {
+    return parseStateMachine(text);
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    context.addIssue({ code: "custom", message: "no state machine" });
+    return z.NEVER;
+  }
+});
+
+/** What changes the level of a program's log. */
+export interface LevelSetter {
+  /** Changes the minimum level that is logged, until the program ends; absent where it cannot be changed. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
+}
+
+const shape = z.strictObject({ level: z.enum(logLevels) });
+
+type Level = z.output<typeof shape>;
+
+/** The operation. */
+export const logLevelOperation: ControlOperation<LevelSetter, Level, Level> = {
+  name: "log-level",
+  needs: "running",
+  input: shape,
+  output: shape,
+  run: ({ setLogLevel }, { level }) => {
+    if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
+    setLogLevel(level);
+    return { level };
+  },
+};

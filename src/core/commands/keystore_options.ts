@@ -6,7 +6,7 @@ import type { Command as Parser } from "commander";
 import { Option } from "commander";
 import type { AccountKind } from "../config/keystores/keystore_file.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import type { StandaloneRun } from "./standalone.ts";
+import type { StandaloneRun } from "./command.ts";
 
 /** Options of all of them. */
 export interface KeystoreOptions {

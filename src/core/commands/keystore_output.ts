@@ -2,12 +2,12 @@
 import { encryptEthereumKey } from "../config/keystores/ethereum_keystore.ts";
 import { readPassword } from "../config/keystores/keystore_file.ts";
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
-import { fileFailure } from "../config/files.ts";
+import { fileFailure } from "../config/toml.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import { systemRandomness } from "../runtime/randomness.ts";
+import { systemRandomness } from "../runtime/clock.ts";
 import { describeKey } from "./key_text.ts";
 import { fail, type KeystoreOptions } from "./keystore_options.ts";
-import type { StandaloneRun } from "./standalone.ts";
+import type { StandaloneRun } from "./command.ts";
 
 /** Encrypts a key into a new file, and prints its address. */
 export function writeKeystore(

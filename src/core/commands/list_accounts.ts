@@ -5,14 +5,12 @@ import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts"
 import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/evm_signer.ts";
 import { RemoteSigner } from "../config/redact.ts";
-import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
-import { blake2b128 } from "../encoding/hash.ts";
+import { blake2b128, concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey } from "../ismp/signed_messages.ts";
 import { storagePrefix } from "../ismp/storage_keys.ts";
 import { platformFetch } from "../rpc/http.ts";
 import { platformSocket } from "../rpc/socket.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { systemRandomness } from "../runtime/randomness.ts";
+import { type Clock, systemRandomness } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { u128 } from "scale-ts";

@@ -4,30 +4,26 @@
  * ranges from docs/protocol/messaging.md section 3.
  */
 import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
-import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
-import * as z from "zod";
-import {
-  type Key,
-  optional,
-  optionalIn,
-  required,
-  requiredIn,
-  type SectionValues,
-  withDefault,
-} from "./schema.ts";
-import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
-import type { ConfigFiles } from "./files.ts";
-import type { TomlTable } from "./toml.ts";
 import {
   blockHeight,
   boolean,
+  consensusStateId,
+  contractAddress,
+  httpUrls,
   integer,
   oneOf,
   percent,
   positiveAmount,
+  stateMachine,
   timerSeconds,
   UINT32_MAX,
+  webSocketUrl,
 } from "./values.ts";
+import * as z from "zod";
+import type { Key, SectionValues } from "./schema.ts";
+import { optional, optionalIn, required, requiredIn, withDefault } from "./schema.ts";
+import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
+import type { ConfigFiles, TomlTable } from "./toml.ts";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;

@@ -1,7 +1,7 @@
 /** The configuration file of a program, for commands that are the same in both. */
 import type { ConfigResult } from "./diagnostics.ts";
 import type { InitAnswers, InitFile } from "./commented_file.ts";
-import type { ConfigFiles } from "./files.ts";
+import type { ConfigFiles } from "./toml.ts";
 import type { EvmValues, SubstrateValues } from "./chains.ts";
 
 /** How a program's configuration file is read and described. */

@@ -1,7 +1,7 @@
 /** Who signs for an EVM account: a private key, or a Web3Signer that holds it. */
 import { fromHex, type Hex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
-import { addressOf, readUrl } from "./chain_values.ts";
+import { addressOf, readUrl } from "./values.ts";
 import { isRemote, REMOTE_PREFIX, RemoteSigner, type Secret } from "./redact.ts";
 import { type Key, optional } from "./schema.ts";
 import type { TomlTable } from "./toml.ts";

@@ -14,12 +14,10 @@ import {
   UNCLAIMABLE_HINT,
 } from "./evm_signer.ts";
 import { isRemote, REMOTE_PREFIX, Secret } from "./redact.ts";
-import { remarksOnUrl } from "./chain_values.ts";
+import { remarksOnUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { type ConfigFiles, describeExposure, fileFailure } from "./files.ts";
-import type { TomlTable } from "./toml.ts";
-import { text } from "./values.ts";
+import { type ConfigFiles, describeExposure, fileFailure, type TomlTable } from "./toml.ts";
 
 /** Before the path of an encrypted keystore. */
 const KEYSTORE_PREFIX = "keystore:";

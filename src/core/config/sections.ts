@@ -2,13 +2,19 @@
  * From a file to its sections, the same for both programs: the document, the names of its tables, the section of the
  * hub under either name, and what is said of missing sections and of types that do not exist.
  */
-import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
-import { shownText } from "./redact.ts";
-import { type ConfigFiles, describeExposure } from "./files.ts";
+import {
+  type ConfigResult,
+  type Diagnostic,
+  Diagnostics,
+  type KeyPath,
+  type SourceLocation,
+  type UsedVariable,
+} from "./diagnostics.ts";
+import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
+import { describeExposure, isTable, parseToml, readTextFile } from "./toml.ts";
+import { quoted, shownText } from "./redact.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
-import { isTable, parseToml, readTextFile, type TomlTable, type TomlValue } from "./toml.ts";
-import { substituteVariables } from "./variables.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
 const HUB_SECTIONS = ["hub", "hyperbridge"] as const;
@@ -170,4 +176,61 @@ export function reportType(type: TomlValue | undefined, at: SourceLocation, type
     types.expected,
     advice ?? (meant && `did you mean "${meant}"?`),
   );
+}
+
+/** What was put into a file. */
+interface Substitution {
+  readonly table: TomlTable;
+  /** Variables of a value, of everything below it included. */
+  readonly variablesAt: (path: KeyPath) => readonly UsedVariable[];
+}
+
+const EXPECTED = "`${NAME}` with a name of letters, digits and underscores, or `$${` for the text `${`";
+
+/**
+ * Puts values of the environment into all texts of a document, so that keys stay out of files; after it is parsed, so
+ * that a value cannot change its structure. What cannot be put in is reported, and its text stays as it is.
+ */
+function substituteVariables(
+  table: TomlTable,
+  files: ConfigFiles,
+  diagnostics: Diagnostics,
+): Substitution {
+  const used: { readonly path: KeyPath; readonly variable: UsedVariable }[] = [];
+
+  const fillText = (text: string, path: KeyPath): string =>
+    // The name up to its bracket, which may be missing.
+    text.replaceAll(/\$(\$?)\{([^}]*)(\}?)/g, (whole, escape: string, name: string, end: string) => {
+      if (escape !== "") return whole.slice(1);
+      const isName = end !== "" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+      const value = isName ? files.readVariable?.(name) : undefined;
+      if (value !== undefined) {
+        used.push({ path, variable: { name, value } });
+        return value;
+      }
+      const found = isName
+        ? `\`\${${name}}\`, and no variable ${quoted(name)} in the environment`
+        : "`${` without a name and a bracket behind it";
+      diagnostics.unresolved(path, {
+        found,
+        expected: isName ? "a variable that is set when the program starts" : EXPECTED,
+      });
+      return whole;
+    });
+  const fill = (value: TomlValue, path: KeyPath): TomlValue => {
+    if (typeof value === "string") return fillText(value, path);
+    if (Array.isArray(value)) return value.map((element, index) => fill(element, [...path, index]));
+    return isTable(value) ? fillTable(value, path) : value;
+  };
+  const fillTable = (given: TomlTable, path: KeyPath): TomlTable => {
+    const filled: { [key: string]: TomlValue } = Object.create(null);
+    for (const [key, value] of Object.entries(given)) filled[key] = fill(value, [...path, key]);
+    return filled;
+  };
+
+  return {
+    table: fillTable(table, []),
+    variablesAt: (path) =>
+      used.filter((use) => path.every((step, at) => use.path[at] === step)).map(({ variable }) => variable),
+  };
 }

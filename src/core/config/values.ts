@@ -2,7 +2,13 @@
  * Types of plain values: integers, amounts, booleans, words, lists. The message of a type's errors is what stands
  * behind "expected ...", in messages and in the reference.
  */
+import { getAddress } from "viem/utils";
 import * as z from "zod";
+import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
+import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
+import { IdentifierError, parseStateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
+import { isLoopback } from "../telemetry/http/listen_address.ts";
+import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
 import { refusal, type Remark, remarksOn, withRemarks } from "./schema.ts";
 
 /** Longest period of a timer in seconds: runtimes count it in milliseconds as a signed 32-bit integer. */
@@ -133,4 +139,170 @@ export function listOf<T>(element: z.ZodType<T>, traits: ListTraits<T>): z.ZodTy
       return [...own, { kind: "warning", path: [index], found, expected: "each element once" }];
     });
   });
+}
+
+/** Schemes that may be shown; anything else before a colon may be part of a key. */
+const SHOWN_SCHEMES = new Set(["http", "https", "ws", "wss", "ftp", "file", "tcp", "ipc", "unix"]);
+
+/** A `ws://` or `wss://` URL. */
+export const webSocketUrl: z.ZodType<EndpointUrl> = urlOf("a WebSocket URL (ws:// or wss://)", ["ws", "wss"]);
+
+/** An `http://` or `https://` URL. */
+export const httpUrl: z.ZodType<EndpointUrl> = urlOf("an HTTP URL (http:// or https://)", ["http", "https"]);
+
+/** At least one HTTP URL; the order is the order of preference. */
+export const httpUrls: z.ZodType<readonly EndpointUrl[]> = listOf(httpUrl, {
+  expected: "an array of at least one HTTP URL (http:// or https://)",
+  min: 1,
+  identity: (url) => url.reveal(),
+});
+
+function urlOf(expected: string, schemes: readonly string[]): z.ZodType<EndpointUrl> {
+  return withRemarks(text(expected, (given) => readUrl(given, schemes)), remarksOnUrl);
+}
+
+/**
+ * A warning where a URL leads to another machine without encryption. A name without a dot is that of a container or
+ * service beside the program.
+ */
+export function remarksOnUrl(given: unknown): readonly Remark[] {
+  const url = typeof given === "string" ? URL.parse(given.trim()) : null;
+  if (url === null || !["http:", "ws:"].includes(url.protocol)) return [];
+  const host = url.hostname.replaceAll(/[[\]]/g, "");
+  if (isLoopback(host) || !/[.:]/.test(host)) return [];
+  const found = `"${redactUrl(url.href)}", another machine without encryption`;
+  const hint = "whoever is between can read keys and change answers, unless the network itself is encrypted";
+  return [{ kind: "warning", path: [], found, expected: "https:// or wss://", hint }];
+}
+
+/** Reads a URL with one of the schemes, or says what was found instead, without what may be secret. */
+export function readUrl(
+  given: string,
+  schemes: readonly string[],
+): { readonly value: EndpointUrl } | { readonly found: string } {
+  const trimmed = given.trim();
+  if (trimmed === "") return { found: "an empty text" };
+  const parsed = URL.parse(trimmed);
+  const scheme = parsed?.protocol.slice(0, -1) ?? "";
+  if (parsed === null || !SHOWN_SCHEMES.has(scheme) || !/^[a-z]+:\/\//i.test(trimmed)) {
+    return { found: "a text that is not a URL" };
+  }
+  if (!schemes.includes(scheme)) {
+    return {
+      found: `"${parsed.host === "" ? `${scheme}://...` : redactUrl(trimmed)}" (scheme ${scheme})`,
+    };
+  }
+  return { value: new EndpointUrl(trimmed) };
+}
+
+/** A state machine whose text starts with one of `prefixes`, in its canonical spelling. */
+export function stateMachine(expected: string, prefixes: readonly string[]): z.ZodType<StateMachine> {
+  return text(expected, (given) => {
+    if (!prefixes.some((prefix) => given.startsWith(prefix))) return { found: shownText(given) };
+    const parsed = identified(() => parseStateMachine(given));
+    if (parsed === undefined) return { found: shownText(given) };
+    return parsed === given ? { value: parsed } : { found: shownText(given), hint: `write "${parsed}"` };
+  });
+}
+
+/** Any state machine that a message can be sent to. */
+export const anyStateMachine: z.ZodType<StateMachine> = stateMachine(
+  'a state machine such as "EVM-1" or "POLKADOT-3367"',
+  ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"],
+);
+
+/** Four printable ASCII characters. */
+export const consensusStateId: z.ZodType<ConsensusStateId> = text(
+  'a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+  (given) => {
+    const parsed = /^[\x20-\x7e]*$/.test(given) ? identified(() => toConsensusStateId(given)) : undefined;
+    return parsed === undefined ? { found: shownText(given) } : { value: parsed };
+  },
+);
+
+function identified<T>(parse: () => T): T | undefined {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof IdentifierError) return undefined;
+    throw error;
+  }
+}
+
+/** A contract address, as lower-case hex. Warns when letter case says that it was mistyped (EIP-55). */
+export const contractAddress: z.ZodType<Hex> = addressOf(
+  "a contract address of 20 bytes (0x and 40 hex digits)",
+);
+
+/** Any address as {@link contractAddress}. @param refuse says what is wrong with an address that is well formed. */
+export function addressOf(
+  expected: string,
+  refuse: (address: Hex) => { readonly found: string; readonly hint?: string } | undefined = () => undefined,
+): z.ZodType<Hex> {
+  return withRemarks(
+    text(expected, (given) => {
+      const digits = given.trim().replace(/^0x/i, "");
+      if (given.trim() === "") return { found: "an empty text" };
+      if (!/^[0-9a-fA-F]*$/.test(digits)) {
+        return { found: `a text of ${given.length} characters that is not hex` };
+      }
+      if (digits.length !== 40) return { found: `${digits.length} hex digits` };
+      if (/^0+$/.test(digits)) return { found: "the zero address" };
+      const value = toHex(fromHex(digits));
+      return refuse(value) ?? { value };
+    }),
+    (given) => {
+      const digits = String(given).trim().replace(/^0x/i, "");
+      const isMixed = /[a-f]/.test(digits) && /[A-F]/.test(digits);
+      if (!isMixed || getAddress(`0x${digits.toLowerCase()}`) === `0x${digits}`) return [];
+      return [{
+        kind: "warning",
+        path: [],
+        found: "an address with a wrong checksum",
+        expected: "the letter case of EIP-55",
+        hint: "one digit may be mistyped",
+      }];
+    },
+  );
+}
+
+/** Longest module identifier in bytes; the live ones have 8 (pallets), 20 (contracts) or 32 (accounts). */
+const MAX_MODULE_BYTES = 64;
+
+/** The `from` of a request: hex, or literal ASCII, which is noted so that a mistyped address is seen. */
+export const moduleId: z.ZodType<Uint8Array> = withRemarks(
+  text(
+    `a module identifier of 1 to ${MAX_MODULE_BYTES} bytes (hex, or ASCII such as "ISMP-RLYR")`,
+    (given) => {
+      const module = readModule(given);
+      if ("found" in module) return module;
+      const { length } = module.bytes;
+      return length > MAX_MODULE_BYTES ? { found: `${length} bytes` } : { value: module.bytes };
+    },
+  ),
+  (given) => {
+    const module = readModule(String(given));
+    if ("found" in module || !module.isAscii) return [];
+    const text = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.bytes)}`;
+    return [{ kind: "note", path: [], text }];
+  },
+);
+
+function readModule(
+  given: string,
+): { readonly bytes: Uint8Array; readonly isAscii: boolean } | { readonly found: string } {
+  const isPrefixed = /^0x/i.test(given);
+  const digits = isPrefixed ? given.slice(2) : given;
+  const isHex = /^[0-9a-fA-F]+$/.test(digits);
+  if (isHex && digits.length % 2 === 0) return { bytes: fromHex(digits), isAscii: false };
+  if (isPrefixed && !isHex) {
+    return { found: digits === "" ? "0x without digits" : "0x and other characters than hex digits" };
+  }
+  // An odd number of digits is a mistyped address rather than a name, unless it is short.
+  if (isHex && (isPrefixed || digits.length >= 16)) {
+    return { found: `${digits.length} hex digits (an odd number)` };
+  }
+  if (given === "") return { found: "an empty text" };
+  if (!/^[\x20-\x7e]+$/.test(given)) return { found: "a text that is neither hex nor ASCII" };
+  return { bytes: new TextEncoder().encode(given), isAscii: true };
 }

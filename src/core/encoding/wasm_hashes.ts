@@ -1,5 +1,5 @@
 /**
- * The hash functions of the protocol in WebAssembly. Loaded by `hash.ts` when the first value is hashed; each call
+ * The hash functions of the protocol in WebAssembly. Loaded by `bytes.ts` when the first value is hashed; each call
  * writes the input into the memory of its instance, which nothing else uses.
  */
 import { createBLAKE2b, createKeccak, type IHasher } from "hash-wasm";

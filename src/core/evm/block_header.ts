@@ -5,8 +5,7 @@
 import { RLP } from "@ethereumjs/rlp";
 import { enhanceCodec } from "scale-ts";
 import * as z from "zod";
-import { fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
 import { type Address, addressCodec, toAddress } from "./address.ts";
 

@@ -4,9 +4,17 @@
  */
 import { decodeFunctionData, encodeFunctionData } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import { getToAbi, postToAbi, responseToAbi } from "../ismp/commitment.ts";
-import type { GetRequestAbiValue, GetResponseAbiValue, PostRequestAbiValue } from "../ismp/commitment.ts";
-import type { GetRequest, GetResponse, PostRequest } from "../ismp/message.ts";
+import {
+  type GetRequest,
+  type GetRequestAbiValue,
+  type GetResponse,
+  type GetResponseAbiValue,
+  getToAbi,
+  type PostRequest,
+  type PostRequestAbiValue,
+  postToAbi,
+  responseToAbi,
+} from "../ismp/message.ts";
 import type { MmrProof } from "../ismp/proof.ts";
 import { type StateMachine, stateMachineFromBytes, toParaId } from "../ismp/state_machine.ts";
 import { type Address, toAddress } from "./address.ts";

@@ -4,10 +4,8 @@
  */
 import { decodeEventLog, type DecodeEventLogReturnType } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
-import { getMessage, postMessage } from "../ismp/commitment.ts";
-import type { Message } from "../ismp/message.ts";
-import type { StateCommitment } from "../ismp/state_commitment.ts";
-import { parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
+import { getMessage, type Message, postMessage } from "../ismp/message.ts";
+import { parseStateMachine, type StateCommitment, type StateMachine } from "../ismp/state_machine.ts";
 import { type Address, toAddress } from "./address.ts";
 import { evmHostAbi, type HostEventName, hostEventTopics } from "./host_abi.ts";
 import { type HostParams, toHostParams, toStateCommitment } from "./host_reads.ts";

@@ -5,8 +5,7 @@
 import { decodeFunctionResult, encodeFunctionData, getAbiItem, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
 import { nameVariant, type UnknownVariant } from "../encoding/scale.ts";
-import type { StateCommitment } from "../ismp/state_commitment.ts";
-import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
+import { type StateCommitment, type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
 import { type Address, presentAddress, toAddress } from "./address.ts";
 import { erc20Abi, evmHostAbi } from "./host_abi.ts";
 

@@ -2,8 +2,7 @@
  * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under their hash. Source:
  * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
  */
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
 
 /** Slot numbers of the host's variables. */
 export const hostSlots = {

@@ -3,13 +3,12 @@
  * that this version does not know are skipped. Source: docs/protocol/hub-consensus.md sections 5.6 and 5.9.
  */
 import { hasKnownKind } from "../beefy/naive_proof.ts";
-import { toHex } from "../encoding/bytes.ts";
+import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../chains/hub.ts";
 import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
-import type { AcceptedProof, AcceptedProofs } from "../chains/hub.ts";
+import { toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { dropOldest } from "../runtime/oldest.ts";
+import { dropOldest } from "../runtime/slices.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { RotationStep } from "./proof_plan.ts";
 
 /** A proof with its bytes. */
 export interface LoadedProof extends AcceptedProof {
@@ -105,4 +104,36 @@ export class ProofLoader {
 
 function keyOf({ height, newSetId }: AcceptedProof): string {
   return `${height} ${newSetId ?? ""}`;
+}
+
+/** Rotation: the next authority set, and the proven height of the hub. */
+export interface RotationStep {
+  readonly height: bigint;
+  readonly newSetId: bigint;
+}
+
+/** Rotations that a chain still needs, ascending. */
+type RotationPlan =
+  | { readonly kind: "rotations"; readonly steps: readonly RotationStep[] }
+  /** The hub no longer keeps the rotation to this set: the chain cannot catch up. */
+  | { readonly kind: "gap"; readonly missing: bigint };
+
+/** Plans all rotations above the chain's authority set. */
+export function planRotations({ rotations }: AcceptedProofIndex, setId: bigint): RotationPlan {
+  const needed = [...rotations].filter(([set]) => set > setId).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const steps: RotationStep[] = [];
+  for (const [set, height] of needed) {
+    const expected = setId + BigInt(steps.length) + 1n;
+    if (set !== expected) return { kind: "gap", missing: expected };
+    steps.push({ height, newSetId: set });
+  }
+  return { kind: "rotations", steps };
+}
+
+/** Maximum number of proofs for messages that are tried where the bytes of newer ones are not to be had. */
+const MAX_TRIED = 8;
+
+/** Proven heights above `known` that are no rotations, newest first: one of them is enough. */
+export function newerHeights({ messaging }: AcceptedProofIndex, known: bigint): readonly bigint[] {
+  return messaging.filter((height) => height > known).toReversed().slice(0, MAX_TRIED);
 }

@@ -4,8 +4,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
 import { type PostRequest, postRequestCodec } from "./message.ts";

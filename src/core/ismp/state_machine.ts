@@ -2,18 +2,20 @@
  * Names of chains and of the light clients that follow them: text, SCALE and Solidity forms.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
+import { createCodec, enhanceCodec } from "scale-ts";
+import { fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
 import {
   type Codec,
   compareBytes,
   Enum,
   fixedBytes,
+  hash256,
+  Option,
   orderedMap,
   Struct,
   u32,
   u64,
 } from "../encoding/scale.ts";
-import { createCodec, enhanceCodec } from "scale-ts";
-import { fromHex, toHex } from "../encoding/bytes.ts";
 
 /**
  * Canonical text of a state machine, e.g. `EVM-1`, `POLKADOT-3367`, `SUBSTRATE-cere`. Made only by
@@ -343,3 +345,33 @@ export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMach
 export function stateMachineIdKey(id: StateMachineId): string {
   return `${id.stateMachine}/${id.consensusStateId}`;
 }
+
+/**
+ * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
+ * MMR root and `stateRoot` the ISMP child trie root; for other Substrate chains they are child trie and header root.
+ */
+export interface StateCommitment {
+  /** Unix time of the block in seconds. */
+  readonly timestampSec: bigint;
+  readonly overlayRoot: Hash256 | undefined;
+  readonly stateRoot: Hash256;
+}
+
+/** A commitment with its height. */
+export interface StateCommitmentHeight {
+  readonly commitment: StateCommitment;
+  readonly height: bigint;
+}
+
+/** A commitment with the full name of its height, as a consensus client produces it. */
+export interface IntermediateState {
+  readonly height: StateMachineHeight;
+  readonly commitment: StateCommitment;
+}
+
+/** SCALE of {@link StateCommitment}. */
+export const stateCommitmentCodec: Codec<StateCommitment> = Struct({
+  timestampSec: u64,
+  overlayRoot: Option(hash256),
+  stateRoot: hash256,
+});

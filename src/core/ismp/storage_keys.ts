@@ -3,18 +3,49 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/* (storage items and hashers), modules/pallets/ismp/src/child_trie.rs.
  */
 import { Twox128, Twox64Concat } from "@polkadot-api/substrate-bindings";
-import { concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
-import { blake2b128 } from "../encoding/hash.ts";
-import { bytes, type Codec, hash256, u32, u64 } from "../encoding/scale.ts";
+import { blake2b128, concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
 import {
-  type ConsensusStateId,
-  consensusStateIdCodec,
-  type StateMachine,
-  stateMachineCodec,
-  type StateMachineId,
-  stateMachineIdCodec,
-} from "./state_machine.ts";
-import { type BandwidthTier, bandwidthTierCodec } from "./bandwidth.ts";
+  bytes,
+  type Codec,
+  fixedBytes,
+  hash256,
+  openEnum,
+  Struct,
+  u128,
+  u32,
+  u64,
+  type UnknownVariant,
+} from "../encoding/scale.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "./state_machine.ts";
+import { consensusStateIdCodec, stateMachineCodec, stateMachineIdCodec } from "./state_machine.ts";
+
+/** Bandwidth tiers; their SCALE indexes are 1 to 4. */
+export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
+
+/** Bytes an application may still send through the hub. */
+export interface BandwidthSubscription {
+  readonly tier: BandwidthTier | UnknownVariant;
+  readonly remainingBytes: bigint;
+  readonly expiresAtSec: bigint;
+  readonly purchasedAtSec: bigint;
+}
+
+/** SCALE `H160`. */
+export const hostAddressCodec: Codec<Uint8Array> = fixedBytes(20);
+
+/** SCALE of {@link BandwidthTier}. */
+export const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
+  ["TierOne", "TierTwo", "TierThree", "TierFour"],
+  1,
+);
+
+/** SCALE of {@link BandwidthSubscription}. */
+export const subscriptionCodec: Codec<BandwidthSubscription> = Struct({
+  tier: bandwidthTierCodec,
+  remainingBytes: u128,
+  expiresAtSec: u64,
+  purchasedAtSec: u64,
+});
 
 const encoder = new TextEncoder();
 

@@ -2,13 +2,12 @@
  * State proofs of EVM chains in the form of the hub: built from `eth_getProof` answers, read with the hub's rules.
  * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
  */
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
+import type { Hash256, Hex } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
-import { TrieNodes } from "./trie_nodes.ts";
+import { TrieError, TrieNodes } from "./trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
-import { TrieError } from "./trie_error.ts";
 
 /**
  * Reason why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm.

@@ -1,8 +1,7 @@
 /**
  * Merkle mountain range of the hub: positions, peaks, and the check that EVM hosts make on its proofs.
  */
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
 
 /**
  * Reason why a proof is refused. The first six are the custom errors of the Solidity library and appear in the same

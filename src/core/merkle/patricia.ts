@@ -5,11 +5,8 @@
  * text, and reads an environment variable.
  */
 import { RLP } from "@ethereumjs/rlp";
-import { equalBytes } from "../encoding/bytes.ts";
-import { keccak256 } from "../encoding/hash.ts";
-import { nibbleAt, sharedLength, toNibbles } from "./nibbles.ts";
-import type { TrieNodes } from "./trie_nodes.ts";
-import { TrieError } from "./trie_error.ts";
+import { equalBytes, keccak256 } from "../encoding/bytes.ts";
+import { nibbleAt, sharedLength, toNibbles, TrieError, type TrieNodes } from "./trie_nodes.ts";
 
 /** RLP of an item: bytes or a list of items. */
 export type RlpItem = Uint8Array | RlpItem[];

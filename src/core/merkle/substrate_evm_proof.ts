@@ -15,7 +15,7 @@ import {
   trieSlotKey,
 } from "../substrate/contract_state.ts";
 import { readSubstrateProof } from "./substrate_proof.ts";
-import { TrieError } from "./trie_error.ts";
+import { TrieError } from "./trie_nodes.ts";
 
 /** Reason why the hub refuses a proof. */
 export type SubstrateEvmProofErrorCode =

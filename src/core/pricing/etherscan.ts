@@ -6,10 +6,10 @@
  */
 import type { Secret } from "../config/redact.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
-import type { Fetch } from "../rpc/http.ts";
+import type { Fetch } from "../rpc/http_exchange.ts";
 import { download, type PriceContext, type PriceQuote } from "./price_quote.ts";
 import { isJsonObject, type Json, parseJson } from "../rpc/json.ts";
-import { parseDecimal } from "../encoding/decimal.ts";
+import { parseDecimal } from "../encoding/bytes.ts";
 import { type PriceFailureCode, type Quotation, quotePrice } from "../evm/native_price.ts";
 
 /** One base address for all chains. */

@@ -10,7 +10,7 @@ import {
 } from "../evm/native_price.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
 import { readBody } from "../rpc/body.ts";
-import type { Fetch } from "../rpc/http.ts";
+import type { Fetch } from "../rpc/http_exchange.ts";
 import type { EvmValues } from "../config/chains.ts";
 
 /** Quote of a price by one source. */

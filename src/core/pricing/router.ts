@@ -1,6 +1,6 @@
 /** Price of the router that a chain's host names (docs/protocol/messaging.md section 9.3). */
 import { type PriceFailureCode, quotePrice } from "../evm/native_price.ts";
-import { RpcFault, type RpcFaultCode } from "../rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../rpc/call.ts";
 import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
 /** Price from the router that the chain's host names. */

@@ -2,7 +2,6 @@
  * Interface between the transports (HTTP, sockets) and their callers: one JSON-RPC call and its answer.
  */
 import type { Hex } from "../encoding/bytes.ts";
-import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** One JSON-RPC call. Parameters must be JSON: no bigints. */
@@ -96,3 +95,152 @@ export const METHOD_SEPARATOR = "+";
 export function formatMethods(calls: readonly RpcCall[]): string {
   return [...new Set(calls.map((call) => call.method))].join(METHOD_SEPARATOR);
 }
+
+/** Reaction of the caller to a fault: retry, drop this item, or stop this worker. */
+export type Reaction = "retry" | "drop" | "stop";
+
+/** Closed list of endpoint faults. */
+export type RpcFaultCode =
+  /** No answer within the deadline. */
+  | "timeout"
+  /** Connection refused, reset, closed, or the host name does not resolve. */
+  | "unreachable"
+  /** HTTP 429 or a rate-limit error of the node. */
+  | "throttled"
+  /** HTTP 5xx or an internal error of the node. */
+  | "server_error"
+  /** Not JSON, a truncated answer, or a shape that does not match the method. */
+  | "malformed"
+  /** The node's head is below the requested block. */
+  | "lagging"
+  /** `eth_getLogs` rejected the number of blocks or results. */
+  | "range_too_wide"
+  /** Request or response exceeds what the transport or node allows. */
+  | "too_large"
+  /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */
+  | "oversized"
+  /** The node does not keep the state or block any longer (or not yet). */
+  | "pruned"
+  /** The endpoint does not know or does not allow the method. */
+  | "missing_method"
+  /** The requested item does not exist, e.g. an unknown commitment. */
+  | "not_found"
+  /** A call or estimate reverted; `data` holds the revert data. */
+  | "reverted"
+  | "nonce_too_low"
+  | "nonce_too_high"
+  /** The same transaction is already in the mempool (EVM "already known", Substrate 1013). */
+  | "already_known"
+  /** A replacement or a new transaction pays too little. */
+  | "underpriced"
+  | "insufficient_funds"
+  /** Substrate 1010: the extrinsic is invalid. */
+  | "pool_invalid"
+  /** Substrate 1014: an extrinsic with the same tag is in the transaction pool. */
+  | "pool_conflict"
+  /** Substrate 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
+  | "pool_dropped"
+  /** The endpoint serves another chain than the configured one. */
+  | "wrong_chain"
+  /** The remote signer of our account gave no signature: it does not answer, refuses, or lacks the key. */
+  | "signer_unavailable"
+  /** The remote signer signed something else than what was asked of it, or with another key. */
+  | "wrong_signature"
+  /** The chain's runtime is another than this program knows: nothing is built for it. */
+  | "runtime_unsupported"
+  /** Any other rejection by the node. */
+  | "refused";
+
+const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
+  timeout: "retry",
+  unreachable: "retry",
+  throttled: "retry",
+  server_error: "retry",
+  malformed: "retry",
+  lagging: "retry",
+  range_too_wide: "retry",
+  too_large: "drop",
+  oversized: "retry",
+  pruned: "retry",
+  missing_method: "drop",
+  not_found: "drop",
+  reverted: "drop",
+  nonce_too_low: "retry",
+  nonce_too_high: "retry",
+  already_known: "drop",
+  underpriced: "retry",
+  insufficient_funds: "retry",
+  pool_invalid: "drop",
+  pool_conflict: "retry",
+  pool_dropped: "retry",
+  wrong_chain: "stop",
+  signer_unavailable: "retry",
+  wrong_signature: "retry",
+  runtime_unsupported: "retry",
+  refused: "drop",
+};
+
+/** Default reaction to a code when nothing more is known about the call. */
+export function reactionTo(code: RpcFaultCode): Reaction {
+  return reactions[code];
+}
+
+/** Place where a fault happened. Never contains a URL path, query or credentials. */
+export interface FaultPlace {
+  readonly chain: string;
+  /** Host and port of the endpoint, e.g. `rpc.example.org:8545`. */
+  readonly endpointHost: string;
+  readonly method: string;
+}
+
+/** Request without a usable answer from an endpoint. */
+export class RpcFault extends Error {
+  override readonly name = "RpcFault";
+  /** Error text of the node, cut to 300 characters, URLs and keys removed. */
+  readonly detail: string | undefined;
+  /** Revert data or error data, if the node sent any. */
+  readonly data: Hex | undefined;
+  /** Pause requested by the endpoint (`Retry-After`), milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    readonly code: RpcFaultCode,
+    readonly reaction: Reaction,
+    readonly where: FaultPlace,
+    options: {
+      detail?: string | undefined;
+      data?: Hex | undefined;
+      retryAfterMs?: number | undefined;
+      cause?: unknown;
+    } = {},
+  ) {
+    const said = options.detail === undefined ? "" : ` (${options.detail})`;
+    super(
+      `${where.method} on ${where.chain} via ${where.endpointHost}: ${code}${said}`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.detail = options.detail;
+    this.data = options.data;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** The result of a call whose fault would have been its outcome. @throws {RpcFault} that fault. */
+export function resultOf<T>(outcome: T | RpcFault): T {
+  if (outcome instanceof RpcFault) throw outcome;
+  return outcome;
+}
+
+/** Faults of answers that no honest endpoint gives. */
+export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "oversized"]);
+
+/** Faults of the connection or the endpoint: everything that is sent there now meets them. */
+export const ENDPOINT_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
+  "timeout",
+  "unreachable",
+  "throttled",
+  "wrong_chain",
+]);
+
+/** Faults that every read at one block meets at an endpoint, also one by itself: {@link ENDPOINT_FAULTS}, or the block's. */
+export const BLOCK_FAULTS: ReadonlySet<RpcFaultCode> = new Set([...ENDPOINT_FAULTS, "lagging", "pruned"]);

@@ -2,8 +2,7 @@
  * Maps errors of CometBFT nodes to fault codes; nothing else reads such texts. Nodes say "Internal error" and put the
  * reason into the data. Source: cometbft/cometbft: rpc/core/env.go, rpc/jsonrpc/types/types.go, state/errors.go.
  */
-import type { NodeError, TranslateError } from "./call.ts";
-import type { RpcFaultCode } from "./fault.ts";
+import type { NodeError, RpcFaultCode, TranslateError } from "./call.ts";
 
 // In order: the first that matches decides.
 const texts: readonly (readonly [RegExp, RpcFaultCode])[] = [

@@ -2,12 +2,11 @@
  * Health of one endpoint: its recent faults, its missing capabilities and its limits. Start reading at
  * {@link classifyFault}, the rule that everything else follows.
  */
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { Limit } from "../runtime/limit.ts";
-import type { Randomness } from "../runtime/randomness.ts";
 import { type Backoff, nextDelayMs } from "../runtime/retry.ts";
-import { BATCH_METHOD, METHOD_SEPARATOR, type RpcCall, type RpcEndpoint } from "./call.ts";
-import type { RpcFault, RpcFaultCode } from "./fault.ts";
+import type { RpcCall, RpcEndpoint, RpcFault, RpcFaultCode } from "./call.ts";
+import { BATCH_METHOD, METHOD_SEPARATOR } from "./call.ts";
 
 /** Scope of a fault, which decides about failover and health. */
 export type FaultScope =

@@ -2,24 +2,15 @@
  * Endpoint set of one chain: endpoints are used in the order of preference, the next one only when an earlier one
  * fails or lacks a capability. Independent of the meaning of the calls. Start reading at {@link RpcEndpointSet}.
  */
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
-import type { Randomness } from "../runtime/randomness.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
-import {
-  BATCH_METHOD,
-  type CallConditions,
-  formatMethods,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-} from "./call.ts";
+import { partsOf } from "../runtime/slices.ts";
+import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
+import { BATCH_METHOD, formatMethods, reactionTo, RpcFault } from "./call.ts";
 import { classifyFault, TrackedEndpoint } from "./endpoint_health.ts";
-import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
-import { EndpointRound } from "./endpoint_round.ts";
-import { partsOf } from "../runtime/parts.ts";
 
 /** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
@@ -316,4 +307,87 @@ export class RpcEndpointSet {
 
 function isTooLarge(answer: RpcAnswer): boolean {
   return answer.kind === "fault" && answer.fault.code === "too_large";
+}
+
+/** Next step for a batch of calls. */
+type RoundStep =
+  | { readonly kind: "ask"; readonly endpoint: TrackedEndpoint }
+  | { readonly kind: "await"; readonly settled: Promise<void> }
+  /** `isThrottled`: the endpoint is healthy but limits the rate. */
+  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
+  | { readonly kind: "end" };
+
+/** One batch of calls that goes from endpoint to endpoint; each is called at most once. */
+class EndpointRound {
+  readonly #order: readonly TrackedEndpoint[];
+  readonly #tried = new Set<TrackedEndpoint>();
+  readonly #faults = new Map<TrackedEndpoint, RpcFault>();
+  #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
+
+  constructor(endpoints: readonly TrackedEndpoint[], calls: readonly RpcCall[]) {
+    const able = endpoints.filter((endpoint) => !endpoint.isUnsupported(calls));
+    // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
+    this.#order = able.length > 0
+      ? [...able, ...endpoints.filter((endpoint) => !able.includes(endpoint))]
+      : endpoints.slice(0, 1);
+  }
+
+  /** Next step. */
+  next(): RoundStep {
+    const open = this.#order.filter((endpoint) => !this.#tried.has(endpoint));
+    const states = open.map((endpoint) => ({ endpoint, state: endpoint.availability() }));
+    const ready = states.find(({ state }) => state.kind === "ready");
+    if (ready !== undefined) {
+      this.#tried.add(ready.endpoint);
+      return { kind: "ask", endpoint: ready.endpoint };
+    }
+    for (const { state } of states) {
+      if (state.kind === "probing") return { kind: "await", settled: state.settled };
+    }
+    const waits = states.flatMap(({ endpoint, state }) =>
+      state.kind === "cooling"
+        ? [{ leftMs: state.leftMs, isThrottled: endpoint.lastFault?.code === "throttled" }]
+        : []
+    );
+    const [soonest] = waits.sort((a, b) => a.leftMs - b.leftMs);
+    return soonest === undefined || this.#best !== undefined
+      ? { kind: "end" }
+      : { kind: "pause", ...soonest };
+  }
+
+  /** True when another endpoint can be called at once. */
+  hasReady(): boolean {
+    return this.#order.some((endpoint) =>
+      !this.#tried.has(endpoint) && endpoint.availability().kind === "ready"
+    );
+  }
+
+  /** Records answers of which some are `bad`: another endpoint may do better. */
+  answer(endpoint: TrackedEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
+    if (this.#best === undefined || bad.length < this.#best.bad) this.#best = { answers, bad: bad.length };
+    const [first] = bad;
+    if (first !== undefined) this.#faults.set(endpoint, first);
+  }
+
+  /** Records that the endpoint gave no answers. */
+  fail(endpoint: TrackedEndpoint, fault: RpcFault): void {
+    this.#faults.set(endpoint, fault);
+  }
+
+  /** Fault of the endpoint, if it was called and failed. */
+  faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
+    return this.#faults.get(endpoint);
+  }
+
+  /** Best answers so far. */
+  best(): readonly RpcAnswer[] {
+    if (this.#best === undefined) throw new Error("No answers yet");
+    return this.#best.answers;
+  }
+
+  /** Returns the best answers; throws the given fault when there are none. */
+  bestOr(otherwise: () => RpcFault): readonly RpcAnswer[] {
+    if (this.#best === undefined) throw otherwise();
+    return this.#best.answers;
+  }
 }

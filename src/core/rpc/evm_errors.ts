@@ -4,8 +4,7 @@
  * test); EIP-1474 for the numbers.
  */
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import type { NodeError } from "./call.ts";
-import type { RpcFaultCode } from "./fault.ts";
+import type { NodeError, RpcFaultCode } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** One row of the table: the first row that matches decides. */

@@ -3,7 +3,7 @@
  * every wait for an endpoint, a pause of it or a connection is over by then, and so is any pause of the machine.
  */
 import type { MayWork } from "../runtime/fence.ts";
-import type { Fetch } from "./http.ts";
+import type { Fetch } from "./http_exchange.ts";
 import type { OpenSocket } from "./socket_link.ts";
 
 /** How requests leave the process. */

@@ -11,10 +11,10 @@ import {
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
+  type RpcFault,
   type TranslateError,
   WireRequests,
 } from "./call.ts";
-import type { RpcFault } from "./fault.ts";
 import {
   type Fetch,
   HttpAddress,

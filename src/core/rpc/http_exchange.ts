@@ -7,10 +7,9 @@ import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import type { CallConditions } from "./call.ts";
+import { type CallConditions, reactionTo, RpcFault, type RpcFaultCode } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { readBody } from "./body.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 
 /** Subset of the global `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

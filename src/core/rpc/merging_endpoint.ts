@@ -4,10 +4,9 @@
  * when its callers have it. Start reading at {@link MergingEndpoint.send}.
  */
 import type { Clock } from "../runtime/clock.ts";
-import { linkedAbort } from "../runtime/linked_abort.ts";
-import { orAbort } from "../runtime/linked_abort.ts";
+import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "./fault.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "./call.ts";
 
 /** Calls of one merged request; more are sent in several. */
 const MAX_CALLS = 100;

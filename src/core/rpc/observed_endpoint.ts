@@ -1,8 +1,8 @@
 /**
  * Endpoint that reports what its requests came to. Where nobody observes, endpoints are used without it.
  */
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { RpcFault, type RpcFaultCode } from "./fault.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
+import { RpcFault } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** One request to an endpoint, as it ended. */

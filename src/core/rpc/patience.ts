@@ -4,9 +4,8 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
-import type { CallConditions, RpcAnswer, RpcCall } from "./call.ts";
+import { type CallConditions, type RpcAnswer, type RpcCall, RpcFault } from "./call.ts";
 import type { TrackedEndpoint } from "./endpoint_health.ts";
-import { RpcFault } from "./fault.ts";
 
 /**
  * Maximum wait for a throttling endpoint when there is no other: one round of a leg needs more calls than a free plan

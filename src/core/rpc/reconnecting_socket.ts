@@ -2,11 +2,9 @@
  * Keeps one connection open: connects when first needed, probes it when idle, and reconnects indefinitely with
  * growing pauses.
  */
-import type { Clock } from "../runtime/clock.ts";
-import type { Randomness } from "../runtime/randomness.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
-import type { RpcAnswer, RpcCall, WireRequests } from "./call.ts";
-import { RpcFault } from "./fault.ts";
+import { type RpcAnswer, type RpcCall, RpcFault, type WireRequests } from "./call.ts";
 import {
   type FaultMaker,
   type LinkEnd,

@@ -3,24 +3,26 @@
  * endpoint by HTTP POST. Independent of node families: the caller provides the translation of error texts.
  */
 import { endpointHost } from "../config/redact.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
-import type { Randomness } from "../runtime/randomness.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
   formatMethods,
   type NodeError,
+  reactionTo,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
+  RpcFault,
+  type RpcFaultCode,
   type TranslateError,
   WireRequests,
 } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
-import { createHttpEndpoint, type Fetch } from "./http.ts";
+import { createHttpEndpoint } from "./http.ts";
+import { type Fetch } from "./http_exchange.ts";
 import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
 import { LinkEnded, type OpenSocket } from "./socket_link.ts";

@@ -3,15 +3,8 @@
  * in socket.ts.
  */
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import {
-  BATCH_METHOD,
-  type NodeError,
-  readNodeError,
-  type RpcAnswer,
-  type RpcCall,
-  type WireRequest,
-} from "./call.ts";
-import type { RpcFault, RpcFaultCode } from "./fault.ts";
+import type { NodeError, RpcAnswer, RpcCall, RpcFault, RpcFaultCode, WireRequest } from "./call.ts";
+import { BATCH_METHOD, readNodeError } from "./call.ts";
 import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
 /** Events of a connection. */

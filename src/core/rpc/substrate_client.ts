@@ -3,21 +3,13 @@
  * have the shape of the method are faults.
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Randomness } from "../runtime/randomness.ts";
-import {
-  type CallConditions,
-  formatMethods,
-  METHOD_SEPARATOR,
-  type RpcAnswer,
-  type RpcCall,
-  type RpcEndpoint,
-} from "./call.ts";
+import type { Clock, Randomness } from "../runtime/clock.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
+import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
 import { TrackedEndpoint } from "./endpoint_health.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
-import { partsOf } from "../runtime/parts.ts";
+import { partsOf } from "../runtime/slices.ts";
 
 /** Results of several typed calls, in their order. */
 export type TypedResults<Calls extends readonly TypedCall<unknown>[]> = {

@@ -3,8 +3,7 @@
  * paritytech/polkadot-sdk: substrate/client/rpc-api/src/{author,state,chain}/error.rs; paritytech/jsonrpsee:
  * types/src/error.rs; 9876: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs.
  */
-import type { NodeError, TranslateError } from "./call.ts";
-import type { RpcFaultCode } from "./fault.ts";
+import type { NodeError, RpcFaultCode, TranslateError } from "./call.ts";
 
 /** Code of a custom ISMP method for any failure, including "not found". */
 const ISMP_ERROR = 9876;

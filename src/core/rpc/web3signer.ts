@@ -4,9 +4,8 @@
  * core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
  */
 import * as z from "zod";
-import type { CallConditions, NodeError, RpcEndpoint, TranslateError } from "./call.ts";
+import type { CallConditions, NodeError, RpcEndpoint, RpcFault, TranslateError } from "./call.ts";
 import { translateEvmError } from "./evm_errors.ts";
-import type { RpcFault } from "./fault.ts";
 import { createHttpEndpoint } from "./http.ts";
 import { HttpAddress, type HttpAnswer, type HttpDeps, type HttpRequest } from "./http_exchange.ts";
 

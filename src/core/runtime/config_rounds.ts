@@ -2,13 +2,13 @@
  * Work in rounds, each with its own configuration: when the file was read again, the round under way ends as at a stop,
  * with everything recorded, and the next one begins with the new configuration.
  */
-import { findChangedKeys } from "../config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort } from "./linked_abort.ts";
+import { findChangedKeys } from "../config/changed_keys.ts";
 
 /** Reason of the end of a round that is followed by another. */
 export class ReloadRequested extends Error {

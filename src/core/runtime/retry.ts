@@ -1,7 +1,6 @@
 /** Retries: the length of the pauses (a pure rule), the loop around it, and deadlines. */
-import type { Clock } from "./clock.ts";
+import type { Clock, Randomness } from "./clock.ts";
 import { linkedAbort, orAbort } from "./linked_abort.ts";
-import type { Randomness } from "./randomness.ts";
 
 /** Exponential backoff. */
 export interface Backoff {

@@ -2,7 +2,6 @@
  * Long calculations in slices: between two of them the event loop serves whatever waits for it. The slices are those of
  * the whole program: calculations that run at the same time share them.
  */
-
 import { setImmediate } from "node:timers/promises";
 
 /** Duration of a slice, milliseconds. A step begins only within it, so that the loop stands still little longer. */
@@ -82,4 +81,19 @@ export async function mapInSlices<T, R>(
     converted.push(convert(item));
   }
   return converted;
+}
+
+/** The items in their order, at most `size` in a part, which is at least 1; without items no part. */
+export function partsOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  const parts: (readonly T[])[] = [];
+  for (let start = 0; start < items.length; start += size) parts.push(items.slice(start, start + size));
+  return parts;
+}
+
+/** Removes those that came first until at most `max` are left. */
+export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, max: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(key);
+  }
 }

@@ -3,10 +3,9 @@
  * stops another (docs/architecture/messaging.md, I12); only an unrecoverable fault ends the program.
  */
 import type { Log } from "../telemetry/log.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock, Randomness } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort, orAbort } from "./linked_abort.ts";
-import type { Randomness } from "./randomness.ts";
 import { type Backoff, nextDelayMs } from "./retry.ts";
 
 /** Unrecoverable fault: the program ends with exit code 1 (docs/protocol/messaging.md section 19.2). */

@@ -3,8 +3,7 @@
  * which names the child trie with the slots. Values of slots are 32-byte words; a slot that is zero is not stored.
  * Source: paritytech/polkadot-sdk: substrate/frame/revive/src/{lib,storage,exec}.rs.
  */
-import { concatBytes } from "../encoding/bytes.ts";
-import { blake2b256 } from "../encoding/hash.ts";
+import { blake2b256, concatBytes } from "../encoding/bytes.ts";
 import { bytes, type Codec, decodePrefix, Enum, Struct } from "../encoding/scale.ts";
 import { storagePrefix } from "../ismp/storage_keys.ts";
 

@@ -3,8 +3,8 @@
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
 import { compact, createCodec, createDecoder } from "scale-ts";
-import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../encoding/bytes.ts";
-import { blake2b256 } from "../encoding/hash.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
+import { blake2b256, concatBytes, fromByteText, toByteText, toHash256 } from "../encoding/bytes.ts";
 import {
   bytes,
   type Codec,

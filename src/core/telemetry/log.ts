@@ -1,6 +1,14 @@
 /** Logging interface: four levels, an event and named values. */
+import { chainEvents } from "./events/chain_events.ts";
+import { endpointEvents } from "./events/endpoint_events.ts";
+import type { EventText } from "./events/event_text.ts";
+import { feeEvents } from "./events/fee_events.ts";
+import { hubProofEvents } from "./events/hub_proof_events.ts";
+import { messageEvents } from "./events/message_events.ts";
+import { programEvents } from "./events/program_events.ts";
+import { updateEvents } from "./events/update_events.ts";
+import { waitEvents } from "./events/wait_events.ts";
 import type { WorkProgress } from "./progress.ts";
-import type { EventCode } from "./events.ts";
 
 /** In ascending order of severity. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -29,3 +37,35 @@ export interface Log {
   /** Returns a log that adds `fields` to every line. */
   with(fields: LogFields): Log;
 }
+
+/** Events by area, in the order of the documents. */
+export const eventAreas = {
+  "Program": programEvents,
+  "Endpoints": endpointEvents,
+  "Chains, hosts and light clients": chainEvents,
+  "Updates of light clients": updateEvents,
+  "Consensus proofs of the hub": hubProofEvents,
+  "Messages": messageEvents,
+  "Fees": feeEvents,
+  "Waits": waitEvents,
+} as const satisfies Record<string, Record<string, EventText>>;
+
+const declared = {
+  ...programEvents,
+  ...endpointEvents,
+  ...chainEvents,
+  ...updateEvents,
+  ...hubProofEvents,
+  ...messageEvents,
+  ...feeEvents,
+  ...waitEvents,
+} as const;
+
+/** Code of an event, e.g. `message_delivered`. */
+export type EventCode = keyof typeof declared;
+
+/** Code of an event about a wait. */
+export type WaitEvent = keyof typeof waitEvents;
+
+/** Description of each event by its code. */
+export const events: Readonly<Record<EventCode, EventText>> = declared;

@@ -2,6 +2,7 @@
  * All metrics of both programs: type, help and labels. A name never changes its meaning. The tables of
  * docs/operations/monitoring.md are written from this file (`deno task docs:metrics`).
  */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { MetricText } from "./metrics/metric_text.ts";
 import { endpointMetrics, programMetrics, updateMetrics } from "./metrics/program_metrics.ts";
 import { chainMetrics, databaseMetrics, messageMetrics, moneyMetrics } from "./metrics/relay_metrics.ts";
@@ -44,3 +45,66 @@ export type MetricLabels<Name extends MetricName> = Readonly<
 
 /** Declaration of each metric by its name. */
 export const metrics: Readonly<Record<MetricName, MetricText>> = declared;
+
+/** Content type of {@link MetricRegistry.expose}. */
+export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Metrics of one program. A metric is exposed from its first value on. */
+export class MetricRegistry {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #histograms = new Map<string, Histogram>();
+
+  /** Adds to a counter; 0 exposes it before anything happens. */
+  add<Name extends MetricNameOf<"counter">>(name: Name, labels: MetricLabels<Name>, by = 1): void {
+    const counter = remembered(this.#counters, name, () => new Counter(this.#describe(name)));
+    counter.inc(labels, by);
+  }
+
+  /** Sets a gauge. */
+  set<Name extends MetricNameOf<"gauge">>(name: Name, labels: MetricLabels<Name>, value: number): void {
+    this.#gauge(name).set(labels, value);
+  }
+
+  /** Forgets the values of a gauge, so that what is gone is not exposed any longer. */
+  clear(name: MetricNameOf<"gauge">): void {
+    this.#gauge(name).reset();
+  }
+
+  /** Adds a value to a histogram. */
+  observe<Name extends MetricNameOf<"histogram">>(
+    name: Name,
+    labels: MetricLabels<Name>,
+    value: number,
+  ): void {
+    const histogram = remembered(
+      this.#histograms,
+      name,
+      () => new Histogram({ ...this.#describe(name), buckets: [...metrics[name].buckets ?? []] }),
+    );
+    histogram.observe(labels, value);
+  }
+
+  /** All values in the text format. */
+  expose(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #gauge(name: MetricNameOf<"gauge">): Gauge {
+    return remembered(this.#gauges, name, () => new Gauge(this.#describe(name)));
+  }
+
+  #describe(name: MetricName): { name: string; help: string; labelNames: string[]; registers: Registry[] } {
+    const { help, labels } = metrics[name];
+    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+  }
+}
+
+function remembered<T>(known: Map<string, T>, name: string, create: () => T): T {
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const made = create();
+  known.set(name, made);
+  return made;
+}

@@ -2,7 +2,7 @@
 import { type Clock, pauseOf } from "../runtime/clock.ts";
 import { programVersion } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { MetricRegistry } from "./metric_registry.ts";
+import { MetricRegistry } from "./metrics.ts";
 import { type RecentWarning, RecentWarnings } from "./recent_warnings.ts";
 
 /** A timer comes at least so often. */

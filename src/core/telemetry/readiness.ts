@@ -3,7 +3,7 @@
  * it holds and what helps.
  */
 import type { Clock } from "../runtime/clock.ts";
-import type { MetricRegistry } from "./metric_registry.ts";
+import type { MetricRegistry } from "./metrics.ts";
 
 /** A reason, found at one time. */
 export interface FoundReason {

@@ -7,7 +7,7 @@ import { type DatabaseFacts, type FileOwner, inspectDatabase } from "../ledger/o
 import type { Ledger } from "../ledger/ledger.ts";
 import type { ConfiguredChain } from "../session.ts";
 import type { KnownNonces } from "./plan_checks.ts";
-import { describeExposure } from "../../core/config/files.ts";
+import { describeExposure } from "../../core/config/toml.ts";
 
 /** What the checks ask of the database. */
 interface DatabaseChecks {

@@ -2,23 +2,20 @@
  * The checks of the messaging relayer: those of its chains, what the hub knows of them, accounts, prices, database and
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { type ChainChecks, whileReachable } from "../../core/chains/chain_checks.ts";
-import { toFindingRows } from "../../core/chains/finding_rows.ts";
+import type { ChainChecks } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
-import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
-import { judgeMachine } from "../../core/checks/machine_rows.ts";
-import type { CheckJob } from "../../core/checks/run_checks.ts";
+import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Fetch } from "../../core/rpc/http.ts";
+import type { Fetch } from "../../core/rpc/http_exchange.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../session.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
 import type { PriceQuote } from "../../core/pricing/price_quote.ts";
 

@@ -310,7 +310,7 @@ const logLevelCommand = defineLogLevelCommand<MessagingRun>({
   failure: "no relayer runs on this database",
   run: async (run, level) => {
     const { ask } = await import("../control/ask.ts");
-    const { logLevelOperation } = await import("../../core/commands/log_level_operation.ts");
+    const { logLevelOperation } = await import("../../core/commands/control_operation.ts");
     return await ask(run, {
       operation: logLevelOperation,
       input: { level },

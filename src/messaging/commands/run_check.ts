@@ -1,5 +1,5 @@
 /** Work of `check`: connects, makes all checks once, and prints the report. */
-import { runChecks } from "../../core/checks/run_checks.ts";
+import { runChecks } from "../../core/checks/check_row.ts";
 import { printReport } from "../../core/checks/print_report.ts";
 import { ControlFault } from "../../core/runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";

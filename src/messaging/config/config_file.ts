@@ -2,7 +2,7 @@
 import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
 import { readMessagingConfig } from "./read.ts";
 import { FLEET_SECTION, type MessagingConfig, messagingSections } from "./schema.ts";
-import { noFiles, objectOf, writeSchema } from "../../core/config/json_schema.ts";
+import { noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
 import {
   accountBlanks,
   accountKeys,

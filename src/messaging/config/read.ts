@@ -19,8 +19,7 @@ import {
   reportMissing,
   reportType,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
-import type { TomlTable } from "../../core/config/toml.ts";
+import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
 import {
   type ChainConfig,
   type EvmChainConfig,

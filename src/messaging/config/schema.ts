@@ -11,20 +11,23 @@ import {
   substrateEvmKeys,
   substrateKeys,
 } from "../../core/config/chains.ts";
-import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
-import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
-import { substrateSigner } from "../../core/config/secrets.ts";
-import type { ConfigFiles } from "../../core/config/files.ts";
 import {
   amount,
+  anyStateMachine,
   boolean,
+  consensusStateId,
   integer,
   listOf,
+  moduleId,
   oneOf,
   percent,
   positiveAmount,
   timerSeconds,
+  webSocketUrl,
 } from "../../core/config/values.ts";
+import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { substrateSigner } from "../../core/config/secrets.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../../core/ismp/state_machine.ts";
 

@@ -8,7 +8,7 @@ import type { ControlSocket } from "../../core/runtime/control_socket.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { LedgerFault } from "../ledger/ledger.ts";
 import type { OperationContext } from "./operation.ts";
-import { logLevelOperation } from "../../core/commands/log_level_operation.ts";
+import { logLevelOperation } from "../../core/commands/control_operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { holdOperation, releaseOperation } from "./operations/release.ts";
 import { listOperation, retryOperation } from "./operations/list.ts";

@@ -1,8 +1,6 @@
 /** Message rows as operations show them: plain data, amounts in dollars as decimal text, times as ISO 8601. */
-import { fromHex, toHex } from "../../core/encoding/bytes.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
-import type { MessageFilter, MessageRow } from "../ledger/ledger.ts";
-import { isTerminal, neverMs } from "../ledger/ledger.ts";
+import { formatDecimal, fromHex, toHex } from "../../core/encoding/bytes.ts";
+import { isTerminal, type MessageFilter, type MessageRow, neverMs } from "../ledger/ledger.ts";
 import type { filterShape } from "./shapes.ts";
 import * as z from "zod";
 

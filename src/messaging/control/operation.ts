@@ -2,8 +2,7 @@
  * An operation that an operator asks for: the running relayer answers it through its socket, and the command's own
  * process when nothing runs, both with this code. Start reading here; `answer.ts` lists them all.
  */
-import type { ControlOperation } from "../../core/commands/control_operation.ts";
-import type { LevelSetter } from "../../core/commands/log_level_operation.ts";
+import type { ControlOperation, LevelSetter } from "../../core/commands/control_operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { MessagingConfig } from "../config/schema.ts";

@@ -1,6 +1,5 @@
 /** Fees earned against gas spent, by chain, route, day or module. Pure: sums of what the ledger recorded. */
-import { toHex } from "../../core/encoding/bytes.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger.ts";
 import { dollarsText } from "./message_view.ts";
 

@@ -1,5 +1,5 @@
 /** Shapes that several operations have in common. Numbers that may not fit a double travel as decimal text. */
-import { stateMachineShape } from "../../core/commands/control_shapes.ts";
+import { stateMachineShape } from "../../core/commands/control_operation.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
 import { messageReasons, messageStates } from "../ledger/ledger.ts";
 import * as z from "zod";

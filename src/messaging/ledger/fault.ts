@@ -1,5 +1,5 @@
 /** Faults of the database file, as data. */
-import type { Reaction } from "../../core/rpc/fault.ts";
+import type { Reaction } from "../../core/rpc/call.ts";
 
 /** Codes of the ledger's faults. */
 export type LedgerFaultCode =

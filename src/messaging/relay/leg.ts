@@ -7,25 +7,24 @@
  * send) and `settle/` (what became of it). `messages.ts` and `receipts.ts` change rows, `limits/` remembers what a
  * target allows now, `decisions/` decides and does nothing else.
  */
+import type { Chain } from "../../core/chains/port.ts";
+import type { CertainReads } from "../../core/chains/reads.ts";
+import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
 import type { ChainGas } from "../../core/chains/fees.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
-import type { Chain } from "../../core/chains/port.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
 import type { Bundles } from "./deliver/proof_follower.ts";
 import type { HoldReason, Ledger } from "../ledger/ledger.ts";
 import type { PriceSource } from "../../core/pricing/price_source.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
+import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
-import type { Randomness } from "../../core/runtime/randomness.ts";
-import type { Wake } from "../../core/runtime/wake.ts";
+import type { Wake } from "../../core/runtime/waiting.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { FleetShare } from "./decisions/competition.ts";
 import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
-import type { CertainReads } from "../../core/chains/reads.ts";
-import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface RelayDeps {

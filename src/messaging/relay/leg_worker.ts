@@ -1,10 +1,10 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
 import type { ChainReads, CounterpartyView } from "../../core/chains/reads.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { pauseOf } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import type { WaitEvent } from "../../core/telemetry/events.ts";
+import type { WaitEvent } from "../../core/telemetry/log.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { type Leg, legName, type LegRun, type Obstacle } from "./leg.ts";
 import { MaturedHeights } from "../../core/chains/matured_heights.ts";

@@ -14,8 +14,7 @@ import {
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
 import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
-import { toMessage } from "../../core/ismp/commitment.ts";
-import { type Leaf, leafCodec, type Message } from "../../core/ismp/message.ts";
+import { type Leaf, leafCodec, type Message, toMessage } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";

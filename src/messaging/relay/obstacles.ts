@@ -4,17 +4,16 @@
  * of the target that this program does not know.
  */
 import type { Counterparties } from "../../core/chains/hub.ts";
-import type { Chain } from "../../core/chains/port.ts";
+import type { Chain, RuntimeChecks } from "../../core/chains/port.ts";
+import type { ChainReads } from "../../core/chains/reads.ts";
+import type { ProofChecks } from "../../core/chains/proofs.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type FindObstacle, type Leg, type Obstacle, obstacleReasons } from "./leg.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { transition } from "./messages.ts";
-import type { ChainReads } from "../../core/chains/reads.ts";
-import type { RuntimeChecks } from "../../core/chains/port.ts";
-import type { ProofChecks } from "../../core/chains/proofs.ts";
 
 /** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */
 const CLEAR_MS = 5 * 60_000;

@@ -8,13 +8,13 @@ import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
-import { partsOf } from "../../core/runtime/parts.ts";
+import { partsOf } from "../../core/runtime/slices.ts";
 import { mapInSlices } from "../../core/runtime/slices.ts";
 import { endDelivered } from "./receipts.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 
 /** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */

@@ -3,9 +3,8 @@
  * Reads a few hundred rows of counts at most; nothing is requested.
  */
 import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
-import type { BoardRow } from "../../core/checks/check_board.ts";
-import { toCheckReasons } from "../../core/checks/check_section.ts";
-import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { type BoardRow, toCheckReasons } from "../../core/checks/program_status.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -23,7 +22,7 @@ import type {
   WithdrawalStatus,
 } from "./relay_status.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
-import { findEndpointReasons } from "../../core/rpc/endpoint_reasons.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 
 /** What a running relayer knows beside its database. */

@@ -3,13 +3,12 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
-import { CheckBoard } from "../../core/checks/check_board.ts";
-import { STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import { observeChain } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -23,7 +22,7 @@ import { buildStatus } from "./build_status.ts";
 import type { RelayStatus } from "./relay_status.ts";
 import { renderReasonsPage, renderStatusPage } from "./status_page.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
-import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 
 /** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */
 const SNAPSHOT_EVERY_MS = 5_000;

@@ -1,5 +1,5 @@
 /** Writes a snapshot as gauges. What is gone since the last one is not exposed any longer. */
-import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
 

@@ -1,12 +1,12 @@
 /** Status page of the messaging relayer: the snapshot as HTML. Pure. */
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { renderProgramPage } from "../../core/checks/program_status.ts";
-import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
-import { renderEndpointState } from "../../core/rpc/endpoint_status.ts";
-import { type Html, markup } from "../../core/telemetry/http/html.ts";
+import { type HeightReading, renderEndpointState } from "../../core/rpc/endpoint_board.ts";
 import {
   coloured,
   formatTime,
+  type Html,
+  markup,
   renderPage,
   renderReasons,
   renderSection,

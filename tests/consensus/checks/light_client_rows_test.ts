@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { judgeKnownHeight, type KnownHeight } from "../../../src/core/chains/known_height_row.ts";
+import { judgeKnownHeight, type KnownHeight } from "../../../src/core/chains/chain_checks.ts";
 import { judgeLightClient } from "../../../src/consensus/checks/light_client_rows.ts";
 
 const place = { chain: "EVM-1", target: "POLKADOT-3367", id: "ETH0" };

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import type { CheckRow } from "../../../src/core/checks/check_row.ts";
-import { runChecks } from "../../../src/core/checks/run_checks.ts";
+import { type CheckRow, runChecks } from "../../../src/core/checks/check_row.ts";
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { RelayBlock } from "../../../src/consensus/relay_chain/relay_chain.ts";
 import { checkRelayNode, type RelayCheckOptions } from "../../../src/consensus/relay_chain/relay_checks.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

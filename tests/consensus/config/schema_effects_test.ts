@@ -6,7 +6,7 @@ import { consensusSections } from "../../../src/consensus/config/schema.ts";
 import { CHAIN_TYPES, chainClients, HUB_TYPES, hubClients } from "../../../src/consensus/registry.ts";
 import { runConsensus } from "../../../src/consensus/run.ts";
 import { allKeys, type Section } from "../../../src/core/config/schema.ts";
-import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
+import { ShutdownRequested } from "../../../src/core/runtime/app.ts";
 import { consensusReference } from "../../docs/support/config_reference.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { MemoryTarget } from "../../support/memory_target.ts";

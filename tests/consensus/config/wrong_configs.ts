@@ -4,7 +4,7 @@
  *
  * The lines begin with `consensus.toml`, so the file must be given under that relative path.
  */
-import type { ConfigFiles } from "../../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */

@@ -8,8 +8,8 @@ import { hubBeefyStateCodec } from "../../../src/consensus/clients/beefy/spec/re
 import { decodeBeefyClientState, encodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
 import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { toConsensusClientId } from "../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
+import { ShutdownRequested } from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
 import { type Hub, startHub } from "../../../devnet/hub/hub.ts";

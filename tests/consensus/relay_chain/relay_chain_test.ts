@@ -4,7 +4,7 @@ import { RelayChain } from "../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { fromHex } from "../../../src/core/encoding/bytes.ts";
 import { relayBeefyKeys } from "../../../src/consensus/clients/beefy/spec/relay_storage.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { platformSocket } from "../../../src/core/rpc/socket.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";

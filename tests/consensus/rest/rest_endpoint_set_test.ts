@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok, rejects, throws } from "node:assert/strict";
-import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { RestEndpointSet } from "../../../src/consensus/rest/rest_endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

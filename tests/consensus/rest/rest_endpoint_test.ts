@@ -1,6 +1,7 @@
 import { deepStrictEqual as equal, fail, ok } from "node:assert/strict";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
+import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
+import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { RestEndpoint, type RestEndpointOptions } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

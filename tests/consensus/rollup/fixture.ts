@@ -11,7 +11,8 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
+import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
+import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import type { RecordedLog } from "../../support/recorded_log.ts";

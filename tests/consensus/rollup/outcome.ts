@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { never } from "./fixture.ts";
 
 /** `nothing: <reason>`, or code, chain and host of the fault. Fails when something is offered. */

@@ -10,10 +10,10 @@ import type { HostConsensusView, HubLightClient } from "../../../src/core/chains
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
+import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

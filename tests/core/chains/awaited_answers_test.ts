@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { tellAwaited } from "../../../src/core/chains/awaited_answers.ts";
-import { checkWithin } from "../../../src/core/chains/check.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { checkWithin, tellAwaited } from "../../../src/core/chains/check.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";

@@ -7,7 +7,7 @@ import {
   NODE_BUMP_PERMILLE,
   type ReplacementInput,
   STUCK_AFTER_MS,
-} from "../../../src/core/chains/replacement_policy.ts";
+} from "../../../src/core/chains/replacement.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

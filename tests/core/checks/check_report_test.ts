@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
-import { checkExitCode, formatCheckJson, formatCheckTable } from "../../../src/core/checks/check_report.ts";
-import { type CheckRow, checkSubjects } from "../../../src/core/checks/check_row.ts";
-import { judgeMachine } from "../../../src/core/checks/machine_rows.ts";
-import { printReport } from "../../../src/core/checks/print_report.ts";
+import {
+  checkExitCode,
+  formatCheckJson,
+  formatCheckTable,
+  printReport,
+} from "../../../src/core/checks/print_report.ts";
+import { type CheckRow, checkSubjects, judgeMachine } from "../../../src/core/checks/check_row.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/check_board.ts";
-import type { CheckRow } from "../../../src/core/checks/check_row.ts";
+import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
+import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";
-import { CHECK_TIMEOUT_MS, type CheckJob, runChecks } from "../../../src/core/checks/run_checks.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 

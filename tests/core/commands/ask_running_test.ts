@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { askOrElse } from "../../../src/core/commands/ask_running.ts";
 import {
   answerRequest,
+  type LevelSetter,
+  logLevelOperation,
   OperationRefusal,
   toNamedOperation,
 } from "../../../src/core/commands/control_operation.ts";
-import { type LevelSetter, logLevelOperation } from "../../../src/core/commands/log_level_operation.ts";
 import { ControlFault } from "../../../src/core/runtime/control_client.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

@@ -1,6 +1,6 @@
 /** Completion scripts of the real programs, loaded by the shells that are installed. */
 import assert from "node:assert/strict";
-import { toCompletionScript } from "../../../src/core/commands/completion_script.ts";
+import { toCompletionScript } from "../../../src/core/commands/completion.ts";
 import { parseArguments as parseConsensus } from "../../../src/consensus/arguments.ts";
 import { parseArguments as parseMessaging } from "../../../src/messaging/arguments.ts";
 

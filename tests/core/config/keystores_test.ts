@@ -5,7 +5,7 @@ import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/di
 import { openEthereumKeystore } from "../../../src/core/config/keystores/ethereum_keystore.ts";
 import { openPolkadotKeystore } from "../../../src/core/config/keystores/polkadot_keystore.ts";
 import type { OpenedKeystore } from "../../../src/core/config/keystores/opened_keystore.ts";
-import type { ConfigFiles } from "../../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { ss58PublicKey } from "../../../src/core/substrate/ss58.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { formatDecimal, parseDecimal, rescale } from "../../../src/core/encoding/decimal.ts";
+import { formatDecimal, parseDecimal, rescale } from "../../../src/core/encoding/bytes.ts";
 
 for (
   const [text, decimals, value] of [

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { concatBytes, toHex } from "../../../src/core/encoding/bytes.ts";
-import { blake2b128, blake2b256, keccak256 } from "../../../src/core/encoding/hash.ts";
+import { blake2b128, blake2b256, concatBytes, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { openWasmHashes } from "../../../src/core/encoding/wasm_hashes.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 

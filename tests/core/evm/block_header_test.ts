@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
-import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   BlockHeaderError,
   type BlockHeaderErrorCode,
@@ -12,7 +12,6 @@ import {
   parseHashedBlock,
   readHeaderCommitment,
 } from "../../../src/core/evm/block_header.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { readAmsterdamBlocks } from "../../consensus/clients/sync_committee/spec/vectors.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import { readVector } from "../../consensus/rollup/spec/vectors.ts";

@@ -18,12 +18,8 @@ import {
   type ProvedAt,
   toHubHeight,
 } from "../../../src/core/evm/handler_calls.ts";
-import {
-  commitmentOfGet,
-  commitmentOfPost,
-  commitmentOfResponse,
-} from "../../../src/core/ismp/commitment.ts";
 import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
+import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../../src/core/ismp/message.ts";
 import { type MmrProof, mmrProofCodec } from "../../../src/core/ismp/proof.ts";
 import { parseIsmpEvent } from "../../../src/core/ismp/rpc_json.ts";
 import { IdentifierError, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";

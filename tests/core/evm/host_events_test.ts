@@ -12,7 +12,7 @@ import {
   type RawLog,
 } from "../../../src/core/evm/host_events.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
-import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/commitment.ts";
+import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/message.ts";
 import { getRequestToJson, postRequestToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
 
 const host = toAddress(calls.host);

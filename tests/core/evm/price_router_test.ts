@@ -6,7 +6,7 @@ import {
   decodeWrappedNative,
   encodeRouterQuote,
   encodeWrappedNative,
-} from "../../../src/core/evm/price_router.ts";
+} from "../../../src/core/evm/native_price.ts";
 
 const feeToken: Hex = `0x${"aa".repeat(20)}`;
 const native: Hex = `0x${"bb".repeat(20)}`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { newerHeights, planRotations } from "../../../src/core/hub_proofs/proof_plan.ts";
+import { newerHeights, planRotations } from "../../../src/core/hub_proofs/proof_loader.ts";
 import type { AcceptedProofIndex } from "../../../src/core/chains/hub.ts";
 
 const listed = (

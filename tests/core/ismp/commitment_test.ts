@@ -12,16 +12,14 @@ import {
   commitmentOfGet,
   commitmentOfPost,
   commitmentOfResponse,
-  postToAbi,
-  toMessage,
-} from "../../../src/core/ismp/commitment.ts";
-import {
   getRequestCodec,
   getResponseCodec,
   type Leaf,
   leafCodec,
   postRequestCodec,
+  postToAbi,
   requestCodec,
+  toMessage,
 } from "../../../src/core/ismp/message.ts";
 import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 

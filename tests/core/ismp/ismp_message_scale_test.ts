@@ -45,8 +45,8 @@ import {
   postRequestCodec,
   requestCodec,
 } from "../../../src/core/ismp/message.ts";
-import { stateCommitmentCodec } from "../../../src/core/ismp/state_commitment.ts";
 import {
+  stateCommitmentCodec,
   stateMachineCodec,
   stateMachineHeightCodec,
   stateMachineIdCodec,
@@ -55,7 +55,7 @@ import { plainValue, plainVector } from "./vector_form.ts";
 import { ismpEventCodec, ismpPalletEventCodec } from "../../../devnet/hub/pallets/ismp_events.ts";
 import { palletIsmpMessageCodec } from "../../../devnet/hub/pallets/fee_payout.ts";
 import { hostParamCodec } from "../../../devnet/hub/pallets/host_params.ts";
-import { subscriptionCodec } from "../../../src/core/ismp/bandwidth.ts";
+import { subscriptionCodec } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeBareExtrinsic, hubExtrinsicHash } from "../../../devnet/hub/extrinsic.ts";
 
 /** A codec whose value type does not matter to the checks below. */

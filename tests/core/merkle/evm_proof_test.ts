@@ -2,15 +2,8 @@ import assert from "node:assert/strict";
 import { createMerkleProof, createMPT } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
 import fc from "fast-check";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type EvmStateProof, evmStateProofCodec } from "../../../src/core/ismp/proof.ts";
 import {
   buildEvmStateProof,
@@ -19,9 +12,8 @@ import {
   readEvmAccount,
   readEvmState,
 } from "../../../src/core/merkle/evm_proof.ts";
-import { TrieNodes } from "../../../src/core/merkle/trie_nodes.ts";
+import { TrieError, type TrieErrorCode, TrieNodes } from "../../../src/core/merkle/trie_nodes.ts";
 import { EMPTY_NODE, EMPTY_ROOT, readPatricia } from "../../../src/core/merkle/patricia.ts";
-import { TrieError, type TrieErrorCode } from "../../../src/core/merkle/trie_error.ts";
 import vectors from "../../vectors/evm-storage-proofs.json" with { type: "json" };
 
 type Vector = (typeof vectors.proofs)[number];

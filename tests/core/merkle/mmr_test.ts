@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { mmrProofCodec } from "../../../src/core/ismp/proof.ts";
 import {
   calculateMmrRoot,

@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
-import {
-  type NativePrice,
-  ONE_DOLLAR_27,
-  type Quotation,
-  quotePrice,
-} from "../../../src/core/evm/native_price.ts";
+import type { NativePrice, Quotation } from "../../../src/core/evm/native_price.ts";
+import { ONE_DOLLAR_27, quotePrice } from "../../../src/core/evm/native_price.ts";
 import { etherscanQuote } from "../../../src/core/pricing/etherscan.ts";
 import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quote.ts";
 import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";
 import { routerQuote } from "../../../src/core/pricing/router.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
-import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
-import type { Fetch } from "../../../src/core/rpc/http.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const signal = new AbortController().signal;

@@ -3,7 +3,7 @@ import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { answerLimit } from "../../../src/core/rpc/answer_limits.ts";
 import { RpcEndpointSet } from "../../../src/core/rpc/endpoint_set.ts";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { createHttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
 import { createSocketEndpoint } from "../../../src/core/rpc/socket.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";

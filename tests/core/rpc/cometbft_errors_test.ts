@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { translateCometError } from "../../../src/core/rpc/cometbft_errors.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 
 const known: readonly (readonly [number | undefined, string, string | undefined, RpcFaultCode])[] = [
   [

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { type RpcAnswer, type RpcCall, type RpcEndpoint, RpcFault } from "../../../src/core/rpc/call.ts";
 import { observeEndpoint } from "../../../src/core/rpc/observed_endpoint.ts";
-import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
-import { MetricRegistry } from "../../../src/core/telemetry/metric_registry.ts";
+import { MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const { signal } = new AbortController();

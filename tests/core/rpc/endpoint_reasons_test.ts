@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { findEndpointReasons } from "../../../src/core/rpc/endpoint_reasons.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { findEndpointReasons } from "../../../src/core/rpc/endpoint_board.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 
 const node = (host: string, isUp: boolean, lastFault?: RpcFaultCode) =>
   ({ host, isSigner: false, isUp, sinceMs: 7, lastFault }) as const;

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import {
+  type CallConditions,
+  reactionTo,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcEndpoint,
+  RpcFault,
+  type RpcFaultCode,
+} from "../../../src/core/rpc/call.ts";
 import { RpcEndpointSet, type RpcEndpointSetOptions } from "../../../src/core/rpc/endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 
 /** Error number, text as the node words it, who says it, the method asked. */
 type Row = readonly [number | undefined, string, string, string?];

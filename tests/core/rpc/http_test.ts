@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcCall, RpcEndpoint, RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { createHttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
-import type { RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Fault, ScriptedError, ScriptedRpc } from "../../support/scripted_rpc.ts";

@@ -1,7 +1,14 @@
 /** Requests of several callers as one: what is shared, for how long, and what is not. */
 import assert from "node:assert/strict";
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import {
+  type CallConditions,
+  reactionTo,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcEndpoint,
+  RpcFault,
+  type RpcFaultCode,
+} from "../../../src/core/rpc/call.ts";
 import { MergingEndpoint } from "../../../src/core/rpc/merging_endpoint.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { RpcAnswer } from "../../../src/core/rpc/call.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import type { Fetch } from "../../../src/core/rpc/http.ts";
+import { type RpcAnswer, RpcFault } from "../../../src/core/rpc/call.ts";
+import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import {
   createSocketEndpoint,
   platformSocket,

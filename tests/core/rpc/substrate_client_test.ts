@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault } from "../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault } from "../../../src/core/rpc/call.ts";
 import { calls } from "../../../src/core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

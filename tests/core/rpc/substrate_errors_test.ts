@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
 
 const known: readonly (readonly [number | undefined, string, string | undefined, RpcFaultCode])[] = [

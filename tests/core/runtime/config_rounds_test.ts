@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import {
+  ReloadRequested,
+  rereader,
+  type Round,
+  runRounds,
+  tellConfiguration,
+} from "../../../src/core/runtime/config_rounds.ts";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
-import { ReloadRequested, type Round, runRounds } from "../../../src/core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";
-import { rereader, tellConfiguration } from "../../../src/core/runtime/config_rounds.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited, GOOD_TOML } from "../../messaging/config/wrong_configs.ts";

@@ -1,12 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { systemRandomness } from "../../../src/core/runtime/randomness.ts";
-import {
-  abortOnSignals,
-  ShutdownRequested,
-  type SignalSource,
-  systemSignals,
-  type TerminationSignal,
-} from "../../../src/core/runtime/signals.ts";
+import { systemRandomness } from "../../../src/core/runtime/clock.ts";
+import type { SignalSource, TerminationSignal } from "../../../src/core/runtime/app.ts";
+import { abortOnSignals, ShutdownRequested, systemSignals } from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 
 class FakeSignals implements SignalSource {

@@ -1,7 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { Limit, mapLimited } from "../../../src/core/runtime/limit.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
-import { awaitLogged, WaitNotices } from "../../../src/core/runtime/waiting.ts";
+import { awaitLogged, WaitNotices, Wake } from "../../../src/core/runtime/waiting.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 

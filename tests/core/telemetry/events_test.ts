@@ -1,5 +1,5 @@
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
-import { eventAreas, events } from "../../../src/core/telemetry/events.ts";
+import { eventAreas, events } from "../../../src/core/telemetry/log.ts";
 import { proverEvents } from "../../../src/consensus/poll_fault.ts";
 import type { EventText } from "../../../src/core/telemetry/events/event_text.ts";
 import { updateEventTables } from "../../support/event_table.ts";

@@ -1,6 +1,5 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { metricAreas, metrics } from "../../../src/core/telemetry/metrics.ts";
-import { MetricRegistry } from "../../../src/core/telemetry/metric_registry.ts";
+import { metricAreas, MetricRegistry, metrics } from "../../../src/core/telemetry/metrics.ts";
 import { updateMetricTables } from "../../support/metric_table.ts";
 import { readFiles } from "../../docs/support/tree.ts";
 

@@ -14,9 +14,9 @@ import {
   type OpenListener,
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
-import { markup } from "../../../src/core/telemetry/http/html.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
-import { createStatusHandler, type StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
+import { markup } from "../../../src/core/telemetry/http/page.ts";
+import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
+import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

@@ -7,8 +7,7 @@ import {
   hubClients,
   type HubType,
 } from "../../../src/consensus/registry.ts";
-import { noFiles } from "../../../src/core/config/json_schema.ts";
-import type { Section } from "../../../src/core/config/schema.ts";
+import { noFiles, type Section } from "../../../src/core/config/schema.ts";
 import { FLEET_SECTION, messagingSections } from "../../../src/messaging/config/schema.ts";
 
 /** A section and its header; `<chain>` stands for a name that is the operator's. */

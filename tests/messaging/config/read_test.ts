@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
-import type { ConfigFiles } from "../../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";

@@ -1,6 +1,6 @@
 /** Every key that the file may have has an effect in the program that it was read for. */
 import assert from "node:assert/strict";
-import type { ConfigFiles } from "../../../src/core/config/files.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { keepFixed, parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";

@@ -1,16 +1,12 @@
 /** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256 } from "../../../src/core/encoding/bytes.ts";
 import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import { sr25519PublicKey, sr25519Signature } from "../../../src/core/ismp/signed_messages.ts";
-import {
-  parseStateMachine,
-  type StateMachine,
-  toConsensusStateId,
-} from "../../../src/core/ismp/state_machine.ts";
+import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
+import { Wake } from "../../../src/core/runtime/waiting.ts";
 import {
   type FeeContext,
   FeeUnits,

@@ -2,15 +2,11 @@
 import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../src/core/ismp/commitment.ts";
-import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
-import {
-  parseStateMachine,
-  type StateMachine,
-  toConsensusStateId,
-} from "../../../src/core/ismp/state_machine.ts";
+import { type Message, postMessage, type PostRequest } from "../../../src/core/ismp/message.ts";
+import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import type { Chain } from "../../../src/core/chains/port.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
+import { Wake } from "../../../src/core/runtime/waiting.ts";
 import type { Worker } from "../../../src/core/runtime/worker.ts";
 import type {
   Leg,

@@ -8,7 +8,7 @@ import { unresolvedSubmissionStates } from "../../../src/messaging/ledger/ledger
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
-import type { Randomness } from "../../../src/core/runtime/randomness.ts";
+import type { Randomness } from "../../../src/core/runtime/clock.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";

@@ -4,7 +4,7 @@ import type { Message } from "../../../src/core/ismp/message.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
-import { Wake } from "../../../src/core/runtime/wake.ts";
+import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";

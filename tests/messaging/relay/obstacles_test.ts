@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import {
   findRuntimeSupport,
   findSourceAcceptance,

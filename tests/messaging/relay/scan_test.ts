@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";

@@ -1,21 +1,17 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
+import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
+import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
 import type { GasQuote } from "../../../src/core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
-import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
-import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
 import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../../src/core/ismp/fees.ts";
 import type { SignedMessage } from "../../../src/core/ismp/signed_messages.ts";
-import {
-  type StateMachine,
-  type StateMachineHeight,
-  stateMachineIdKey,
-} from "../../../src/core/ismp/state_machine.ts";
+import type { StateMachine, StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { Log } from "../../../src/core/telemetry/log.ts";
 import type { Evidence } from "../../support/memory_accounts.ts";

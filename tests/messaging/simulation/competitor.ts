@@ -1,6 +1,6 @@
 /** Another relayer, which delivers now and then whatever it can. It keeps nothing in mind and asks for no fee. */
 import type { Message } from "../../../src/core/ismp/message.ts";
-import type { Randomness } from "../../../src/core/runtime/randomness.ts";
+import type { Randomness } from "../../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../../src/messaging/relay/decisions/route.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Sent } from "./course.ts";

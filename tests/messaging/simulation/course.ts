@@ -5,10 +5,8 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../src/core/encoding/hash.ts";
-import { getMessage, postMessage } from "../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
+import { keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { getMessage, type Message, postMessage } from "../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
@@ -16,7 +14,7 @@ import {
   stateMachineIdKey,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
-import type { Randomness } from "../../../src/core/runtime/randomness.ts";
+import type { Randomness } from "../../../src/core/runtime/clock.ts";
 import type { Connections } from "../../../src/messaging/session.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";

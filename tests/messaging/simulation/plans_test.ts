@@ -1,6 +1,6 @@
 /** Single plans of the simulation: a long day, an end at any step, and claims that reorganisations take away. */
 import assert from "node:assert/strict";
-import type { EventCode } from "../../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import type { RecordedLine } from "../../support/recorded_log.ts";
 import { type MessagePlan, type Plan, planOf, type Trouble } from "./plan.ts";
 import { type Course, simulationKeys } from "./course.ts";

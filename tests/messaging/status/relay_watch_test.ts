@@ -1,10 +1,10 @@
 /** The status server of a relayer over real HTTP, on a ledger in memory. */
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/check_board.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
+import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger } from "../../support/ledger.ts";

@@ -1,5 +1,5 @@
 /** A relayer with something of everything on its status page, part of it hostile. */
-import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { CheckBoard } from "../../../src/core/checks/program_status.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";

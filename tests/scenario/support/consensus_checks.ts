@@ -5,8 +5,9 @@
  */
 import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/evm/block_header.ts";
-import { stateCommitmentCodec, type StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
+  stateCommitmentCodec,
+  type StateCommitmentHeight,
   type StateMachineId,
   stateMachineIdCodec,
   stateMachineIdKey,

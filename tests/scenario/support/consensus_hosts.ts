@@ -5,7 +5,7 @@
  */
 import { createPublicClient, http, type PublicClient } from "viem";
 import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
-import { BeefyError } from "../../../src/core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../src/core/beefy/commitment.ts";
 import { checkProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { WITHDRAWAL_MODULE } from "../../../src/messaging/fees/withdrawals/payment_scan.ts";
 import type { ChainHistory } from "../../../devnet/traffic/chain_history.ts";

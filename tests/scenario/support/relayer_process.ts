@@ -2,7 +2,7 @@
  * The compiled `causeway` as a child process: its lines as they come, signals, exit codes.
  * Start reading at {@link startRelayer}.
  */
-import { type EventCode, events } from "../../../src/core/telemetry/events.ts";
+import { type EventCode, events } from "../../../src/core/telemetry/log.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
-import type { EventCode } from "../../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import { type ClaimRow, planClaims } from "../../../src/messaging/fees/claims/claim_plan.ts";
 import type { Facts, ProcessTrace } from "./invariants.ts";
 import type { LedgerDelivery } from "./ledger_reader.ts";

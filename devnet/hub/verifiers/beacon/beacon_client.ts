@@ -8,16 +8,10 @@ import { ssz } from "@lodestar/types";
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import {
-  concatBytes,
-  equalBytes,
-  fromHex,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../src/core/encoding/bytes.ts";
-import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import type { Hex } from "../../../../src/core/encoding/bytes.ts";
+import { concatBytes, equalBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../src/core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   type BeaconLayout,
   type BeaconState,

@@ -4,19 +4,14 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs.
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import {
-  concatBytes,
-  equalBytes,
-  fromHex,
-  type Hash256,
-  toHash256,
-} from "../../../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
+import { concatBytes, equalBytes, fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type Codec, decodePrefix, ScaleError, u64 } from "../../../../src/core/encoding/scale.ts";
 import type { Address } from "../../../../src/core/evm/address.ts";
 import { hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
 import {
   evmChainId,
+  type IntermediateState,
   isEvm,
   type StateMachine,
   type StateMachineHeight,

@@ -6,8 +6,8 @@
 import { equalBytes, fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { type Codec, decodePrefix, ScaleError } from "../../../../src/core/encoding/scale.ts";
 import { hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import type { IntermediateState } from "../../../../src/core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../src/core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { followHeader } from "./heimdall_finality.ts";
 import { stateLayout, updateLayout } from "./layouts.ts";
 import { requireEntry, storedMilestone } from "./milestone_proof.ts";

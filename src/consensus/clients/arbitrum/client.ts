@@ -1,5 +1,5 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
-import { contractAddress } from "../../../core/config/chain_values.ts";
+import { contractAddress } from "../../../core/config/values.ts";
 import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";

@@ -4,15 +4,11 @@
  * sections 5.9 and 5.10.
  */
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../core/beefy/commitment.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
-import {
-  type LoadedProof,
-  ProofLoader,
-  type ProofLoaderDeps,
-} from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations } from "../../../core/hub_proofs/proof_plan.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { LoadedProof, ProofLoaderDeps } from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 

@@ -4,9 +4,8 @@ import { createPriceSource } from "../../../core/pricing/price_source.ts";
 import { createEvmChain, type EvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
-import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
 import { optional, required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
 import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
 import type { RouterReader } from "../../../core/pricing/price_quote.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -32,7 +31,7 @@ import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ChainEvents } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** Defaults: polytope-labs/hyperbridge: tesseract/prover. */
 const proverKeys = {

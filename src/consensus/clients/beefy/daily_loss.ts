@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import type { SignedSubmission } from "../../../core/chains/submission.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";

@@ -7,8 +7,7 @@ import type { Address } from "../../../core/evm/address.ts";
 import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
-import type { EventCode } from "../../../core/telemetry/events.ts";
-import type { Log } from "../../../core/telemetry/log.ts";
+import type { EventCode, Log } from "../../../core/telemetry/log.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 
 /** State of a host that accepts proofs. */

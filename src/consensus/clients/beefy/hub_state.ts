@@ -4,15 +4,16 @@
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
-import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import {
+  authoritySetCodec,
+  BEEFY_ENGINE,
+  BeefyError,
+  decodeBeefyJustification,
+} from "../../../core/beefy/commitment.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  toConsensusStateId,
-} from "../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine } from "../../../core/ismp/state_machine.ts";
+import { toConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError, u64 } from "../../../core/encoding/scale.ts";
 import { type InitialConsensusState, ProverFault } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";

@@ -4,7 +4,7 @@
  */
 import type { ChainEvent, ChainEvents, ChainReads } from "../../../core/chains/reads.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
 
 /** Blocks per event query. */

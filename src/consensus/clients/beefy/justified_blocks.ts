@@ -3,9 +3,9 @@
  * expects, and cheap to prove. Source: docs/protocol/hub-consensus.md sections 5.3 and 5.4.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import {
   BEEFY_ENGINE,
+  BeefyError,
   type BeefyJustification,
   decodeBeefyJustification,
   decoded,

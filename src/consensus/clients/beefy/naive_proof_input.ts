@@ -5,7 +5,8 @@
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeAuthorities } from "./spec/authorities.ts";
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import type { BeefyJustification, BeefyMmrLeaf } from "../../../core/beefy/commitment.ts";
+import { authoritySetCodec, BeefyError, beefyMmrLeafHash, decoded } from "../../../core/beefy/commitment.ts";
 import {
   isProven,
   lastMountainBlocks,
@@ -14,13 +15,6 @@ import {
   type ParachainHead,
   storedPeakPositions,
 } from "./spec/build_proof.ts";
-import {
-  authoritySetCodec,
-  type BeefyJustification,
-  type BeefyMmrLeaf,
-  beefyMmrLeafHash,
-  decoded,
-} from "../../../core/beefy/commitment.ts";
 import { merkleRoot } from "./spec/merkle_tree.ts";
 import { leafProofCodec, parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { headLeaf } from "./spec/verify_proof.ts";
@@ -31,10 +25,9 @@ import {
   parachainOfHeadKey,
 } from "../../../core/substrate/parachain_heads.ts";
 import { compareIntegers, decodeStrict, u64 } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
-import { partsOf } from "../../../core/runtime/parts.ts";
-import { runInSlices } from "../../../core/runtime/slices.ts";
+import { partsOf, runInSlices } from "../../../core/runtime/slices.ts";
 
 /** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<

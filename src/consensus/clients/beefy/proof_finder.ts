@@ -2,19 +2,18 @@
  * Search for the next proofs of one host: the sources are asked in turn, and their proofs are verified on the host's
  * own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
  */
-import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../core/beefy/commitment.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
-import { runInSlices } from "../../../core/runtime/slices.ts";
+import { dropOldest, runInSlices } from "../../../core/runtime/slices.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "./host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "./proof_source.ts";
 import { type RecoverAuthority, recoverAuthority } from "./spec/authorities.ts";
-import { dropOldest } from "../../../core/runtime/oldest.ts";
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { loadCurve } from "./spec/curve_points.ts";
 import { type CheckedProof, checkProof } from "./spec/verify_proof.ts";

@@ -4,7 +4,7 @@
  */
 import type { SpentGas } from "../../../core/chains/submission.ts";
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { ProveByHand } from "../../followers/hub_consensus.ts";
 import type { ProofResult } from "../../proven.ts";

@@ -4,7 +4,8 @@
  * poll. Start reading at {@link sendProofs}.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { Replacement, ReplacementState } from "../../../core/chains/replacement.ts";
+import type { Replacement, ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import { decideReplacement, MAX_REPLACEMENTS, MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import type {
   Delivery,
   Refusal,
@@ -14,14 +15,8 @@ import type {
   SubmissionOutcome,
 } from "../../../core/chains/submission.ts";
 import { highestPriceWei, lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
-import {
-  decideReplacement,
-  MAX_REPLACEMENTS,
-  MAX_TIMES_MARKET,
-  type ReplacementDecision,
-} from "../../../core/chains/replacement_policy.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";

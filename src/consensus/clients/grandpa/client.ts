@@ -1,8 +1,7 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
 import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
-import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
 import type { FollowerConfig } from "../../config/chain_keys.ts";
 import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";

@@ -10,7 +10,7 @@ import { forcesChange, scheduledAuthorities } from "./spec/set_change.ts";
 import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
 import { type VerifiedFinality, verifyFinality } from "./spec/verify_message.ts";
 import { bytes, decodePrefix, hash256, ScaleError, Struct } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { runInSlices } from "../../../core/runtime/slices.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 

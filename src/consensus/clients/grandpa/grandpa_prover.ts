@@ -27,7 +27,7 @@ import {
 } from "./spec/verify_message.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import {
   BaseProver,
   type ConsensusProver,

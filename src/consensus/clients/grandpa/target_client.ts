@@ -13,9 +13,10 @@ import {
   supportedStateMachineKey,
 } from "./spec/message.ts";
 import { commitmentOf, decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
-import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import {
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
@@ -25,7 +26,7 @@ import { findUnusableReason } from "../../client_usability.ts";
 import { ProverFault, type ProverOptions } from "../../prover.ts";
 import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
 
 /** Client to read. */

@@ -6,7 +6,7 @@ import { decodeOpStackUpdate, type OpStackHubView, verifyOpStackUpdate } from ".
 import { type ClaimedL2Block, type ClaimedOutput, withdrawalRootOf } from "./spec/build_update.ts";
 import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
 import type { Address } from "../../../core/evm/address.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { EvmReader } from "../../evm_reader.ts";
 import { ClaimRefusal } from "../../rollup/claims.ts";
 

@@ -1,7 +1,6 @@
 /** Light client of OP stack chains, as the registry lists it. */
-import { contractAddress } from "../../../core/config/chain_values.ts";
+import { contractAddress, integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
-import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { toAddress } from "../../../core/evm/address.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";

@@ -4,8 +4,8 @@
  */
 import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
-import { dropOldest } from "../../../core/runtime/oldest.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
+import { dropOldest } from "../../../core/runtime/slices.ts";
 import type {
   ClaimKind,
   ClaimPoll,

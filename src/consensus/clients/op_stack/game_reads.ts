@@ -5,7 +5,7 @@
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { ContractRead, EvmReader } from "../../evm_reader.ts";
 import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";

@@ -6,7 +6,7 @@ import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims } from "../../rollup/claims.ts";
 import { compareContract, decodeContract, readStored, warning } from "../../rollup/hub_contract.ts";

@@ -1,7 +1,6 @@
 /** Light client of parachains on chains of the same relay chain, as the registry lists it: of siblings, of Polkadot Hub. */
-import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { cappedSeconds, webSocketUrl } from "../../../core/config/values.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { cappedSeconds } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";

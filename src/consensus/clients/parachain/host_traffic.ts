@@ -5,7 +5,7 @@
 import type { LogRange } from "../../../core/chains/evm/log_reader.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { hostEventTopics } from "../../../core/evm/host_abi.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { ChainIdReport, EvmReader } from "../../evm_reader.ts";
 
 /** Traffic of a host. Every method may throw an `RpcFault`. */

@@ -20,10 +20,10 @@ import {
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
-import { evmChainId, type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
+import type { IntermediateState, StateMachine } from "../../../core/ismp/state_machine.ts";
+import { evmChainId, toParaId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { findWrongChains } from "../../client_on_hub.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {

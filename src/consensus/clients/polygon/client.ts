@@ -1,7 +1,6 @@
 /** Light client of Polygon, as the registry lists it. */
-import { httpUrl } from "../../../core/config/chain_values.ts";
+import { boolean, cappedSeconds, httpUrl } from "../../../core/config/values.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { boolean, cappedSeconds } from "../../../core/config/values.ts";
 import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";

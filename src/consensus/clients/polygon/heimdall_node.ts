@@ -13,7 +13,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { translateCometError } from "../../../core/rpc/cometbft_errors.ts";
 import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import { type FaultPlace, RpcFault } from "../../../core/rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../../core/rpc/call.ts";
 import { createHttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import { observeEndpoint } from "../../../core/rpc/observed_endpoint.ts";
@@ -39,8 +39,8 @@ import {
 } from "./spec/milestone.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
-import { adviseOnFault, type CheckJob, describeFault } from "../../../core/checks/run_checks.ts";
+import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
+import { adviseOnFault, describeFault } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */

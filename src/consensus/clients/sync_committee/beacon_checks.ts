@@ -1,14 +1,9 @@
 /** Checks of the beacon nodes of a chain: each by itself, and what an update costs with what it serves. */
-import type { CheckRow } from "../../../core/checks/check_row.ts";
-import {
-  adviseOnFault,
-  type CheckJob,
-  describeFault,
-  REQUEST_TIMEOUT_MS,
-} from "../../../core/checks/run_checks.ts";
-import { toFindingRows } from "../../../core/chains/finding_rows.ts";
+import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
+import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS } from "../../../core/checks/check_row.ts";
+import { toFindingRows } from "../../../core/chains/chain_checks.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { BeaconNode } from "./beacon_node.ts";

@@ -4,7 +4,7 @@
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/fault.ts";
+import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/call.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";

@@ -23,7 +23,7 @@ import {
 import { headerRoot } from "./spec/ssz_roots.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
 

@@ -9,7 +9,7 @@ import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/merkle.ts";
 import { countSigners } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
 import {
   type BeaconContext,

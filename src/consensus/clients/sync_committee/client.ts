@@ -1,8 +1,7 @@
 /** Light client of beacon chains, as the registry lists it. */
 import { createEvmEndpointSet } from "../../../core/chains/evm/evm_endpoint_set.ts";
-import { httpUrls } from "../../../core/config/chain_values.ts";
+import { cappedSeconds, httpUrls } from "../../../core/config/values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
-import { cappedSeconds } from "../../../core/config/values.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";

@@ -6,9 +6,8 @@
 import { epochOfSlot, periodOfSlot } from "./spec/beacon_network.ts";
 import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/consensus_state.ts";
 import { BEACON_CHALLENGE_SEC, BEACON_UNBONDING_SEC, initialBeaconState } from "./spec/initial_state.ts";
-import type { StateCommitmentHeight } from "../../../core/ismp/state_commitment.ts";
-import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { evmStateMachine, type StateCommitmentHeight } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";

@@ -18,7 +18,7 @@ import { offerOf, planUpdate, type UpdatePlan } from "./spec/plan_update.ts";
 import { committeeRoot } from "./spec/ssz_roots.ts";
 import type { SyncCommitteeUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";

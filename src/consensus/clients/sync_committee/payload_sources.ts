@@ -28,7 +28,7 @@ import type {
   LegacyPayloadProof,
   SyncCommittee,
 } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";

@@ -3,7 +3,7 @@
  * flags.
  */
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type BeaconNetwork, hubIndicesAt, isGloasAt, periodOfSlot } from "./spec/beacon_network.ts";
 import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
 import { BeaconNode } from "./beacon_node.ts";

@@ -1,7 +1,7 @@
 /** Start-up checks: networks of the nodes, and advice on their capabilities. */
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
-import type { EventCode } from "../../../core/telemetry/events.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { EventCode } from "../../../core/telemetry/log.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconContext } from "./update_attempt.ts";

@@ -8,7 +8,7 @@ import { STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { type BeaconStateParts, BeaconStateReader } from "./spec/state_stream.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 

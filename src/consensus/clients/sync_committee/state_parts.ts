@@ -10,7 +10,7 @@ import { checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
 import { readNextCommittee } from "./spec/state_prefix.ts";
 import { ProvedState, stateProofFormat } from "./spec/state_proof.ts";
 import type { BeaconBlockHeader, CheckpointProof, SyncCommitteeUpdate } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
 import { type BeaconNode, beaconRoutes, believed, type Checkpoint } from "./beacon_node.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";

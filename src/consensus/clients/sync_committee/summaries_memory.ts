@@ -3,8 +3,7 @@
  * of other periods follow from them. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
  * (process_historical_summaries_update).
  */
-import { concatBytes, fromHex, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import { keccak256 } from "../../../core/encoding/hash.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHex } from "../../../core/encoding/bytes.ts";
 import { SUMMARY_BYTES } from "./spec/state_prefix.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import type { Log } from "../../../core/telemetry/log.ts";

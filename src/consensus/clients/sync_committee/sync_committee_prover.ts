@@ -22,18 +22,13 @@ import {
   type UpdateLayout,
   updateLayouts,
 } from "./spec/update.ts";
-import {
-  type ConsensusStateId,
-  evmStateMachine,
-  type StateMachine,
-  type StateMachineId,
-} from "../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
-import type { Fetch } from "../../../core/rpc/http.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
+import type { Fetch } from "../../../core/rpc/http_exchange.ts";
 import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
-import type { Randomness } from "../../../core/runtime/randomness.ts";
+import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";

@@ -2,14 +2,12 @@
  * Proven storage of L1 contracts, as the hub's rollup clients read it: each proof is a separate set of nodes for one
  * account or one slot. Source: polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/utils.rs.
  */
-import { fromHex, type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
-import { keccak256 } from "../../../core/encoding/hash.ts";
 import { bytes, type Codec, list } from "../../../core/encoding/scale.ts";
 import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../../../core/merkle/evm_proof.ts";
-import { TrieNodes } from "../../../core/merkle/trie_nodes.ts";
+import { TrieError, TrieNodes } from "../../../core/merkle/trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia } from "../../../core/merkle/patricia.ts";
-import { TrieError } from "../../../core/merkle/trie_error.ts";
 
 /** RLP nodes of a trie in any order (`Vec<Vec<u8>>`). */
 export type ProofNodes = readonly Uint8Array[];

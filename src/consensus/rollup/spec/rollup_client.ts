@@ -5,8 +5,8 @@
  */
 import { enhanceCodec } from "scale-ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
-import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
+import type { IntermediateState, StateCommitment, StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
 import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
 import { concatBytes } from "../../../core/encoding/bytes.ts";
 

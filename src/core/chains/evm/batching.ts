@@ -7,7 +7,7 @@ import { encodeFunctionData } from "viem";
 import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import type { Address } from "../../evm/address.ts";
 import type { Hex } from "../../encoding/bytes.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { Delivery, Refusal } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";

@@ -5,13 +5,13 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt, type Query } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { relayerQuery } from "./receipts.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 
 /** Number of endpoints that must agree, if there are as many. */
 const WITNESSES = 2;

@@ -1,25 +1,25 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import type { CheckRow } from "../../checks/check_row.ts";
-import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
-import { formatDecimal } from "../../encoding/decimal.ts";
+import { type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { formatDecimal } from "../../encoding/bytes.ts";
+import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
+import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { stateMachineIdKey } from "../../ismp/state_machine.ts";
-import type { EventCode } from "../../telemetry/events.ts";
-import { type ChainCheckContext, type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
-import { toFindingRows } from "../finding_rows.ts";
+import type { EventCode } from "../../telemetry/log.ts";
+import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
+import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
-import { formatAge } from "../known_height_row.ts";
-import { judgeEndpoints } from "./endpoint_rows.ts";
+import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";
+import { judgeEndpoints } from "./endpoint_rows.ts";
 import { EvmContext } from "./evm_context.ts";
-import { fetchDecimals } from "./fees.ts";
+import { EvmGas, fetchDecimals } from "./fees.ts";
+import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import { EvmGas } from "./native_token.ts";
 import type { ProofProbe } from "./proof_checks.ts";
 import { blockNumber } from "./queries.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
-import { checkSigner } from "./signer_check.ts";
+import { SignerFault } from "./remote_account.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
@@ -241,4 +241,77 @@ export function judgeBalance(
     `${balance} native tokens; ${COMFORTABLE_DELIVERIES} deliveries cost about ${wanted} at ${price}`;
   const advice = `send ${account} native tokens of ${chain}`;
   return { ...row, result: balanceWei === 0n || balanceWei < costWei ? "failed" : "warning", found, advice };
+}
+
+/** What is checked. */
+interface SignerSubject {
+  readonly chain: StateMachine;
+  readonly chainId: number;
+  readonly account: SigningAccount;
+  /** True: the account also signs messages for the hub. */
+  readonly signsMessages: boolean;
+}
+
+/** A nonce that no account reaches: a transaction with it can never be mined. */
+const UNREACHABLE_NONCE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** A message that asks nothing of the hub. */
+const PROBE = consensusSignerMessage(new TextEncoder().encode("causeway check"));
+
+/** Checks the account of a chain. */
+export async function checkSigner(subject: SignerSubject, signal: AbortSignal): Promise<CheckRow> {
+  const { chain, account: { address, remote } } = subject;
+  const row = { chain, check: "signer" } as const;
+  if (subject.account === readOnlyAccount) {
+    return { ...row, result: "ok", found: "no signer: nothing is sent to this chain" };
+  }
+  if (remote === undefined) return { ...row, result: "ok", found: `${address} signs` };
+  try {
+    return { ...row, ...await askSigner(subject, remote, signal) };
+  } catch (error) {
+    if (!(error instanceof SignerFault)) throw error;
+    const found = `${address} at ${remote.host}: ${error.where.method}: ${error.found}`;
+    return { ...row, result: "failed", found, advice: error.advice };
+  }
+}
+
+async function askSigner(
+  { chainId, account, signsMessages }: SignerSubject,
+  remote: RemoteKeyHolder,
+  signal: AbortSignal,
+): Promise<Pick<CheckRow, "result" | "found" | "advice">> {
+  const { address } = account;
+  const held = await remote.fetchAddresses(signal);
+  if (!held.some((each) => each.toLowerCase() === address)) {
+    return {
+      result: "failed",
+      found: `the signer ${remote.host} holds ${held.length} accounts, and ${address} is none of them`,
+      advice: "load its key into Web3Signer, or correct `signer_address`",
+    };
+  }
+  await account.signTransaction({
+    chainId,
+    nonce: UNREACHABLE_NONCE,
+    to: address,
+    data: "0x",
+    gasLimit: TRANSFER_GAS,
+    valueWei: 0n,
+    price: { type: "legacy", gasPriceWei: 0n },
+  }, signal);
+  const found = `${address} signs at ${remote.host} for chain ${chainId}`;
+  if (!signsMessages) return { result: "ok", found };
+  try {
+    await account.signMessage(PROBE, signal);
+    return { result: "ok", found: `${found}, and messages for the hub` };
+  } catch (error) {
+    if (!(error instanceof SignerFault)) throw error;
+    return {
+      result: "warning",
+      found:
+        `${found}, but no messages for the hub (${error.found}): fees stay on the hub, rewards unclaimed`,
+      advice:
+        "let /api/v1/eth1/publicKeys and /api/v1/eth1/sign of Web3Signer be reached: eth_sign adds a prefix " +
+        "that the hub does not take",
+    };
+  }
 }

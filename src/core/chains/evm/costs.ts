@@ -19,7 +19,7 @@ import {
   opStackOracle,
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";

@@ -1,8 +1,8 @@
 /** What the facts about the endpoints of an EVM chain mean for the operator. Pure; facts come from `endpoint_probe.ts`. */
 import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
-import { adviseOnFault, describeFault } from "../../checks/run_checks.ts";
-import { RpcFault } from "../../rpc/fault.ts";
-import { judgeClock } from "../known_height_row.ts";
+import { adviseOnFault, describeFault } from "../../checks/check_row.ts";
+import { RpcFault } from "../../rpc/call.ts";
+import { judgeClock } from "../chain_checks.ts";
 import { BATCH_PROBE, type EndpointFacts, type ProbedHead, type ProbedSimulation } from "./endpoint_probe.ts";
 
 /** Blocks and seconds by which an endpoint may be behind the newest one of its chain. */

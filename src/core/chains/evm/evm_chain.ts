@@ -4,44 +4,51 @@
  */
 import type { EvmValues } from "../../config/chains.ts";
 import { RemoteSigner } from "../../config/redact.ts";
-import { fromHex } from "../../encoding/bytes.ts";
-import { toAddress } from "../../evm/address.ts";
+import { fromHex, type Hash256, parseDecimal, toHash256, toHex } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
+import { hostEventTopics } from "../../evm/host_abi.ts";
+import type { HostEvent } from "../../evm/host_events.ts";
+import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
-import type { Fetch } from "../../rpc/http.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
+import { decodeRlp } from "../../merkle/patricia.ts";
+import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
+import type { Fetch } from "../../rpc/http_exchange.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Clock, Randomness } from "../../runtime/clock.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { ChainCapabilities } from "../capabilities.ts";
-import type { ChainGas } from "../fees.ts";
 import type { Chain } from "../port.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
+import type { ChainCapabilities } from "../capabilities.ts";
+import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import type { ChainGas } from "../fees.ts";
 import type { HubLightClient } from "../hub_client.ts";
-import type { ProofChecks } from "../proofs.ts";
 import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount } from "./account.ts";
+import { signMessage } from "./signature.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
-import { EvmHubClient } from "./hub_client.ts";
 import { planEvmChecks } from "./chain_checks.ts";
-import { EvmEvents } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
 import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
-import { EvmFees } from "./fees.ts";
+import { EvmFees, EvmGas } from "./fees.ts";
+import { defaultMaximumPrice } from "./gas.ts";
+import { EvmHubClient } from "./hub_client.ts";
+import type { Log as HostLog } from "./log_answers.ts";
+import { LogReader } from "./log_reader.ts";
+import { EvmGates } from "./module_gates.ts";
+import { EvmOutcomes } from "./outcomes.ts";
 import { EvmProofChecks, type ProofProbe, TrieProofProbe } from "./proof_checks.ts";
-import { EvmProofs } from "./proofs.ts";
+import { EvmProofs, type SlotProver, type StateProof } from "./proofs.ts";
+import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
+import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { signMessage } from "./signature.ts";
+import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
-import { EvmOutcomes } from "./outcomes.ts";
-import { EvmReads } from "./reads.ts";
-import type { SlotProver } from "./slot_prover.ts";
-import { TrieProver } from "./trie_prover.ts";
-import { EvmGas } from "./native_token.ts";
-import { defaultMaximumPrice } from "./gas.ts";
-import { parseDecimal } from "../../encoding/decimal.ts";
-import { EvmGates } from "./module_gates.ts";
 
 /** EVM chain: it has every part that a chain may have. */
 export interface EvmChain extends Chain {
@@ -182,4 +189,192 @@ export function assembleEvmChain(
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),
   };
+}
+
+/** Events that the programs consume (docs/protocol/messaging.md section 6.3). */
+const topics = [
+  hostEventTopics.PostRequestEvent,
+  hostEventTopics.GetRequestEvent,
+  hostEventTopics.RequestFunded,
+  hostEventTopics.PostRequestHandled,
+  hostEventTopics.GetRequestHandled,
+  hostEventTopics.PostRequestTimeoutHandled,
+  hostEventTopics.GetRequestTimeoutHandled,
+  hostEventTopics.StateMachineUpdated,
+  hostEventTopics.StateCommitmentVetoed,
+  hostEventTopics.NewEpoch,
+];
+
+/** Reads the events of one host and remembers the maximum range of its endpoints. */
+export class EvmEvents implements ChainEvents {
+  readonly #context: EvmContext;
+  readonly #logs: LogReader;
+  readonly #gaps: RequestGaps;
+
+  constructor(context: EvmContext) {
+    const { endpoints, log, blocksPerEventQuery } = context.at;
+    this.#context = context;
+    this.#logs = new LogReader({ endpoints, log, blocksPerQuery: blocksPerEventQuery });
+    this.#gaps = new RequestGaps(context);
+  }
+
+  /**
+   * One request, more only if a range limit or the answer's size requires it. If an endpoint's logs lack requests of
+   * the host, the next endpoint is used; requests found to be missing before `from` come with the next read.
+   */
+  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+    const address = this.#context.at.host;
+    const read = this.#gaps.begin(from);
+    const range = { from: from > to ? from : read.from, to };
+    const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
+    read.commit();
+    const events = await mapInSlices(found, LOGS_AT_ONCE, (entry) => this.#toEvent(entry, read.decode));
+    return events.filter((event) => event !== undefined);
+  }
+
+  async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const receipt = batch.add(transactionReceipt(hash));
+    await batch.send({ signal });
+    return receipt()?.blockNumber;
+  }
+
+  #toEvent(entry: HostLog, decode: GapRead["decode"]): ChainEvent | undefined {
+    const decoded = decode(entry);
+    const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
+    if (decoded.kind === "undecodable") {
+      this.#context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
+    }
+    return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
+  }
+}
+
+/** Converts an event; `undefined` for administrative events. */
+function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefined {
+  switch (event.tag) {
+    case "PostRequestEvent":
+    case "GetRequestEvent":
+      return { kind: "message", message: event.value.message, at };
+    case "PostRequestHandled":
+    case "GetRequestHandled": {
+      const { commitment, relayer } = event.value;
+      const of = event.tag === "PostRequestHandled" ? "post" : "get";
+      return { kind: "handled", of, commitment, relayer: fromHex(relayer), at };
+    }
+    case "PostRequestTimeoutHandled":
+      return { kind: "timeoutHandled", of: "post", commitment: event.value.commitment, at };
+    case "GetRequestTimeoutHandled":
+      return { kind: "timeoutHandled", of: "get", commitment: event.value.commitment, at };
+    case "RequestFunded":
+      return { kind: "funded", commitment: event.value.commitment, fee: event.value.newFee, at };
+    case "StateMachineUpdated": {
+      const { stateMachine, height } = event.value;
+      return { kind: "updated", stateMachine, id: undefined, height, at };
+    }
+    case "StateCommitmentVetoed":
+      return { kind: "vetoed", stateMachine: event.value.stateMachine, height: event.value.height, at };
+    case "NewEpoch": {
+      const { authoritySetId, relayer } = event.value;
+      return { kind: "newEpoch", setId: authoritySetId, relayer: fromHex(relayer), at };
+    }
+    case "HostFrozen":
+    case "HostWithdrawal":
+    case "HostParamsUpdated":
+      return undefined;
+  }
+}
+
+/** Proofs of old blocks require disk reads. */
+const PROOF_TIMEOUT_MS = 60_000;
+
+/** Prover of a chain whose state is in Ethereum's trie. */
+class TrieProver implements SlotProver {
+  readonly method = "eth_getProof";
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /** An endpoint whose proof does not verify is followed by the next one. One request. @throws {UnprovableKeyError} */
+  async prove(
+    wanted: ProvenBlock & { readonly keys: readonly Uint8Array[] },
+    signal: AbortSignal,
+  ): Promise<StateProof> {
+    const { endpoints, host } = this.#context.at;
+    const { keys, height } = wanted;
+    const batch = new RpcBatch(endpoints);
+    const root = wanted.stateRoot === undefined
+      ? batch.add(stateRootAt(height))
+      : (): Hash256 | undefined => wanted.stateRoot;
+    const answers = [...slotsByAccount(keys, host)].map(([account, slots]) =>
+      batch.add(storageProof(account, slots, height))
+    );
+    let proved: StateProof | UnprovableKeyError | undefined;
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      const stateRoot = root();
+      if (stateRoot === undefined) return faultAt("lagging", place, `no block ${height} yet`);
+      try {
+        const proof = buildEvmStateProof(answers.map((answer) => answer()));
+        const values = readEvmState({ stateRoot, host: fromHex(host), proof, keys });
+        proved = {
+          bytes: evmStateProofCodec.enc(proof),
+          readNumber: (key) => readNumber(values.get(key)),
+        };
+        return undefined;
+      } catch (cause) {
+        if (!(cause instanceof EvmProofError)) throw cause;
+        if (cause.code !== "account_not_present") {
+          const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
+          this.#context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
+            block: height,
+            reason: cause.code,
+            storedRoot: wanted.stateRoot !== undefined,
+          });
+          return faultAt(
+            "malformed",
+            place,
+            `the proof of block ${height} does not verify${under}: ${cause.code}`,
+          );
+        }
+        proved = new UnprovableKeyError("account_not_present", undefined, { cause });
+        return undefined;
+      }
+    };
+    await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+    if (proved instanceof UnprovableKeyError) throw proved;
+    if (proved === undefined) throw new Error("The answers were not checked");
+    return proved;
+  }
+}
+
+/** Slots per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
+function slotsByAccount(
+  keys: readonly Uint8Array[],
+  host: Address,
+): ReadonlyMap<Address, readonly Hash256[]> {
+  const slots = new Map<Address, Hash256[]>();
+  for (const key of keys) {
+    if (key.length !== 20 && key.length !== 32 && key.length !== 52) {
+      throw new UnprovableKeyError("unsupported_key_length", key);
+    }
+    const account = key.length === 32 ? host : toAddress(toHex(key.subarray(0, 20)));
+    const known = slots.get(account) ?? [];
+    slots.set(account, known);
+    if (key.length > 20) known.push(toHash256(key.subarray(key.length - 32)));
+  }
+  return slots;
+}
+
+/** True for a slot without a value; some nodes keep slots that were set to zero. */
+function isEmptySlot(value: Uint8Array | undefined): boolean {
+  return value === undefined || value.every((byte) => byte === 0 || byte === 0x80);
+}
+
+/** The number in a slot; 0 when it is empty. */
+function readNumber(value: Uint8Array | undefined): bigint {
+  if (value === undefined || isEmptySlot(value)) return 0n;
+  const bytes = decodeRlp(value);
+  if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
+  return BigInt(toHex(bytes));
 }

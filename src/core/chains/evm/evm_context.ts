@@ -1,23 +1,21 @@
 /**
  * Shared state of the EVM adapter: endpoint set, host, our account, and what was learned about them.
  */
-import { dropOldest } from "../../runtime/oldest.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
+import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { EventCode } from "../../telemetry/events.ts";
-import type { Log, LogFields } from "../../telemetry/log.ts";
+import { dropOldest } from "../../runtime/slices.ts";
+import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
+import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
-import { HostParamsReader } from "./host_params.ts";
-import { MempoolSightings } from "./mempool_sightings.ts";
-import { accountBalance, gasPrice } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 
 /** The decimals of a token do not change, but a proxy may be replaced. */
 const DECIMALS_TTL_MS = 60 * 60_000;
@@ -204,5 +202,143 @@ export class EvmContext {
     const isNews = !this.#lacking.has(capability);
     this.#lacking.set(capability, this.at.clock.now() + UNSUPPORTED_TTL_MS);
     return isNews;
+  }
+}
+
+/** Governance changes these rarely; every signing reads them again anyway. */
+const HOST_PARAMS_TTL_MS = 5 * 60_000;
+
+/** Dependencies for reading the parameters of one host. */
+export interface HostParamsContext {
+  readonly endpoints: RpcEndpointSet;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly host: Address;
+}
+
+/** Parameters of one host. */
+export class HostParamsReader {
+  readonly #at: HostParamsContext;
+  readonly #cache: Cached<HostParams>;
+
+  constructor(at: HostParamsContext) {
+    this.#at = at;
+    this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
+  }
+
+  /** Query of the parameters; pass its result to {@link note}. */
+  get query(): Query<HostParams> {
+    return contractRead(this.#at.host, hostReads.hostParams);
+  }
+
+  /** Returns the parameters, at most five minutes old; usually no request. */
+  async read(signal: AbortSignal): Promise<HostParams> {
+    return await this.#cache.get(async () => {
+      const params = await callOne(this.#at.endpoints, this.query, { signal });
+      this.#logChanges(params);
+      return params;
+    });
+  }
+
+  /** Records parameters that were just read. True when the handler changed. */
+  note(params: HostParams): boolean {
+    const before = this.#cache.last;
+    this.#logChanges(params);
+    this.#cache.set(params);
+    return before !== undefined && before.handler !== params.handler;
+  }
+
+  /**
+   * Returns the result of `simulate`, which calls the handler from {@link read}; runs it again if governance has
+   * replaced that handler since the parameters were read.
+   */
+  async simulate(simulate: () => Promise<Simulation>, signal: AbortSignal): Promise<Simulation> {
+    const { handler } = await this.read(signal);
+    const simulation = await simulate();
+    if (simulation.kind === "accepted" || simulation.refusal.code !== "handler_replaced") return simulation;
+    this.note(await callOne(this.#at.endpoints, this.query, { signal }));
+    return (await this.read(signal)).handler === handler ? simulation : await simulate();
+  }
+
+  #logChanges(params: HostParams): void {
+    const before = this.#cache.last;
+    const changes = before === undefined ? undefined : hostChanges(before, params);
+    if (changes !== undefined) this.#at.log.info("host_changed", changes);
+  }
+}
+
+/** Contracts and accounts of a host that matter to a relayer. */
+const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const satisfies readonly (
+  keyof HostParams
+)[];
+
+/** Per changed parameter the old and the new address; `undefined` if none of them changed. */
+function hostChanges(before: HostParams, now: HostParams): LogFields | undefined {
+  const changed = REPORTED.filter((name) => before[name] !== now[name]);
+  if (changed.length === 0) return undefined;
+  return Object.fromEntries(changed.map((name) => [name, `${before[name]} -> ${now[name]}`]));
+}
+
+/** Maximum wait for a competitor's transaction: it may never be mined. */
+const PATIENCE_MS = 60_000;
+/** Maximum number of messages remembered; the oldest is forgotten first. */
+const MAX_REMEMBERED = 1000;
+
+/** Times at which messages were first seen in the mempool. */
+export class MempoolSightings {
+  readonly #clock: Clock;
+  readonly #firstSeenMs = new Map<Hash256, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Records a message as seen now; false when it has been in the mempool for too long to be waited for. */
+  isWorthWaiting(commitment: Hash256): boolean {
+    const nowMs = this.#clock.now();
+    const firstMs = this.#firstSeenMs.get(commitment) ?? nowMs;
+    this.#firstSeenMs.set(commitment, firstMs);
+    dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
+    return nowMs - firstMs < PATIENCE_MS;
+  }
+}
+
+/** One value with an age limit. */
+class Cached<T> {
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  #entry: { readonly value: T; readonly untilMs: number } | undefined;
+
+  constructor(clock: Clock, ttlMs: number) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** Latest value, however old. */
+  get last(): T | undefined {
+    return this.#entry?.value;
+  }
+
+  /** The value, while it is not too old. */
+  get fresh(): T | undefined {
+    return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
+      ? this.#entry.value
+      : undefined;
+  }
+
+  forget(): void {
+    this.#entry = undefined;
+  }
+
+  set(value: T): void {
+    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
+  }
+
+  async get(fetchValue: () => Promise<T>): Promise<T> {
+    const known = this.fresh;
+    if (known !== undefined) return known;
+    const value = await fetchValue();
+    this.set(value);
+    return value;
   }
 }

@@ -3,7 +3,7 @@
  * and the host use is remembered. With an expectation one simulation, with the gas limit of the transaction, is enough;
  * without one a first simulation has to find out the limit. A wrong expectation costs a simulation and nothing else.
  */
-import { dropOldest } from "../../runtime/oldest.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { StepFrame } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";

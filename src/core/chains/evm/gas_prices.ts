@@ -3,7 +3,7 @@
  * that another endpoint names and with the last accepted price; only what all of them support is offered. The rule is
  * {@link boundPrice}; {@link GasPrices} collects its facts.
  */
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { LogFields } from "../../telemetry/log.ts";

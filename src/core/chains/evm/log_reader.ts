@@ -3,14 +3,14 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
 import { SchemaError } from "./schema_error.ts";
+import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;

@@ -5,8 +5,7 @@
  */
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import { type Address, presentAddress } from "../../evm/address.ts";
-import { dropOldest } from "../../runtime/oldest.ts";
-import { partsOf } from "../../runtime/parts.ts";
+import { dropOldest, partsOf } from "../../runtime/slices.ts";
 import type { Certain, Gate, ModuleGates } from "../reads.ts";
 import { readCertain } from "./certain_reads.ts";
 import type { EvmContext } from "./evm_context.ts";

@@ -1,25 +1,20 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
-import { dropOldest } from "../../runtime/oldest.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import { getAbiItem, parseTransaction, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, holdsBytes, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
 import { handlerV2Abi } from "../../evm/host_abi.ts";
 import { decodeHostLogs } from "../../evm/host_events.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
-import {
-  accountNonce,
-  callResult,
-  type TransactionPlace,
-  transactionPlace,
-  transactionReceipt,
-} from "./queries.ts";
+import type { TransactionPlace } from "./queries.ts";
+import { accountNonce, callResult, transactionPlace, transactionReceipt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
-import { faultToRefusal } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
+import { faultToRefusal } from "./refusals.ts";
 import { addFinalHeight } from "./reads.ts";
 
 /** Age of the first sign that a nonce was used by another transaction at which one endpoint suffices, ms. */

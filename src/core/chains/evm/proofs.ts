@@ -3,10 +3,10 @@
  * hub stores for the block. How state is proved is up to a {@link SlotProver}. Source: docs/protocol/evm-host.md section
  * 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-import { fromHex, type Hash256, toHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
 import type { Message } from "../../ismp/message.ts";
-import type { RpcFault } from "../../rpc/fault.ts";
+import type { RpcFault } from "../../rpc/call.ts";
 import {
   type ChainProofs,
   type FeeProof,
@@ -18,7 +18,6 @@ import {
 } from "../proofs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { faultAt } from "./rpc_batch.ts";
-import type { SlotProver, StateProof } from "./slot_prover.ts";
 
 /** Proofs of the host's state. */
 export class EvmProofs implements ChainProofs {
@@ -113,4 +112,28 @@ function readAddress(number: bigint): Uint8Array | undefined {
   if (number === 0n) return undefined;
   if (number >> 160n !== 0n) throw new Error("The receipt's slot holds no address");
   return fromHex(number.toString(16).padStart(40, "0"));
+}
+
+/** Verified proof. */
+export interface StateProof {
+  /** Content of a `Proof` about the chain. */
+  readonly bytes: Uint8Array;
+  /** Reads the number in a proven slot by the hex of its key; 0 when the slot is empty. */
+  readonly readNumber: (key: Hex) => bigint;
+}
+
+/** Proves state of contracts at one block. */
+export interface SlotProver {
+  /** RPC method that returns the proofs, for faults. */
+  readonly method: string;
+  /**
+   * Fetches a proof from the root of a block to all keys, and verifies it as the hub will. An endpoint whose proof does
+   * not verify is reported.
+   * @param wanted.stateRoot as the hub stores it; `undefined`: the endpoint's own header is trusted
+   * @throws {UnprovableKeyError}
+   */
+  prove(
+    wanted: ProvenBlock & { readonly keys: readonly Uint8Array[] },
+    signal: AbortSignal,
+  ): Promise<StateProof>;
 }

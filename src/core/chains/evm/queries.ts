@@ -7,7 +7,7 @@ import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";
 import { HandledLogs } from "../../evm/handled_logs.ts";
-import type { HostRead } from "../../evm/host_reads.ts";
+import { type HostRead } from "../../evm/host_reads.ts";
 import { callTracerOptions, readTrace, type TraceOutcome } from "../../evm/trace.ts";
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";

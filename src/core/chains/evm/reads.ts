@@ -3,13 +3,13 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import { isUnknown, type UnknownVariant } from "../../encoding/scale.ts";
 import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, blockNumber, contractRead } from "./queries.ts";
+import { addReceipts } from "./receipts.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
-import { addReceipts } from "./receipts.ts";
 import type { Log } from "../../telemetry/log.ts";
 
 /** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */

@@ -4,7 +4,7 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../evm/reverts.ts";
-import type { RpcFault } from "../../rpc/fault.ts";
+import type { RpcFault } from "../../rpc/call.ts";
 import type { Refusal, RefusalCode } from "../submission.ts";
 
 const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], RefusalCode>([

@@ -3,30 +3,27 @@
  * was asked for. Start reading at {@link RemoteAccount}.
  */
 import type { RemoteSigner } from "../../config/redact.ts";
-import { fromHex, toHex } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
-import type { StateMachine } from "../../ismp/state_machine.ts";
-import type { CallConditions } from "../../rpc/call.ts";
-import { type FaultPlace, reactionTo, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
-import type { Fetch } from "../../rpc/http.ts";
+import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
+import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
+import { reactionTo, RpcFault } from "../../rpc/call.ts";
+import type { Fetch } from "../../rpc/http_exchange.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
-import type { TransactionToSign } from "./signed_transaction.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,
   judgeTransaction,
   type SignerJudgement,
   type SignerMismatch,
+  type TransactionToSign,
 } from "./signed_transaction.ts";
-import { adviseOnMismatch, adviseOnSilence, SignerFault } from "./signer_fault.ts";
 
 /** What a remote account needs. */
 export interface RemoteAccountDeps {
@@ -232,4 +229,63 @@ function toFields(
       maxPriorityFeePerGas: toQuantity(price.maxPriorityFeeWei),
     },
   };
+}
+
+/** A remote signer that did not sign what it was asked to. Another attempt later may succeed. */
+export class SignerFault extends RpcFault {
+  /** What happened: a sentence without a full stop. */
+  readonly found: string;
+  /** What helps: the same. */
+  readonly advice: string;
+
+  constructor(
+    code: "signer_unavailable" | "wrong_signature",
+    where: FaultPlace,
+    { found, advice, cause }: {
+      readonly found: string;
+      readonly advice: string;
+      readonly cause?: RpcFault | undefined;
+    },
+  ) {
+    super(code, reactionTo(code), where, {
+      detail: `${found}; ${advice}`,
+      retryAfterMs: cause?.retryAfterMs,
+      cause,
+    });
+    this.found = found;
+    this.advice = advice;
+  }
+}
+
+/** Status of Web3Signer for requests by a host name that it was not told (its HostAllowListHandler). */
+const UNLISTED_HOST = "HTTP 403";
+const UNAUTHORIZED = "HTTP 401";
+
+/** What helps when the signer gave no signature. */
+function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
+  switch (code) {
+    case "unreachable":
+      return "check that Web3Signer runs, and the URL behind web3signer: in `signer`";
+    case "not_found":
+      return `load the key of ${address} into Web3Signer, or correct \`signer_address\``;
+    case "missing_method":
+      return detail === UNLISTED_HOST
+        ? "start Web3Signer with the host name of its URL in --http-host-allowlist"
+        : detail === UNAUTHORIZED
+        ? "correct user name and password in the URL of `signer`"
+        : "start Web3Signer with the command eth1, version 23.8 or newer";
+    case "timeout":
+    case "throttled":
+    case "server_error":
+      return "look at the log of Web3Signer, and at the vault that holds its keys";
+    default:
+      return "look at the log of Web3Signer, and check the URL behind web3signer: in `signer`";
+  }
+}
+
+/** What helps when the signer answered something else than it was asked for. */
+function adviseOnMismatch(field: string, chain: StateMachine): string {
+  return field === "chainId"
+    ? `start a Web3Signer with --chain-id=${evmChainId(chain)} for this chain: each signs for one chain only`
+    : "find out why before you trust this signer again: it, or something in front of it, changes what it signs";
 }

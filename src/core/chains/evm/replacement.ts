@@ -2,12 +2,12 @@
  * Replacements of a pending transaction: the same call for another price, or a zero-value transfer. When and at which
  * price is decided elsewhere.
  */
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
+import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
 import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";

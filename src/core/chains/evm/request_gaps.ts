@@ -3,19 +3,18 @@
  * the host's nonce, read at fixed block numbers, gives the expected number. Such an answer is discarded for another
  * endpoint's. Start reading at {@link RequestGaps.begin}.
  */
-import { dropOldest } from "../../runtime/oldest.ts";
+import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
 import { HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { findMissingRequests, type MissingRequests } from "../../evm/request_nonces.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { EvmContext } from "./evm_context.ts";
 import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./log_answers.ts";
 import { SchemaError } from "./schema_error.ts";
-import { mapInSlices } from "../../runtime/slices.ts";
+import type { Log } from "./log_answers.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 
 /** Requests decoded at once, about 5 ms. */

@@ -4,10 +4,9 @@
 import { BlockHeaderError } from "../../evm/block_header.ts";
 import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
-import type { RpcAnswer } from "../../rpc/call.ts";
-import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { Query } from "./queries.ts";
+import { type FaultPlace, reactionTo, type RpcAnswer, RpcFault } from "../../rpc/call.ts";
+import { type Query } from "./queries.ts";
 import { SchemaError } from "./schema_error.ts";
 
 /** Options of a {@link RpcBatch}. */

@@ -3,7 +3,7 @@
  * was signed.
  */
 import { unsignedCall } from "../../evm/fee_oracles.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type {
   BroadcastResult,
   Delivery,
@@ -14,14 +14,13 @@ import type {
   SigningResult,
 } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
+import { capAfterDataCost, capPrice, currentPriceWei, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { capAfterDataCost, capPrice, currentPriceWei, gasPriceFor, highestPriceWei } from "./gas.ts";
-import { findContested } from "./mempool_competitors.ts";
+import { addSigningFacts, findContested, findFreshFacts, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockAt, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
-import { addSigningFacts, findFreshFacts, type ReadFacts } from "./signing_facts.ts";
 import { faultToRefusal } from "./refusals.ts";
 
 /** Signing and broadcasting from our account. */

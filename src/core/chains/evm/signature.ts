@@ -1,6 +1,6 @@
 /** Signatures of our account: transactions for its chain, and messages for the hub. */
 import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { keccak256 } from "../../encoding/bytes.ts";
 import type { Signature } from "../../ismp/fees.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import type { SignedSubmission } from "../submission.ts";

@@ -4,8 +4,8 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { parseTransaction, serializeTransaction, type TransactionSerializable } from "viem";
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import type { Hash256, Hex } from "../../encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { GasPrice } from "./gas.ts";

@@ -6,11 +6,9 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import type { Costs } from "./costs.ts";
-import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import {
   chainGasLimit,
   gasLimitFor,
@@ -20,16 +18,12 @@ import {
   isArbitrum,
   untracedGasLimit,
 } from "./gas.ts";
+import type { Costs } from "./costs.ts";
+import type { EvmContext, KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
-import {
-  callResult,
-  gasEstimate,
-  type SimulatedCall,
-  simulatedCall,
-  type SimulatedOutcome,
-  trace,
-} from "./queries.ts";
+import type { SimulatedCall, SimulatedOutcome } from "./queries.ts";
+import { callResult, gasEstimate, simulatedCall, trace } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
 import {

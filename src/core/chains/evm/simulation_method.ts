@@ -8,14 +8,14 @@ import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { HandledMessages } from "../../evm/handled_logs.ts";
 import type { Message } from "../../ismp/message.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Refusal, Simulation } from "../submission.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addBatchCheck } from "./batching.ts";
+import { isArbitrum } from "./gas.ts";
 import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
-import { isArbitrum } from "./gas.ts";
 import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { faultToRefusal, isHeightUnknown } from "./refusals.ts";
 import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
 

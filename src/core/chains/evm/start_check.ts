@@ -5,14 +5,14 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
-import type { EventCode } from "../../telemetry/events.ts";
+import type { EventCode } from "../../telemetry/log.ts";
 import type { CheckFinding } from "../check_finding.ts";
+import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 
 /** Gas that the account should be able to pay for: a handful of deliveries. */
 const COMFORTABLE_GAS = 1_000_000n;

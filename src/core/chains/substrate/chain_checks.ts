@@ -1,17 +1,14 @@
 /** Checks of a Substrate chain for the operator: its node, the state that it keeps, and its offchain index. */
-import type { CheckRow } from "../../checks/check_row.ts";
-import { type CheckJob, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
+import { type CheckJob, type CheckRow, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { EventCode } from "../../telemetry/events.ts";
-import { type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
+import type { EventCode } from "../../telemetry/log.ts";
+import type { ChainChecks } from "../chain_checks.ts";
 import type { CheckFinding } from "../check_finding.ts";
-import { judgeClock } from "../known_height_row.ts";
-import { toFindingRows } from "../finding_rows.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue } from "./storage_values.ts";
+import { createReach, judgeClock, toFindingRows, whileReachable } from "../chain_checks.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
 const ARCHIVE_DEPTH = 300n;

@@ -5,13 +5,12 @@ import type { HashAlgorithm } from "../../ismp/proof.ts";
 import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
 import { findUnmet } from "./assumptions.ts";
-import { chainHashFunction, type SubstrateNode } from "./node.ts";
-import { decodeValue } from "./storage_values.ts";
-import type { EventCode } from "../../telemetry/events.ts";
+import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
+import type { EventCode } from "../../telemetry/log.ts";
 
 /** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
 const MAX_CLOCK_DIFFERENCE_SEC = 30n;

@@ -1,10 +1,7 @@
 /** Light clients of the target: plain reads of its storage. */
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
-import {
-  consensusClientIdCodec,
-  type ConsensusStateId,
-  type StateMachineId,
-} from "../../ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachineId } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, bytes, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
@@ -16,8 +13,7 @@ import type {
   TargetUpdates,
   Updates,
 } from "../consensus_target.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 import { SubstrateReads } from "./reads.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";

@@ -1,13 +1,12 @@
 /** Messages that a Substrate chain dispatched, as its own counter and its events show them. Pure. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { getMessage, getResponseMessage, postMessage } from "../../ismp/commitment.ts";
+import { getMessage, getResponseMessage, type Message, postMessage } from "../../ismp/message.ts";
 import type { IsmpEvent } from "../../ismp/event.ts";
-import type { Message } from "../../ismp/message.ts";
 import type { DecodedEvent, EventWithMetadata } from "../../ismp/rpc_json.ts";
 import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { dropOldest } from "../../runtime/oldest.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 
 /**
  * Storage key of the chain's counter of dispatched messages: leaves of the MMR on the hub, the nonce elsewhere (only

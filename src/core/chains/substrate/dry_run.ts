@@ -2,7 +2,7 @@
  * Creates extrinsics with the current runtime, and dry-runs them by the transaction pool's own check, or by
  * `system_dryRun` if a gateway does not offer that.
  */
-import { resultOf, RpcFault } from "../../rpc/fault.ts";
+import { resultOf, RpcFault } from "../../rpc/call.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";

@@ -9,15 +9,14 @@ import {
   parseEvent,
 } from "../../ismp/rpc_json.ts";
 import { u64 } from "../../encoding/scale.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { headerHash } from "./checks.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
 import { StoredEvents } from "./stored_events.ts";
 
 /** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */

@@ -6,7 +6,7 @@ import type { Message, PostRequest } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import { requestSignerMessage, sr25519PublicKey, sr25519Signature } from "../../ismp/signed_messages.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
-import type { Randomness } from "../../runtime/randomness.ts";
+import type { Randomness } from "../../runtime/clock.ts";
 import type { Delivery, Refusal, SignedSubmission } from "../submission.ts";
 import { callLayouts } from "./layout.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";

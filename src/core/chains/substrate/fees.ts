@@ -1,5 +1,5 @@
 /** Fees of requests of this chain, as its metadata of the requests has them. */
-import type { SubstrateNode } from "./node.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import {
   type RequestMetadata,
@@ -8,7 +8,6 @@ import {
   responseReceiptCodec,
 } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import { decodeValue } from "./storage_values.ts";
 import type { ChainFees } from "../fees.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";

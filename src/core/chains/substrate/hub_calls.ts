@@ -2,7 +2,7 @@
  * Calls that relayers make on the hub besides delivering messages: dry-run, and encoded as extrinsics. They are
  * unsigned; the beneficiary is in their arguments.
  */
-import { getMessage } from "../../ismp/commitment.ts";
+import { getMessage } from "../../ismp/message.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,

@@ -4,13 +4,12 @@
  */
 import type { CheckRow } from "../../checks/check_row.ts";
 import { u64 } from "../../encoding/scale.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProofs } from "../hub.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one in which the newest message is looked for: some days. */
 const SEARCHED_BLOCKS = 65_536n;

@@ -2,11 +2,11 @@
  * Outcomes of extrinsics, found without state of its own: by searching their hashes in the blocks since they were
  * created, then in the transaction pool.
  */
-import { dropOldest } from "../../runtime/oldest.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
 import type { StateMachineHeight } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
@@ -15,7 +15,7 @@ import { toRefusalCode } from "./refusal.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
-import { BlockEventReader } from "./block_events.ts";
+import { BlockEventReader } from "./stored_events.ts";
 
 /**
  * Blocks in which an extrinsic is searched. The pool drops messages after 25 (longevity: docs/protocol/hub.md section

@@ -18,15 +18,14 @@ import type {
   ReceiptProof,
 } from "../proofs.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { fetchBlockHash } from "./reads.ts";
-import { decodeValue } from "./storage_values.ts";
 import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
-import { TrieError } from "../../merkle/trie_error.ts";
+import { TrieError } from "../../merkle/trie_nodes.ts";
 import { storedSigner } from "../../ismp/signed_messages.ts";
-import { partsOf } from "../../runtime/parts.ts";
+import { partsOf } from "../../runtime/slices.ts";
 
 /** Maximum number of keys of one proof query; the nodes of the answers are joined. */
 const KEYS_PER_QUERY = 100;

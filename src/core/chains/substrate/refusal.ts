@@ -4,20 +4,16 @@
  * modules/ismp/core/src/handlers/request.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { commitmentOfGet } from "../../ismp/commitment.ts";
+import { commitmentOfGet } from "../../ismp/message.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
-import {
-  consensusClientIdCodec,
-  type StateMachine,
-  type StateMachineHeight,
-} from "../../ismp/state_machine.ts";
+import type { StateMachine, StateMachineHeight } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission.ts";
 import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
-import type { SubstrateNode } from "./node.ts";
+import { type SubstrateNode, Values } from "./node.ts";
 import { updateTimeKey } from "./reads.ts";
-import { Values } from "./storage_values.ts";
 
 /** State of the host about the chain that a proof is about. */
 export interface ProofContext {

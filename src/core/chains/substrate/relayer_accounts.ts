@@ -6,8 +6,7 @@ import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../encoding
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ClaimStatus, HubRewards, RelayerAccounts } from "../hub.ts";
 import { fetchRequestMetadata } from "./fees.ts";
-import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./storage_values.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 
 /**
  * Default if none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs,

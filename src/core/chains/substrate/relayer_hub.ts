@@ -1,12 +1,40 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
-import type { HubChain } from "../hub.ts";
-import { SubstrateAcceptedProofs } from "./accepted_proofs.ts";
+import { equalBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
+import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../encoding/scale.ts";
+import {
+  bandwidthKeys,
+  beefyProofsKeys,
+  hostAddressCodec,
+  hostExecutiveKeys,
+  ismpKeys,
+  offchainKeys,
+  otherKeys,
+  storagePrefix,
+  subscriptionCodec,
+} from "../../ismp/storage_keys.ts";
+import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
+import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
+import { consensusClientIdCodec, stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/call.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { CheckFinding } from "../check_finding.ts";
+import type {
+  AcceptedProof,
+  AcceptedProofIndex,
+  AcceptedProofs,
+  Counterparties,
+  Counterparty,
+  HubChain,
+  SenderLimit,
+  SenderLimits,
+} from "../hub.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
-import { checkAcceptedProofs } from "./offchain_rows.ts";
-import { SubstrateCounterparties } from "./counterparties.ts";
+import { Findings, headerHash } from "./checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
+import { ismpCalls } from "./ismp_calls.ts";
+import { decodeValue, type SubstrateNode, Values } from "./node.ts";
+import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
-import { HubSenderLimits } from "./sender_limits.ts";
 import {
   assembleSubstrateChain,
   createChainContext,
@@ -44,4 +72,261 @@ export function createHubChain(
     hubCalls: new SubstrateHubCalls(node, chain.limits.maxCallBytes, chain.reads),
     acceptedProofs,
   };
+}
+
+const rotationsCodec = orderedMap(u64, u64, compareIntegers);
+
+/**
+ * Accepted proofs; one per hub, so that those who follow the hub for several chains share what was read. Source:
+ * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
+ */
+class SubstrateAcceptedProofs implements AcceptedProofs {
+  readonly #node: SubstrateNode;
+  /** List at the block that was read last. */
+  #read: { readonly block: Hash256; readonly index: AcceptedProofIndex } | undefined;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /**
+   * Fetches the accepted proofs that the hub lists at its newest final block. One round trip where the node announced
+   * that block, else two; none where it was read before.
+   */
+  async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    const { client, heads, hashing } = this.#node;
+    const announced = await heads.final.newest(signal);
+    const block = announced === undefined
+      ? await client.call(calls.finalizedHash(), signal)
+      : headerHash(announced, hashing);
+    if (this.#read?.block === block) return this.#read.index;
+    const keys = [beefyProofsKeys.rotationProofs(), beefyProofsKeys.messagingProofs()] as const;
+    const values = await client.readStorage(keys, block, signal);
+    const [rotations, messaging] = keys.map((key) => values.get(toHex(key)));
+    const index = {
+      rotations: decodeValue(this.#node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
+        new Map(),
+      messaging: decodeValue(this.#node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
+    };
+    this.#read = { block, index };
+    return index;
+  }
+
+  /**
+   * Fetches the bytes of a proof from the node's offchain database; one round trip when they are at the expected key. A
+   * height whose proof was a rotation has no messaging proof, and old rotations are stored under the key of their
+   * height (docs/protocol/messaging.md section 7.2.1).
+   * @throws {RpcFault} `missing_method` when the node does not expose its offchain database.
+   */
+  async fetchProofBytes(
+    { height, newSetId }: AcceptedProof,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    const byHeight = offchainKeys.beefyMessagingProof(height);
+    const byKey = (key: Uint8Array): Promise<Uint8Array | undefined> =>
+      this.#node.client.call(calls.offchainValue(key), signal);
+    const found = await byKey(newSetId === undefined ? byHeight : offchainKeys.beefyRotationProof(newSetId));
+    if (found !== undefined) return found;
+    const { rotations, messaging } = await this.fetchAcceptedIndex(signal);
+    // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
+    if (newSetId !== undefined) return messaging.includes(height) ? undefined : await byKey(byHeight);
+    const [setId] = [...rotations].find(([, proven]) => proven === height) ?? [];
+    return setId === undefined ? undefined : await byKey(offchainKeys.beefyRotationProof(setId));
+  }
+}
+
+/** The pallet stores an application under at most that many bytes of its name. */
+const MAX_APP_BYTES = 32;
+
+/**
+ * Limits that the hub applies to senders: who is blocked, and the bytes that applications have bought. Source:
+ * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
+ */
+class HubSenderLimits implements SenderLimits {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /** Fetches the current limit per sender; one round trip. */
+  async fetchSenderLimits(
+    source: StateMachine,
+    senders: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<readonly SenderLimit[]> {
+    if (senders.length === 0) return [];
+    const runtime = await this.#node.runtimes.current(signal);
+    const { specName } = runtime.version;
+    // Test networks may be built without the pallet.
+    const isMetered = runtime.hasStorage("Bandwidth.Allowance");
+    const apps = senders.map((from) => from.slice(0, MAX_APP_BYTES));
+    const manager = bandwidthKeys.bandwidthManager(source);
+    const keys = [
+      manager,
+      otherKeys.timestampNow(),
+      ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
+    ];
+    const stored = isMetered ? await this.#node.client.readStorage(keys, undefined, signal) : undefined;
+    const values = stored === undefined ? undefined : new Values(this.#node, stored);
+    const nowSec = (values?.read(otherKeys.timestampNow(), u64, "Timestamp.Now") ?? 0n) / 1000n;
+    const seller = values?.read(manager, hostAddressCodec, "Bandwidth.BandwidthManager");
+    return senders.map((from, index): SenderLimit => {
+      if (isBlockedSender(specName, from)) return { kind: "blocked" };
+      const app = apps[index] ?? from;
+      const isFree = values === undefined || (seller !== undefined && equalBytes(seller, from)) ||
+        stored?.get(toHex(bandwidthKeys.allowlist(source, app))) !== undefined;
+      if (isFree) return { kind: "free" };
+      const key = bandwidthKeys.allowance(source, app);
+      const bought = values.read(key, list(subscriptionCodec), "Bandwidth.Allowance") ?? [];
+      const live = bought.filter(({ expiresAtSec }) => expiresAtSec > nowSec);
+      return { kind: "metered", remainingBytes: live.reduce((sum, each) => sum + each.remainingBytes, 0n) };
+    });
+  }
+}
+
+/** `specName` of the main network's hub. */
+const RUNTIME = "nexus";
+
+/**
+ * Senders whose POST requests it refuses, on any chain: contracts that were abandoned. The list is part of the runtime's
+ * code, not of its storage. Source: polytope-labs/hyperbridge: parachain/runtimes/nexus/src/ismp.rs.
+ */
+const BLOCKED: ReadonlySet<string> = new Set([
+  "0xfd413e3afe560182c4471f4d143a96d3e259b6de",
+  "0x8b536105b6fae2ae9199f5146d3c57dfe53b614e",
+  "0xce304770236f39f9911bfcc51afbdff3b8635718",
+]);
+
+/** True when a runtime with that name accepts no POST request from the sender. */
+function isBlockedSender(specName: string, from: Uint8Array): boolean {
+  return specName === RUNTIME && BLOCKED.has(toHex(from));
+}
+
+const KNOWN_CLIENTS: ReadonlySet<string> = new Set(Object.values(consensusClientIds));
+
+/** Maximum number of ids read for a hint. */
+const MAX_HINTED = 200;
+
+/** What the hub's storage says about other chains. */
+class SubstrateCounterparties implements Counterparties {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
+  async checkCounterparty(
+    entry: Counterparty,
+    signal: AbortSignal,
+  ): Promise<readonly CheckFinding[]> {
+    const { client } = this.#node;
+    const { stateMachine } = entry.id;
+    const findings = new Findings(this.#node);
+    const [height, host, period] = await client.callAllSettled([
+      ismpCalls.latestHeight(entry.id),
+      calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
+      calls.storage(ismpKeys.challengePeriod(entry.id)),
+    ], signal);
+    if (host instanceof RpcFault) throw host;
+    if (period instanceof RpcFault) throw period;
+    if (height instanceof RpcFault) {
+      if (height.code !== "not_found") throw height;
+      findings.fatal("chain_unknown", await this.#describeUnknown(entry.id, signal));
+    } else if (period === undefined) {
+      findings.warn(
+        "challenge_period_missing",
+        `has no challenge period for ${stateMachine} and will refuse its messages`,
+      );
+    }
+    const unlisted = height instanceof RpcFault ? undefined : await this.findUnlisted(entry.id, signal);
+    if (unlisted !== undefined) {
+      findings.warn("chain_not_accepted", `${unlisted}; until then messages from it are held`);
+    }
+    if (entry.ismpHost !== undefined) checkHost(findings, { stateMachine, configured: entry.ismpHost }, host);
+    return findings.all;
+  }
+
+  /**
+   * Reason why the hub accepts no messages of a chain although it may know heights of it; `undefined`: it accepts them,
+   * or has no such client at all. Two round trips.
+   */
+  async findUnlisted(
+    { stateMachine, consensusStateId }: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const key = ismpKeys.consensusStateClient(consensusStateId);
+    const stored = await this.#node.client.call(calls.storage(key), signal);
+    const clientId = decodeValue(this.#node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
+    if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
+      const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
+      this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
+    }
+    const list = clientId && findAcceptedChains(clientId);
+    if (list === undefined) return undefined;
+    const entry = await this.#node.client.call(calls.storage(list.key(stateMachine)), signal);
+    return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
+  }
+
+  /** Reason why the hub has no height of a chain: the name may be wrong, or the chain has not been proved yet. */
+  async #describeUnknown(
+    id: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { stateMachine, consensusStateId } = id;
+    const [known, [client]] = await Promise.all([
+      fetchKnownIds(this.#node, signal),
+      this.#node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+    ]);
+    const isUnused = known.every((other) =>
+      other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId
+    );
+    if (client !== undefined && isUnused) {
+      return `has a light client "${consensusStateId}", but no height of ${stateMachine} yet: a consensus relayer ` +
+        "(causeway-consensus) has to bring the first one; start again then";
+    }
+    return `does not know ${stateMachine} by consensus_state_id "${consensusStateId}"; ${hintFor(id, known)}`;
+  }
+}
+
+function checkHost(
+  findings: Findings,
+  { stateMachine, configured }: { readonly stateMachine: string; readonly configured: Uint8Array },
+  stored: Uint8Array | undefined,
+): void {
+  if (stored === undefined) {
+    findings.fatal(
+      "host_contract_unknown",
+      `knows no host contract of ${stateMachine}, so every proof would be refused`,
+    );
+  } else if (!equalBytes(stored, configured)) {
+    findings.fatal(
+      "host_contract_mismatch",
+      `knows the host contract of ${stateMachine} as ${toHex(stored)}; set ismp_host to it`,
+    );
+  }
+}
+
+/** Fetches ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
+async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
+  const prefix = storagePrefix("Ismp", "LatestStateMachineHeight");
+  const keys = await node.client.call(calls.keysPaged(prefix, MAX_HINTED), signal);
+  return keys.flatMap((key) => {
+    try {
+      return [decodeStrict(stateMachineIdCodec, key.slice(prefix.length + 16), "StateMachineId")];
+    } catch (error) {
+      if (error instanceof ScaleError) return [];
+      throw error;
+    }
+  });
+}
+
+function hintFor(wanted: StateMachineId, known: readonly StateMachineId[]): string {
+  const same = known.filter(({ stateMachine }) => stateMachine === wanted.stateMachine);
+  if (same.length > 0) {
+    return `it knows that chain by ${same.map((id) => `"${id.consensusStateId}"`).join(", ")}`;
+  }
+  if (known.length === 0) return "it knows no chain at all";
+  return `it knows ${known.map(stateMachineIdKey).sort().join(", ")}`;
 }

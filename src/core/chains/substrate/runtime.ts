@@ -1,6 +1,6 @@
 /** Runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name. */
 import { concatBytes } from "../../encoding/bytes.ts";
-import type { Reaction } from "../../rpc/fault.ts";
+import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
 import {

@@ -1,5 +1,5 @@
 /** Creates the extrinsics of deliveries, submits them to the transaction pool, and maps its answers to outcomes. */
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import {
   type AcceptedSimulation,

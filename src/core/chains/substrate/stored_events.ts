@@ -14,14 +14,14 @@ import {
 } from "../../ismp/event.ts";
 import { type DecodedEvent, IsmpJsonError } from "../../ismp/rpc_json.ts";
 import { stateMachineCodec } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/fault.ts";
-import type { TypedCall } from "../../rpc/substrate_calls.ts";
-import { BlockEventReader } from "./block_events.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import { RpcFault } from "../../rpc/call.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { dispatchedCommitment } from "./dispatched.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
-import { readKnown } from "./storage_values.ts";
+import { readKnown, type SubstrateNode } from "./node.ts";
+import { type Runtime, RuntimeFault } from "./runtime.ts";
 
 /** Bodies asked for at once. */
 const BODIES_PER_QUERY = 100;
@@ -143,5 +143,81 @@ export class StoredEvents {
       default:
         return undefined;
     }
+  }
+}
+
+/** Reads the events of blocks of one chain. */
+export class BlockEventReader {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /**
+   * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
+   * left it.
+   * @throws {RpcFault} `pruned` without the state of the block; as {@link read}.
+   */
+  async fetch(
+    { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
+    signal: AbortSignal,
+  ): Promise<{ readonly runtime: Runtime; readonly events: readonly RuntimeEvent[] }> {
+    const { client, runtimes } = this.#node;
+    const [stored, version] = await client.callAll(
+      [calls.storage(otherKeys.systemEvents(), hash), calls.runtimeVersion(parent)],
+      signal,
+    );
+    if (stored === undefined) {
+      throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
+    }
+    const runtime = await runtimes.ofVersion(version, signal, parent);
+    return { runtime, events: this.read(runtime, stored, height) };
+  }
+
+  /**
+   * Reads events from the value of `System.Events`. An event whose fields do not match the metadata is skipped with a
+   * warning: it may belong to any pallet, and nothing else must wait for it.
+   * @throws {RpcFault} `malformed` when the bytes are no list of events at all.
+   */
+  read(
+    runtime: Runtime,
+    value: Uint8Array,
+    block: bigint,
+  ): readonly RuntimeEvent[] {
+    try {
+      const { events, skipped } = runtime.decodeEvents(value);
+      for (const event of skipped) this.#warn(event, block);
+      return events;
+    } catch (fault) {
+      if (!(fault instanceof RuntimeFault) || fault.code !== "bad_events") throw fault;
+      throw this.#node.client.fault(
+        "malformed",
+        "state_getStorage",
+        `System.Events of block ${block}: ${fault.detail}`,
+      );
+    }
+  }
+
+  /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
+  readFields<T>(
+    event: RuntimeEvent,
+    codec: Codec<T>,
+    block: bigint,
+  ): T | undefined {
+    try {
+      return readKnown(this.#node, codec, event.fields, `event ${event.pallet}.${event.name}`);
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      this.#warn(event, block);
+      return undefined;
+    }
+  }
+
+  #warn(
+    { pallet, name }: Pick<RuntimeEvent, "pallet" | "name">,
+    block: bigint,
+  ): void {
+    this.#node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
   }
 }

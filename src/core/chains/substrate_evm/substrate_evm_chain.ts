@@ -3,9 +3,29 @@
  * read, and messages are delivered to it, by Ethereum's RPC; its state is proved by its Substrate node, since it is not
  * in Ethereum's trie. Start reading at {@link createSubstrateEvmChain}.
  */
+import type { CheckRow } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
+import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import { u64 } from "../../encoding/scale.ts";
+import { locateSlot } from "../../evm/host_storage.ts";
+import { substrateEvmProofCodec } from "../../ismp/proof.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import {
+  readStorageRoot,
+  readSubstrateEvmState,
+  readTrieId,
+  SubstrateEvmProofError,
+  type SubstrateEvmProofErrorCode,
+} from "../../merkle/substrate_evm_proof.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { SubstrateClient } from "../../rpc/substrate_client.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
+import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
 import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import {
   assembleEvmChain,
   createEvmContext,
@@ -13,12 +33,16 @@ import {
   type EvmChainDeps,
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
+import type { EvmContext } from "../evm/evm_context.ts";
+import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe } from "../evm/proof_checks.ts";
+import { blockAt } from "../evm/queries.ts";
+import { callOne } from "../evm/rpc_batch.ts";
+import type { SlotProver, StateProof } from "../evm/proofs.ts";
+import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import { planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { checkContractNode } from "../substrate/checks.ts";
+import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
 import { createChainContext } from "../substrate/substrate_chain.ts";
-import { ContractProver } from "./contract_prover.ts";
-import { ContractProofProbe } from "./contract_proof_probe.ts";
-import { checkSameChain } from "./node_identity.ts";
 
 /** Dependencies of the adapter. */
 export interface SubstrateEvmChainDeps extends EvmChainDeps {
@@ -74,4 +98,257 @@ export function createSubstrateEvmChain(
     },
     close: () => endpoint.close(),
   };
+}
+
+/** Keys to prove at a block. */
+type WantedProof = ProvenBlock & { readonly keys: readonly Uint8Array[] };
+
+/** What is proved, where it is, and the root that the proof must lead to. */
+interface ProofTask {
+  readonly wanted: WantedProof;
+  /** Slots by hex of their contract. */
+  readonly slots: ReadonlyMap<Hex, readonly Uint8Array[]>;
+  readonly blockHash: Hash256;
+  readonly stateRoot: Hash256;
+}
+
+/** What the main trie shows where a contract has no slots to prove: retrying does not help. */
+const UNPROVABLE: ReadonlySet<SubstrateEvmProofErrorCode> = new Set<SubstrateEvmProofErrorCode>([
+  "account_not_present",
+  "account_malformed",
+  "no_storage",
+]);
+
+/** Maximum number of contracts whose tries are remembered. */
+const MAX_TRIES = 64;
+
+/**
+ * Prover of a chain whose contracts live in child tries. Ethereum's RPC of such a chain shows another root in its
+ * headers, which proves nothing; blocks have the same numbers on both sides. Source: paritytech/polkadot-sdk:
+ * substrate/frame/revive/src/evm/block_hash/block_builder.rs.
+ */
+export class ContractProver implements SlotProver {
+  readonly method = "state_getChildReadProof";
+  readonly #context: Pick<EvmContext, "at" | "reportFault">;
+  readonly #client: SubstrateClient;
+  /** Id of the child trie by contract: it stays the same as long as the contract lives. */
+  readonly #tries = new Map<Hex, Uint8Array>();
+
+  constructor(context: Pick<EvmContext, "at" | "reportFault">, client: SubstrateClient) {
+    this.#context = context;
+    this.#client = client;
+  }
+
+  /** Two round trips, three for contracts that were not read before. */
+  async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
+    const slots = groupSlots(wanted.keys, fromHex(this.#context.at.host));
+    const task = { wanted, slots, ...await this.#findBlock(wanted, signal) };
+    const isKnown = [...slots.keys()].every((contract) => this.#tries.has(contract));
+    if (!isKnown) await this.#findTries(task, signal);
+    try {
+      return await this.#proveSlots(task, signal);
+    } catch (error) {
+      // A contract that was removed and made again has another trie.
+      if (!isKnown || !(error instanceof RpcFault) || error.code !== "malformed") throw error;
+      await this.#findTries(task, signal);
+      return await this.#proveSlots(task, signal);
+    }
+  }
+
+  /** Finds the block of the same number. @throws {RpcFault} `lagging` when the node does not have it yet. */
+  async #findBlock(
+    { height, stateRoot }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<Pick<ProofTask, "blockHash" | "stateRoot">> {
+    const blockHash = await this.#client.call(calls.blockHash(height), signal);
+    if (blockHash === undefined) {
+      throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${height} yet`);
+    }
+    if (stateRoot !== undefined) return { blockHash, stateRoot };
+    const header = await this.#client.call(calls.header(blockHash), signal);
+    if (header === undefined) throw this.#client.fault("pruned", "chain_getHeader", `no block ${height}`);
+    return { blockHash, stateRoot: header.fields.stateRoot };
+  }
+
+  /** Reads from a proof which child tries the contracts have, and remembers them. */
+  async #findTries(task: ProofTask, signal: AbortSignal): Promise<void> {
+    const contracts = [...task.slots.keys()];
+    const keys = contracts.map((contract) => contractRecordKey(fromHex(contract)));
+    const nodes = await this.#client.call(calls.readProof(keys, task.blockHash), signal);
+    for (const contract of contracts) {
+      const trieId = this.#verified(task, () => readTrieId(nodes, task.stateRoot, fromHex(contract)));
+      this.#tries.set(contract, trieId);
+    }
+    for (const oldest of this.#tries.keys()) {
+      if (this.#tries.size <= MAX_TRIES) break;
+      if (!task.slots.has(oldest)) this.#tries.delete(oldest);
+    }
+  }
+
+  async #proveSlots(task: ProofTask, signal: AbortSignal): Promise<StateProof> {
+    const { wanted, blockHash, stateRoot } = task;
+    const contracts = [...task.slots].map(([contract, slots]) => ({
+      contract,
+      slots,
+      trie: contractTrieKey(this.#tries.get(contract) ?? new Uint8Array()),
+    }));
+    const mainKeys = contracts.flatMap(({ contract, trie }) => [contractRecordKey(fromHex(contract)), trie]);
+    const [mainProof, ...childProofs] = await this.#client.callAllSettled([
+      calls.readProof(mainKeys, blockHash),
+      ...contracts.map(({ trie, slots }) => calls.childReadProof(trie, slots.map(trieSlotKey), blockHash)),
+    ], signal);
+    if (mainProof instanceof RpcFault) throw mainProof;
+    // Whether there is a trie at all is told by the main trie: of one that does not exist nodes prove nothing.
+    for (const { contract } of contracts) {
+      this.#verified(task, () => readStorageRoot(mainProof, stateRoot, fromHex(contract)));
+    }
+    const storageProof = new Map(contracts.map(({ contract }, at) => {
+      const nodes = childProofs[at];
+      if (nodes instanceof RpcFault) throw nodes;
+      return [contract, nodes ?? []] as const;
+    }));
+    const proof = { mainProof, storageProof };
+    const host = fromHex(this.#context.at.host);
+    const values = this.#verified(
+      task,
+      () => readSubstrateEvmState({ stateRoot, host, proof, keys: wanted.keys }),
+    );
+    return {
+      bytes: substrateEvmProofCodec.enc(proof),
+      readNumber: (key) => readWord(values.get(key)),
+    };
+  }
+
+  /** Reads from a proof; one that does not verify is reported. @throws {RpcFault} @throws {UnprovableKeyError} */
+  #verified<T>({ wanted: { height, stateRoot } }: ProofTask, read: () => T): T {
+    try {
+      return read();
+    } catch (cause) {
+      if (!(cause instanceof SubstrateEvmProofError)) throw cause;
+      if (UNPROVABLE.has(cause.code)) {
+        throw new UnprovableKeyError("account_not_present", undefined, { cause });
+      }
+      const under = stateRoot === undefined ? "" : " under the root that the hub stores";
+      this.#context.reportFault(this.#client.host, "endpoint_proof_invalid", {
+        block: height,
+        reason: cause.code,
+        storedRoot: stateRoot !== undefined,
+      });
+      const detail = `the proof of block ${height} does not verify${under}: ${cause.code}`;
+      throw this.#client.fault("malformed", this.method, detail);
+    }
+  }
+}
+
+/** Slots by their contract. @throws {UnprovableKeyError} for keys of accounts, and of other lengths. */
+function groupSlots(
+  keys: readonly Uint8Array[],
+  host: Uint8Array,
+): ReadonlyMap<Hex, readonly Uint8Array[]> {
+  const slots = new Map<Hex, Uint8Array[]>();
+  for (const key of keys) {
+    const located = locateSlot(key, host);
+    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
+    const { contract, slot } = located;
+    const known = slots.get(toHex(contract)) ?? [];
+    slots.set(toHex(contract), known);
+    known.push(slot);
+  }
+  return slots;
+}
+
+/** The number in a word; 0 for an empty slot. */
+function readWord(word: Uint8Array | undefined): bigint {
+  return word === undefined || word.length === 0 ? 0n : BigInt(toHex(word));
+}
+
+const ADVICE = "use an archive node (--state-pruning=archive) at ws_url";
+
+/** Where proofs come from. */
+interface ProvingNode {
+  readonly clock: Clock;
+  /** State machine of the chain. */
+  readonly chain: string;
+  /** Host and port of the Substrate node. */
+  readonly endpointHost: string;
+  readonly prover: SlotProver;
+}
+
+/** Probe of a node that proves contracts. */
+export class ContractProofProbe implements ProofProbe {
+  readonly #node: ProvingNode;
+
+  constructor(node: ProvingNode) {
+    this.#node = node;
+  }
+
+  async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { chain, endpointHost: endpoint, prover: { method } } = this.#node;
+    const failure = await this.#findFailure(block, signal);
+    if (failure === "unreachable") return [];
+    const row = { chain, endpoint, check: "state_proof" } as const;
+    const what = `${method} of block ${block.height}, the newest that the hub knows`;
+    if (failure === undefined) return [{ ...row, result: "ok", found: what }];
+    const found = `no ${what} (${failure}); ${CONSEQUENCE}`;
+    return [{ ...row, result: "failed", found, advice: ADVICE }];
+  }
+
+  async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
+    const failure = await this.#findFailure(block, signal);
+    if (failure === undefined) return undefined;
+    const { chain, endpointHost, prover: { method } } = this.#node;
+    const missing =
+      `no ${method} of block ${block.height}, the newest that the hub knows, at ${endpointHost}`;
+    return `${chain}: ${missing} (${failure}); ${CONSEQUENCE}; ${ADVICE}`;
+  }
+
+  /** Why the node does not prove the host's state, if it does not. */
+  async #findFailure({ height, timeoutMs }: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
+    const deadline = { what: `a proof of block ${height}`, afterMs: timeoutMs, signal };
+    try {
+      await withDeadline(
+        this.#node.clock,
+        deadline,
+        (inner) => this.#node.prover.prove({ keys: [fromHex(PROBED_SLOT)], height }, inner),
+      );
+      return undefined;
+    } catch (error) {
+      // Before the host was deployed there is nothing to prove, and the proof shows it.
+      if (error instanceof UnprovableKeyError) return undefined;
+      if (error instanceof DeadlineFault) return "timeout";
+      if (!(error instanceof RpcFault)) throw error;
+      return error.code === "malformed" ? error.detail ?? error.code : error.code;
+    }
+  }
+}
+
+/**
+ * Compares the time of a block on both sides: blocks have the same numbers, and Ethereum's headers the seconds of
+ * `Timestamp.Now` (paritytech/polkadot-sdk: substrate/frame/revive/src/evm/block_hash/block_builder.rs). A block that one
+ * side does not have yet tells nothing.
+ */
+async function checkSameChain(
+  { at: { endpoints } }: EvmContext,
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const { client, id: { stateMachine } } = node;
+  const hash = await client.call(calls.finalizedHash(), signal);
+  const [header, stored] = await client.callAll([
+    calls.header(hash),
+    calls.storage(otherKeys.timestampNow(), hash),
+  ], signal);
+  const timeMs = decodeValue(node, stored, u64, "Timestamp.Now");
+  if (header === undefined || timeMs === undefined) return [];
+  const shown = await callOne(endpoints, blockAt(header.height), { signal });
+  if (shown === undefined || shown.timestamp === timeMs / 1000n) return [];
+  return [{
+    severity: "fatal",
+    event: "endpoint_wrong_chain",
+    text:
+      `${stateMachine} via ${client.host}: the node at ws_url and the endpoints of rpc_urls are of different chains: ` +
+      `block ${header.height} is of Unix time ${
+        timeMs / 1000n
+      } and of ${shown.timestamp}; correct either of them`,
+  }];
 }

@@ -7,8 +7,7 @@ import { ctr } from "@noble/ciphers/aes";
 import { scrypt } from "@noble/hashes/scrypt.js";
 import { pbkdf2Sync } from "node:crypto";
 import * as z from "zod";
-import { concatBytes, equalBytes, fromHex, toHex } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
+import { concatBytes, equalBytes, fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
 import { SignatureError, toEvmAddress } from "../../ismp/signed_messages.ts";
 import { damaged, type OpenedKeystore, WRONG_PASSWORD } from "./opened_keystore.ts";
 

@@ -1,9 +1,7 @@
 /** Encrypted keystores in files, with their passwords in other files. */
-import { toHex } from "../../encoding/bytes.ts";
-import { keccak256 } from "../../encoding/hash.ts";
-import { type ConfigFiles, fileFailure } from "../files.ts";
+import { keccak256, toHex } from "../../encoding/bytes.ts";
+import { type ConfigFiles, fileFailure, type TomlValue } from "../toml.ts";
 import { quoted } from "../redact.ts";
-import type { TomlValue } from "../toml.ts";
 import { isEthereumKeystore, openEthereumKeystore } from "./ethereum_keystore.ts";
 import type { OpenedKeystore } from "./opened_keystore.ts";
 import { isPolkadotKeystore, openPolkadotKeystore } from "./polkadot_keystore.ts";

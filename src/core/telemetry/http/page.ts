@@ -1,8 +1,44 @@
 /** Parts of the status pages that both programs use: frame, tables, warnings, reasons. Pure. */
+import { escapeControls } from "../../config/redact.ts";
 import { formatDuration } from "../../runtime/text_table.ts";
-import type { RecentWarning } from "../recent_warnings.ts";
 import type { NotReadyReason } from "../readiness.ts";
-import { type Html, type HtmlValue, markup } from "./html.ts";
+import type { RecentWarning } from "../recent_warnings.ts";
+
+/** Finished markup. Only templates of this file make it. */
+export class Html {
+  constructor(readonly text: string) {}
+}
+
+/** A value in a template: text is escaped, lists are joined, `undefined` is left out. */
+type HtmlValue = Html | string | number | bigint | undefined | readonly HtmlValue[];
+
+/** Makes markup of a template. */
+export function markup(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  return new Html(
+    template.map((text, index) => index === 0 ? text : render(values[index - 1]) + text).join(""),
+  );
+}
+
+function render(value: HtmlValue): string {
+  if (value === undefined) return "";
+  if (value instanceof Html) return value.text;
+  if (typeof value === "object") return value.map(render).join("");
+  return escapeText(String(value));
+}
+
+/** Named as in ASCII where they have no picture of their own. */
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Escapes text for content and attributes; characters that change the direction or are invisible become visible. */
+function escapeText(text: string): string {
+  return escapeControls(text.replaceAll(/[&<>"']/g, (found) => ENTITIES[found] ?? ""));
+}
 
 /** Interval at which the page loads itself again, seconds. */
 const RELOAD_SEC = 10;

@@ -2,10 +2,12 @@
  * What the programs serve over HTTP with `--listen`: `/` (page), `/status.json`, `/healthz`, `/readyz`, `/metrics`.
  * Everything is read-only, and nothing of a request is used but its method, path and host.
  */
-import { EXPOSITION_TYPE } from "../metric_registry.ts";
+import { type ExitCode, exitCodes } from "../../runtime/exit_codes.ts";
+import type { Log } from "../log.ts";
+import { EXPOSITION_TYPE } from "../metrics.ts";
 import type { NotReadyReason } from "../readiness.ts";
-import type { HandleRequest } from "./http_listener.ts";
-import { PAGE_STYLE } from "./page_style.ts";
+import { type HandleRequest, ListenFault, type OpenHttpListener } from "./http_listener.ts";
+import { formatAddress, type ListenAddress } from "./listen_address.ts";
 
 /** What is served. Each is called once per request and must be cheap: what is not keeps its value for a while. */
 export interface StatusSources {
@@ -106,4 +108,103 @@ function answer(
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   return new Response(body, { status, headers: { ...HEADERS, ...headers, "content-type": type } });
+}
+
+/** Style sheet, served as `/style.css`. */
+const PAGE_STYLE = `:root {
+  color-scheme: light dark;
+  --back: #f6f7f9; --card: #fff; --text: #1c2128; --faint: #5c6673; --line: #dfe3e8;
+  --good: #1a7f37; --warn: #9a6700; --bad: #c0262d; --mark: #0b63c5;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --back: #0f1318; --card: #181d24; --text: #e4e8ee; --faint: #98a3b1; --line: #2b323c;
+    --good: #4cc26a; --warn: #e0ab35; --bad: #ff7b72; --mark: #6cb2ff;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 1rem; max-width: 75rem; background: var(--back); color: var(--text);
+  font: 15px/1.45 system-ui, sans-serif; -webkit-text-size-adjust: 100%;
+}
+header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem 1rem; margin-bottom: 1rem; }
+h1 { font-size: 1.25rem; margin: 0; }
+h2 { font-size: 1rem; margin: 0 0 .5rem; }
+header p, footer { color: var(--faint); margin: 0; font-size: .85rem; }
+footer { margin-top: 1rem; }
+a { color: var(--mark); }
+section {
+  background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem;
+  margin-bottom: 1rem;
+}
+.none { color: var(--faint); margin: 0; }
+.good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); }
+.faint { color: var(--faint); }
+.state { font-weight: 600; margin: 0 0 .25rem; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .3rem 1.25rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; }
+thead th { color: var(--faint); font-weight: 500; font-size: .8rem; white-space: nowrap; }
+tbody th { font-weight: inherit; }
+th:last-child, td:last-child { padding-right: 0; }
+tbody tr { border-top: 1px solid var(--line); }
+td.number, th.number { text-align: right; white-space: nowrap; }
+ul.plain { list-style: none; margin: 0; padding: 0; }
+ul.plain > li { border-top: 1px solid var(--line); padding: .4rem 0; overflow-wrap: anywhere; }
+ul.plain > li:first-child { border-top: 0; }
+code { font: .85em/1.4 ui-monospace, monospace; }
+@media (max-width: 44rem) {
+  body { padding: .5rem; }
+  section { padding: .6rem .7rem; margin-bottom: .6rem; }
+  table, tbody, tr, td, tbody th { display: block; width: 100%; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tbody tr { padding: .4rem 0; }
+  tbody tr:first-child { border-top: 0; }
+  td, td.number, tbody th {
+    display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding: .1rem 0; white-space: normal;
+  }
+  td::before, tbody th::before { content: attr(data-name); color: var(--faint); flex: none; }
+  tbody th { font-weight: 600; justify-content: flex-start; gap: 0 .4rem; }
+  tbody th::before { font-weight: 400; }
+  td.empty { display: none; }
+}
+`;
+
+/** Status server of a program. */
+interface StatusServer {
+  readonly openListener: OpenHttpListener;
+  readonly log: Log;
+  /** `--listen`; `undefined`: nothing is served. */
+  readonly address: ListenAddress | undefined;
+  /** `--listen-name`: names besides `localhost` under which other programs ask. */
+  readonly names?: readonly string[] | undefined;
+  readonly sources: StatusSources;
+}
+
+const WHAT_HAPPENED: Readonly<Record<ListenFault["code"], string>> = {
+  in_use: "another process listens there already",
+  not_allowed: "this user may not listen there; ports below 1024 need privileges",
+  not_available: "this machine has no such address",
+};
+
+/** Serves while `work` runs; does not start it when the address cannot be had. */
+export async function serveStatus(server: StatusServer, work: () => Promise<ExitCode>): Promise<ExitCode> {
+  const { address, log, names, openListener, sources } = server;
+  if (address === undefined) return await work();
+  const handle = createStatusHandler(sources, (error) => log.error("status_unavailable", { error }), names);
+  try {
+    const onFault = (error: unknown): void =>
+      log.warn("status_server_interrupted", { address: formatAddress(address), error });
+    const listener = openListener(address, handle, onFault);
+    log.info("status_server_started", { address: formatAddress({ ...address, port: listener.port }) });
+    try {
+      return await work();
+    } finally {
+      await listener.close();
+    }
+  } catch (fault) {
+    if (!(fault instanceof ListenFault)) throw fault;
+    const explanation = WHAT_HAPPENED[fault.code];
+    log.error("status_server_failed", { address: formatAddress(address), code: fault.code, explanation });
+    return exitCodes.failed;
+  }
 }

@@ -1,8 +1,7 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { formatDecimal, type Hash256 } from "../../../core/encoding/bytes.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { deliverByHand, type HandDelivery } from "../../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../../relay/leg.ts";

@@ -1,9 +1,9 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { recordMissed } from "../../relay/scan.ts";
 import type { Operation } from "../operation.ts";
-import { stateMachineShape } from "../../../core/commands/control_shapes.ts";
+import { stateMachineShape } from "../../../core/commands/control_operation.ts";
 import * as z from "zod";
 
 /** Heights travel as text. */

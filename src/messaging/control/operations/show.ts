@@ -1,7 +1,6 @@
 /** `show`: the whole life of a message, leg by leg: what happened, what was decided, what was paid, what happens next. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import { formatDecimal, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
   type DecisionRow,
   type DeliveryRow,

@@ -11,7 +11,7 @@ import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
 import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
 import { bisect } from "../../relay/decisions/batch.ts";

@@ -6,7 +6,7 @@
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
-import { partsOf } from "../../../core/runtime/parts.ts";
+import { partsOf } from "../../../core/runtime/slices.ts";
 
 /** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;

@@ -15,7 +15,7 @@ import {
   type PayingChain,
 } from "../fee_context.ts";
 import type { HoldReason, MessageRow, SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
-import { toTokenUnits } from "../../../core/encoding/decimal.ts";
+import { toTokenUnits } from "../../../core/encoding/bytes.ts";
 
 /** Outcome for one account. */
 export type OrderResult =

@@ -1,6 +1,6 @@
 /** One step of one withdrawal: observe, decide, record, act. What follows is decided in `withdrawal_orders.ts`. */
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { dropOldest } from "../../../core/runtime/oldest.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
+import { dropOldest } from "../../../core/runtime/slices.ts";
 import type { FeeContext, PayingChain } from "../fee_context.ts";
 import {
   decideOrder,

@@ -5,8 +5,7 @@
  */
 import type { SenderLimit } from "../../../core/chains/hub.ts";
 import type { RefusalCode } from "../../../core/chains/submission.ts";
-import { abiEncodeGet, abiEncodePost } from "../../../core/ismp/commitment.ts";
-import type { Message } from "../../../core/ismp/message.ts";
+import { abiEncodeGet, abiEncodePost, type Message } from "../../../core/ismp/message.ts";
 
 /** Reason why the hub would not accept a message. */
 export interface NotAdmitted {

@@ -5,8 +5,7 @@
  * A relayer that has lost a race leaves messages to the others for a while and checks receipts before it delivers them
  * itself; one that has not goes first. When both have lost, the height of the message decides whose turn it is.
  */
-import { concatBytes, type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
-import { keccak256 } from "../../../core/encoding/hash.ts";
+import { concatBytes, type Hash256, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
 
 /** Memory of other relayers on one chain. */
 export interface Competition {

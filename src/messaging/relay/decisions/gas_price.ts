@@ -5,9 +5,9 @@
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
 import { lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
-import { MAX_TIMES_MARKET } from "../../../core/chains/replacement_policy.ts";
+import { MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
-import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
+import { formatDecimal, rescale } from "../../../core/encoding/bytes.ts";
 
 /** Input for the maximum price of a transaction. */
 export interface PriceBoundInput extends Usage {

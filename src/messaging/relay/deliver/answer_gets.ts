@@ -7,7 +7,7 @@ import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { collectKeys, groupGets } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";

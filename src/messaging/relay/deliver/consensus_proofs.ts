@@ -11,7 +11,7 @@ import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import {
   type BatchOffer,
   decideBatch,

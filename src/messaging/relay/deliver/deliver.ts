@@ -2,8 +2,8 @@
  * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
  * and sent, the next one is simulated and the one after it proved: see {@link deliverBatches}.
  */
-import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
+import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";

@@ -1,11 +1,11 @@
 /** Determines with certainty which requests no longer exist on their own chain: that ends their messages. */
 import type { Chain } from "../../../core/chains/port.ts";
+import type { CertainReads, ChainReads } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { LegProfit, LegRun, RelayDeps } from "../leg.ts";
 import type { Candidate, Refused } from "../messages.ts";
-import type { CertainReads, ChainReads } from "../../../core/chains/reads.ts";
 
 /** Chain on which a request was made. */
 export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainReads, "fetchCertainFees"> };

@@ -4,14 +4,14 @@
  * skipped; who pays for them is decided elsewhere.
  */
 import type { AcceptedProofIndex, AcceptedProofs } from "../../../core/chains/hub.ts";
-import type { Chain } from "../../../core/chains/port.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
+import type { Chain } from "../../../core/chains/port.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log, LogFields } from "../../../core/telemetry/log.ts";
-import { ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations, type RotationStep } from "../../../core/hub_proofs/proof_plan.ts";
+import type { RotationStep } from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */

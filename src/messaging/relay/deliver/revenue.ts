@@ -3,7 +3,7 @@
  * spent on delivery. Profitability is decided in `decisions/profit.ts`.
  */
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { paymentBudget18, toFee18, toReward18, type TransactionRevenue } from "../decisions/gas_price.ts";
 import { classifyPayment, isAlwaysDelivered, type PaymentClass } from "../decisions/profit.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";

@@ -13,11 +13,10 @@ import type {
   SubmissionRow,
 } from "../../ledger/ledger.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
-import { toHash256 } from "../../../core/encoding/bytes.ts";
+import { formatDecimal, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
-import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { stoppedUntilMs } from "../decisions/spending_summary.ts";
 import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";

@@ -16,7 +16,7 @@ import {
   settleSuccess,
 } from "./settlement.ts";
 import type { RelayDeps, ReplacementContext, Settling, TargetContext } from "../leg.ts";
-import { bumpPrice } from "../../../core/chains/replacement_policy.ts";
+import { bumpPrice } from "../../../core/chains/replacement.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/gas_price.ts";
 

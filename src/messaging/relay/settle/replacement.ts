@@ -2,20 +2,15 @@
  * Transactions that are not mined in time: replaced by a higher price at the same nonce, up to three times and while it
  * is profitable, then by a cancelling transfer; broadcast again, or dropped, when no node knows them. Each is in the
  * journal before it is sent (docs/architecture/messaging.md, I3). When and at which price is decided in
- * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
+ * `core/chains/replacement.ts` and `decisions/gas_price.ts`.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { ReplacementState } from "../../../core/chains/replacement.ts";
+import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import { bumpPrice, decideReplacement, STUCK_AFTER_MS } from "../../../core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
 import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/fault.ts";
-import {
-  bumpPrice,
-  decideReplacement,
-  type ReplacementDecision,
-  STUCK_AFTER_MS,
-} from "../../../core/chains/replacement_policy.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";

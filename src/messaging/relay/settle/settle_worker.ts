@@ -4,10 +4,9 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { pauseOf } from "../../../core/runtime/clock.ts";
-import type { Wake } from "../../../core/runtime/wake.ts";
-import { WaitNotices } from "../../../core/runtime/waiting.ts";
+import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { hasRoom } from "../limits/capacity.ts";
 import type { ReplacementContext, Settling, TargetContext } from "../leg.ts";

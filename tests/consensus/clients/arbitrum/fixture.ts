@@ -18,7 +18,7 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import {
   type ArbitrumL1,

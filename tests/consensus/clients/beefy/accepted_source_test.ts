@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
-import type { EventCode } from "../../../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { relay, seenWith, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";

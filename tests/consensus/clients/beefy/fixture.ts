@@ -22,7 +22,7 @@ import {
 import { evmStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
-import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
+import { ShutdownRequested } from "../../../../src/core/runtime/app.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { chainUnderTest, hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";

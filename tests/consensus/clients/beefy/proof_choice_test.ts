@@ -18,7 +18,7 @@ import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
-import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
 import { HubEvents } from "./proven_hub.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type GenesisReader, ProverHub } from "../../../../src/consensus/clients/beefy/client.ts";
 import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 
 const never = new AbortController().signal;
 const genesis = (byte: number): Hash256 => toHash256(new Uint8Array(32).fill(byte));

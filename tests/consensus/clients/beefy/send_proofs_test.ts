@@ -14,7 +14,7 @@ import type {
 } from "../../../../src/core/chains/submission.ts";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
+import { ShutdownRequested } from "../../../../src/core/runtime/app.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { idOf } from "../../../support/memory_target.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";

@@ -6,7 +6,7 @@ import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { decodeBscState } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
-import { systemRandomness } from "../../../../src/core/runtime/randomness.ts";
+import { systemRandomness } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaJustification } from "../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { parseRequestJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
 import { Fixture, type FixtureOptions, never } from "./fixture.ts";
 

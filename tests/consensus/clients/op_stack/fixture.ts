@@ -20,7 +20,7 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import {
   deployOpStackL1,
   MESSAGE_PASSER,

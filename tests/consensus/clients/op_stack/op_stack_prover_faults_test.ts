@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { type AlterAnswer, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";

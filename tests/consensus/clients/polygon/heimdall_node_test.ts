@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
 import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
 import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";

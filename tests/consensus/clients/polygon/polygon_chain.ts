@@ -4,7 +4,7 @@ import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import {
   type HeimdallNode,
   openHeimdallNode,

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, rejects } from "node:assert/strict";
 import { concatBytes, fromHex, type Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { BeaconNode } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
 import { ethereumMainnet } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";

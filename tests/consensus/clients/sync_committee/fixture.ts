@@ -12,7 +12,8 @@ import {
 } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { createHttpEndpoint, type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { createHttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
 import { RpcEndpointSet } from "../../../../src/core/rpc/endpoint_set.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";

@@ -5,7 +5,7 @@ import { ProverFault } from "../../../../src/consensus/prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import { checkBeaconEndpoints } from "../../../../src/consensus/clients/sync_committee/beacon_checks.ts";
 import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { beaconTarget, changeAt, Fixture, GLOAS_EPOCH, type HubRuntime, never } from "./fixture.ts";

@@ -4,7 +4,7 @@ import {
   gnosisMainnet,
   sepolia,
 } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { adviseOnNodes } from "../../../../src/consensus/clients/sync_committee/start_check.ts";

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { falseValue, leafPaths } from "../../../../devnet/beacon/lies.ts";
 import { changeAt, Fixture, type Mischief, never } from "./fixture.ts";
 

@@ -3,9 +3,8 @@
  */
 import { createMerkleProof, createMPT, type MerklePatriciaTrie } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
-import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Address } from "../../../../src/core/evm/address.ts";
-import { keccak256 } from "../../../../src/core/encoding/hash.ts";
 import type { AccountProofAnswer } from "../../../../src/core/merkle/evm_proof.ts";
 
 /** Contracts by address, their words by slot. Zero words are absent, as on chain. */

@@ -1,11 +1,9 @@
 /** Contract reads of a request as one call, at nodes that run such calls and at others. */
 import assert from "node:assert/strict";
-import { bundleReads } from "../../../../src/core/chains/evm/call_bundles.ts";
-import { JoiningEndpoint } from "../../../../src/core/chains/evm/joining_endpoint.ts";
+import { bundleReads, JoiningEndpoint } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
-import type { RpcAnswer, RpcCall } from "../../../../src/core/rpc/call.ts";
+import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { createHttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";

@@ -8,7 +8,7 @@ import {
   type HandlerCall,
   type HandlerProof,
 } from "../../../../src/core/evm/handler_calls.ts";
-import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import vector from "../../../vectors/evm-handler-calls.json" with { type: "json" };
 

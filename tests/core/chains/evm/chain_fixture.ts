@@ -16,8 +16,7 @@ import {
 } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import {
   evmStateMachine,
   parseStateMachine,
@@ -25,7 +24,8 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
-import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
+import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";

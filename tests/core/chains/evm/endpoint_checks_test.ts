@@ -7,11 +7,11 @@ import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.t
 import type { EndpointFacts } from "../../../../src/core/chains/evm/endpoint_probe.ts";
 import { judgeEndpoints } from "../../../../src/core/chains/evm/endpoint_rows.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
-import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";

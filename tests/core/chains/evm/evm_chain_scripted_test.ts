@@ -6,7 +6,7 @@ import type { SignedSubmission, Simulation } from "../../../../src/core/chains/s
 import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
-import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";

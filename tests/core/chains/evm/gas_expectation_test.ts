@@ -3,7 +3,7 @@ import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { gasLimitFor } from "../../../../src/core/chains/evm/gas.ts";
 import { GasExpectation, isFittingLimit } from "../../../../src/core/chains/evm/gas_expectation.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { deliveryOfPosts } from "./scripted_node.ts";
 
 /** Data of zeros and other bytes, with what they cost. */

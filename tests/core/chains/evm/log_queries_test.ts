@@ -1,9 +1,8 @@
 /** Logs of several contracts in one query, at nodes that answer it and at others. */
 import assert from "node:assert/strict";
-import { JoiningEndpoint } from "../../../../src/core/chains/evm/joining_endpoint.ts";
-import { joinLogQueries } from "../../../../src/core/chains/evm/log_queries.ts";
-import type { RpcAnswer, RpcCall } from "../../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
+import { JoiningEndpoint, joinLogQueries } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import type { RpcAnswer, RpcCall, RpcFaultCode } from "../../../../src/core/rpc/call.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Json } from "../../../../src/core/rpc/json.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { never } from "./chain_fixture.ts";

@@ -1,6 +1,6 @@
 /** A chain's endpoints in memory: JSON-RPC over a `fetch` that goes wrong as a {@link LogPlan} says. */
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { Draw } from "../../../support/draw.ts";
 import type { LogPlan, LogTrouble, LogTroubleKind } from "./log_reader_plan.ts";

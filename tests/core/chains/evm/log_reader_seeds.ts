@@ -6,7 +6,7 @@
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { Draw } from "../../../support/draw.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { RecordedLine, RecordedLog } from "../../../support/recorded_log.ts";

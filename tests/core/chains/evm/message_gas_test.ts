@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from "node:assert/strict";
 import fc from "fast-check";
 import type { Delivery, DeliveryStep } from "../../../../src/core/chains/submission.ts";
 import { attributeGas } from "../../../../src/core/chains/evm/message_gas.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import type { StepFrame } from "../../../../src/core/evm/trace.ts";
 import { hub } from "./chain_fixture.ts";

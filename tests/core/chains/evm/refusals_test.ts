@@ -3,7 +3,7 @@ import { faultToRefusal, revertToRefusal } from "../../../../src/core/chains/evm
 import type { RefusalCode } from "../../../../src/core/chains/submission.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { encodeErrorResult, toFunctionSelector } from "viem";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import vector from "../../../vectors/evm-reverts.json" with { type: "json" };
 
 const expected: Readonly<Record<string, RefusalCode>> = {

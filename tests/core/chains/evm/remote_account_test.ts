@@ -6,8 +6,8 @@ import type { TransactionToSign } from "../../../../src/core/chains/evm/signed_t
 import { RemoteSigner, Secret } from "../../../../src/core/config/redact.ts";
 import { withdrawMessage } from "../../../../src/core/ismp/signed_messages.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
-import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { ObservedRequest } from "../../../../src/core/rpc/observed_endpoint.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { DevnetWeb3Signer, type Misbehaviour } from "../../../../devnet/evm/web3signer.ts";

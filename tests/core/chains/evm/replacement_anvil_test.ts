@@ -3,7 +3,7 @@ import { parseTransaction } from "viem";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { bumpPrice } from "../../../../src/core/chains/replacement_policy.ts";
+import { bumpPrice } from "../../../../src/core/chains/replacement.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { DevnetWeb3Signer } from "../../../../devnet/evm/web3signer.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

@@ -5,7 +5,7 @@ import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.
 import { type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";

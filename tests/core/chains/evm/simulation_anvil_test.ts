@@ -9,18 +9,11 @@ import {
 import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { encodeBundle } from "../../../../src/core/evm/call_bundle.ts";
-import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { getResponseMessage, type Message } from "../../../../src/core/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";

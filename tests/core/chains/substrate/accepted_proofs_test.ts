@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { beefyProofsKeys, offchainKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { compareIntegers, list, orderedMap, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { hashOf, type Script, scriptHub } from "./scripted_hub.ts";
 

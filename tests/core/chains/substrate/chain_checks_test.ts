@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
-import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { type CheckRow, runChecks } from "../../../../src/core/checks/check_row.ts";
 import {
   planSubstrateChecks,
   type SubstrateChecks,

@@ -11,16 +11,16 @@ import {
   sr25519PublicKey,
   toSignerBytes,
 } from "../../../../src/core/ismp/signed_messages.ts";
-import { stateCommitmentCodec } from "../../../../src/core/ismp/state_commitment.ts";
 import {
   parseStateMachine,
+  stateCommitmentCodec,
   stateMachineHeightCodec,
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { blake2Concat, ismpKeys, storagePrefix, twoxConcat } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import {
   connectConsensus,
   ethereum,

@@ -1,6 +1,6 @@
 /** Events of a node that has discarded the states of old blocks. */
 import assert from "node:assert/strict";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import {

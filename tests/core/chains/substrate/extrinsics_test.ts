@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import { AnnouncedHeads, type HeadKind } from "../../../../src/core/chains/substrate/announced_heads.ts";
+import type { HeadKind, SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
+import { AnnouncedHeads, ChildTrie, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
   keySigner,
   plainSigner,
   readDelivery,
 } from "../../../../src/core/chains/substrate/extrinsics.ts";
-import { ChildTrie, Runtimes, type SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
 import { equalBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import {
   requestSignerMessage,

@@ -9,7 +9,7 @@ import { bytes, decodeStrict, list } from "../../../../src/core/encoding/scale.t
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
 import { SubstrateTrie } from "../../../../devnet/trie/substrate_trie.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { blockHashes, hashOf, headerJson, type Script, scriptChain } from "./scripted_hub.ts";
 import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 

@@ -5,7 +5,7 @@ import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
 import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
@@ -25,7 +25,7 @@ import {
   u32,
   u64,
 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { hashOf, headerJson, type Script, scriptChain, scriptHub } from "./scripted_hub.ts";

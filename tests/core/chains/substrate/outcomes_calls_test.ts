@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
-import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { blockHashes, hashOf, headerJson, type Script, type Scripted, scriptHub } from "./scripted_hub.ts";

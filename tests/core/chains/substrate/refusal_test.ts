@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { DeliveryStep } from "../../../../src/core/chains/submission.ts";
 import { findRefusal, type StepContext } from "../../../../src/core/chains/substrate/refusal.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import { postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 
 const chain = parseStateMachine("POLKADOT-2030");

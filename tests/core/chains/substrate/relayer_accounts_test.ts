@@ -9,7 +9,7 @@ import {
   storagePrefix,
 } from "../../../../src/core/ismp/storage_keys.ts";
 import { compareHex, u128, u256, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hashOf, type Scripted, scriptHub } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();

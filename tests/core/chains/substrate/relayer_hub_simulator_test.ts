@@ -6,8 +6,7 @@ import type { Delivery, SignedSubmission } from "../../../../src/core/chains/sub
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import { commitmentOfPost, postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import {
@@ -18,7 +17,7 @@ import {
 import { childTrieKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import {
   commitSender,
   post,

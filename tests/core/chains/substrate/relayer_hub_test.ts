@@ -7,16 +7,16 @@ import {
   epochRelayerSlot,
   requestReceiptSlot,
 } from "../../../../src/core/evm/host_storage.ts";
-import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
 import type { GetRequestsWithProof } from "../../../../src/core/ismp/ismp_message.ts";
-import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
 import {
   beneficiaryMessage,
   consensusClaimMessage,
   requestClaimMessage,
 } from "../../../../src/core/ismp/signed_messages.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import {
   authoritySetOf,

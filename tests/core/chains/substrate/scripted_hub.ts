@@ -10,8 +10,7 @@ import {
   type SubstrateChainOptions,
 } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { type Hash256, type Hex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { bandwidthKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import {
+  bandwidthKeys,
+  hostAddressCodec,
+  otherKeys,
+  subscriptionCodec,
+} from "../../../../src/core/ismp/storage_keys.ts";
 import { list, u64 } from "../../../../src/core/encoding/scale.ts";
 import { startTestHub } from "../../../../devnet/hub/deliveries.ts";
 import { connect } from "./hub_connection.ts";
 import { hashOf, scriptHub } from "./scripted_hub.ts";
-import { hostAddressCodec, subscriptionCodec } from "../../../../src/core/ismp/bandwidth.ts";
 
 const { signal } = new AbortController();
 const chain1 = parseStateMachine("EVM-1");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import {
   commitSender,
   extrinsicOf,

@@ -6,8 +6,7 @@ import { createSubstrateChain } from "../../../../src/core/chains/substrate/subs
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/evm/host_storage.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
-import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { commitmentOfPost, type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../../../src/core/ismp/proof.ts";
 import { beneficiaryMessage, sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";

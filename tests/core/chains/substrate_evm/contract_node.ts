@@ -1,9 +1,9 @@
 /** A Substrate node that proves contracts, in memory: blocks by number, and whatever it is told to do wrong. */
 import { ContractTries, type SlotChanges } from "../../../../devnet/revive/contract_tries.ts";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { blake2b256 } from "../../../../src/core/encoding/hash.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/fault.ts";
-import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../../src/core/rpc/call.ts";
+import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
+import { blake2b256, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "../../../../src/core/rpc/call.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Json } from "../../../../src/core/rpc/json.ts";
 
 /** Changes an answer before it goes out; `undefined`: as it is. */

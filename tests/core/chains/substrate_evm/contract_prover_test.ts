@@ -5,8 +5,10 @@ import { EvmProofs } from "../../../../src/core/chains/evm/proofs.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { EvmProofChecks } from "../../../../src/core/chains/evm/proof_checks.ts";
 import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
-import { ContractProofProbe } from "../../../../src/core/chains/substrate_evm/contract_proof_probe.ts";
-import { ContractProver } from "../../../../src/core/chains/substrate_evm/contract_prover.ts";
+import {
+  ContractProofProbe,
+  ContractProver,
+} from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { concatBytes, fromHex, type Hash256, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -15,11 +17,11 @@ import {
   requestReceiptSlot,
   requestSenderSlot,
 } from "../../../../src/core/evm/host_storage.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { readSubstrateEvmState } from "../../../../src/core/merkle/substrate_evm_proof.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";

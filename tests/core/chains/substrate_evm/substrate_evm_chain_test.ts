@@ -15,7 +15,7 @@ import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";

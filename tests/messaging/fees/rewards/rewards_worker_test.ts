@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import {
   recordRequestReward,

@@ -1,5 +1,5 @@
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
 import {
   WithdrawalRounds,

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { keccak256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { fleetWaitMs } from "../../../../src/messaging/relay/decisions/competition.ts";
 
 const TAKE_OVER_MS = 1_000;

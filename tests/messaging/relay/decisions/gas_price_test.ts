@@ -1,4 +1,4 @@
-import { MAX_TIMES_MARKET } from "../../../../src/core/chains/replacement_policy.ts";
+import { MAX_TIMES_MARKET } from "../../../../src/core/chains/replacement.ts";
 import assert from "node:assert/strict";
 import {
   type PriceCapInput,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { toTokenUnits } from "../../../../src/core/encoding/decimal.ts";
+import { toTokenUnits } from "../../../../src/core/encoding/bytes.ts";
 import { unitPrice27 } from "../../../../src/core/evm/native_price.ts";
 import {
   costUsd18,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fromHex, type Hex } from "../../../../src/core/encoding/bytes.ts";
-import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   isTimedOut,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { getMessage } from "../../../../src/core/ismp/commitment.ts";
-import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import { getMessage, type GetRequest, type Message } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";

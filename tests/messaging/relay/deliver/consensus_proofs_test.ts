@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import { getMessage, getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
-import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
+import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { confirmUnknown } from "../../../../src/messaging/relay/deliver/gone_requests.ts";
 import { outbound } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";

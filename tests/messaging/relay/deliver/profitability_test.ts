@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { getMessage, getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
-import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
+import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { signDelivery } from "../competitor.ts";

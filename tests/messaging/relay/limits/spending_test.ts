@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
-import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import { housekeepingWorker } from "../../../../src/messaging/run.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
-import type { EventCode } from "../../../../src/core/telemetry/events.ts";
+import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";

@@ -3,7 +3,7 @@ import { ONE_DOLLAR_27 } from "../../../../src/core/evm/native_price.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { RelayDeps, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";

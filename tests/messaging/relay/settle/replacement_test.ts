@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type {
   FeeReader,
   LegProfit,

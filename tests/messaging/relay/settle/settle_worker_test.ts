@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
-import { getMessage, getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";

@@ -4,9 +4,9 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/lib.rs.
  */
 import { encodePacked } from "viem";
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { mapSlot, word } from "../../../../core/evm/host_storage.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
 
 /** Slots of the rollup contract's variables. */

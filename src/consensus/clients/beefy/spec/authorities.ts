@@ -3,8 +3,8 @@
  * substrate/frame/beefy-mmr/src/lib.rs (BeefyEcdsaToEthereum).
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { type Codec, decodeStrict, fixedBytes, list } from "../../../../core/encoding/scale.ts";
 import { decoded } from "../../../../core/beefy/commitment.ts";
 import { decompressKey, recoverKey } from "./curve_points.ts";

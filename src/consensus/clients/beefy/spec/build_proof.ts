@@ -12,13 +12,8 @@ import {
   toSubtrees,
 } from "../../../../core/merkle/mmr.ts";
 import { authorityLeaves, toContractSignature } from "./authorities.ts";
-import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
-import {
-  type BeefyJustification,
-  type BeefyMmrLeaf,
-  beefyMmrLeafHash,
-  findMmrRoot,
-} from "../../../../core/beefy/commitment.ts";
+import type { BeefyJustification, BeefyMmrLeaf } from "../../../../core/beefy/commitment.ts";
+import { BeefyError, beefyMmrLeafHash, findMmrRoot } from "../../../../core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
 import type { NaiveProof, ParachainProof } from "../../../../core/beefy/naive_proof.ts";
 import { beefyLeafIndex, beefyThreshold, headLeaf } from "./verify_proof.ts";

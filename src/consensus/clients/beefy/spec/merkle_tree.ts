@@ -5,7 +5,7 @@
  */
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { hashPair } from "../../../../core/merkle/mmr.ts";
-import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../../core/beefy/commitment.ts";
 
 /** A leaf with its index. */
 export interface TreeLeaf {

@@ -2,11 +2,10 @@
  * Verification of proofs, as a BEEFY client on an EVM chain does it. Rules and their order: polytope-labs/hyperbridge:
  * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
-import { concatBytes, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../core/ismp/host_state.ts";
-import type { StateCommitment } from "../../../../core/ismp/state_commitment.ts";
+import type { StateCommitment } from "../../../../core/ismp/state_machine.ts";
 import { bytes, type Codec, ScaleError, u32 } from "../../../../core/encoding/scale.ts";
 import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
 import {
@@ -15,8 +14,9 @@ import {
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
 import { authorityLeaf, type RecoverAuthority, recoverAuthority } from "./authorities.ts";
-import { BeefyError, type BeefyErrorCode } from "../../../../core/beefy/beefy_error.ts";
 import {
+  BeefyError,
+  type BeefyErrorCode,
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
   commitmentHash,

@@ -4,10 +4,9 @@
  * bnb-chain/bsc: consensus/parlia/parlia.go, core/types/vote.go.
  */
 import { RLP } from "@ethereumjs/rlp";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { compareHex } from "../../../../core/encoding/scale.ts";
 import type { BscNetwork } from "./bsc_network.ts";
 import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from "../../../spec/bls.ts";

@@ -5,8 +5,8 @@
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import type { IntermediateState } from "../../../../core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { BscError, type BscErrorCode } from "./bsc_error.ts";
 import { type BscNetwork, epochOfBlock, rotationBlock, voteThreshold } from "./bsc_network.ts";

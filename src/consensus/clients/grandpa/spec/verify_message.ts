@@ -4,16 +4,17 @@
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
-import { TrieError } from "../../../../core/merkle/trie_error.ts";
+import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import {
   decodeSubstrateHeader,

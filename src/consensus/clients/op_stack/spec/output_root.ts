@@ -4,11 +4,11 @@
  * L1/L2OutputOracle.sol}; slots as in polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
  */
 import { encodeAbiParameters } from "viem";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { mapSlot, offset, word } from "../../../../core/evm/host_storage.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
 import type { DisputeGameKind } from "./consensus_state.ts";
 
 /** Slots of the contracts' variables. */

@@ -4,8 +4,7 @@
  * order of polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs; docs/protocol/evm-consensus.md
  * section 7.3.
  */
-import { type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { type Hash256, keccak256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { evmChainId, isEvm, type StateMachine } from "../../../../core/ismp/state_machine.ts";
 import type { DisputeGameKind } from "./consensus_state.ts";
 

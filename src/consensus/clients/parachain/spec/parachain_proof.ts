@@ -5,15 +5,16 @@
  */
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
-import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, list, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
-import { TrieError } from "../../../../core/merkle/trie_error.ts";
+import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";

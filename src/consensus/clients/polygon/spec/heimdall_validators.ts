@@ -5,8 +5,7 @@
  * modules/consensus/tendermint/verifier/src/{hashing,sp_io_verifier}.rs.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { concatBytes, type Hash256, keccak256 } from "../../../../core/encoding/bytes.ts";
 import { bytes, type Codec, Enum, Option, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { cometMerkleRoot, sizedAddress } from "./comet_header.ts";

@@ -5,8 +5,8 @@
  */
 import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import type { IntermediateState } from "../../../../core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { hashCometHeader, parseCometTime } from "./comet_header.ts";
 import { requireProven } from "./commitment_proof.ts";
 import {

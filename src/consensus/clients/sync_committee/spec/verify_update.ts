@@ -2,12 +2,11 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
-import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { IntermediateState } from "../../../../core/ismp/state_commitment.ts";
-import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
+import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../../../spec/bls.ts";
-import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import {
   type BeaconNetwork,

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -18,7 +18,6 @@ import {
 import { claimOf } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { brokenNodes, readVector } from "../../../rollup/spec/vectors.ts";

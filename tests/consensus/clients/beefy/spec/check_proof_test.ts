@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
+import { BeefyError } from "../../../../../src/core/beefy/commitment.ts";
 import { checkProof } from "../../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   type BeefyClientState,

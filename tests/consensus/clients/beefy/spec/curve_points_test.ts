@@ -6,8 +6,7 @@ import {
   loadCurve,
   recoverKey,
 } from "../../../../../src/consensus/clients/beefy/spec/curve_points.ts";
-import { concatBytes, fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
+import { concatBytes, fromHex, keccak256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 
 const { ORDER } = secp256k1.Point.Fn;
 const PRIME = secp256k1.Point.Fp.ORDER;

@@ -1,27 +1,15 @@
 import assert from "node:assert/strict";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  toHash256,
-  toHex,
-} from "../../../../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   authorityAddress,
   authorityLeaf,
   decodeAuthorities,
   recoverAuthority,
 } from "../../../../../src/consensus/clients/beefy/spec/authorities.ts";
-import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
-import {
-  buildNaiveProof,
-  lastMountainBlocks,
-  mountainItems,
-  type NaiveProofInput,
-  storedPeakPositions,
-} from "../../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   authoritySetCodec,
+  BeefyError,
   beefyMmrLeafHash,
   commitmentHash,
   decodeBeefyJustification,
@@ -29,6 +17,13 @@ import {
   encodeCommitment,
   mmrLeafCodec,
 } from "../../../../../src/core/beefy/commitment.ts";
+import {
+  buildNaiveProof,
+  lastMountainBlocks,
+  mountainItems,
+  type NaiveProofInput,
+  storedPeakPositions,
+} from "../../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   calculateMerkleRoot,
   merkleMultiProof,
@@ -65,7 +60,6 @@ import fc from "fast-check";
 import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 
 const accepted: readonly VectorNode[] = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
 const rejected: readonly VectorNode[] = (await readVectors("beefy-ecdsa-rejected.json")).list("cases");

@@ -1,4 +1,4 @@
-import type { IntermediateState } from "../../../../../src/core/ismp/state_commitment.ts";
+import type { IntermediateState } from "../../../../../src/core/ismp/state_machine.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";

@@ -29,11 +29,11 @@ import {
 } from "../../../../../src/core/substrate/header.ts";
 import {
   parseStateMachine,
+  type StateCommitment,
   type StateMachine,
   stateMachineParts,
   toConsensusStateId,
 } from "../../../../../src/core/ismp/state_machine.ts";
-import type { StateCommitment } from "../../../../../src/core/ismp/state_commitment.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";

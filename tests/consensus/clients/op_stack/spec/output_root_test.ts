@@ -1,14 +1,8 @@
 import assert, { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { concatHex, keccak256 as viemKeccak256 } from "viem";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import type { DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import {
@@ -33,7 +27,6 @@ import {
 import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../../../src/core/encoding/scale.ts";
 import { readVector } from "../../../rollup/spec/vectors.ts";

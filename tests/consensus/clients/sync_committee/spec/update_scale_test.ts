@@ -1,16 +1,13 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import fc from "fast-check";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  toHash256,
-  toHex,
-} from "../../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
+import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
-import { decodeBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
+import {
+  decodeBeaconUpdate,
+  verifyUpdate,
+} from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
@@ -27,7 +24,6 @@ import {
   syncCommitteeCodec,
   updateLayouts,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
-import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   encodeBlockHeader,
   parseBlockHeader,

@@ -1,9 +1,13 @@
-/** `config show`: the values that apply, and where each comes from; secrets are masked. */
-import { describeProblems, type EffectiveValue } from "../config/diagnostics.ts";
+/** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
+import {
+  describeProblems,
+  type EffectiveValue,
+  renderDiagnostic,
+  renderNote,
+} from "../config/diagnostics.ts";
 import { inlineToml } from "../config/toml_text.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { configGroup, defineStandalone } from "./command.ts";
-import { requireConfig } from "./standalone.ts";
+import { configGroup, defineStandalone, requireConfig } from "./command.ts";
 
 const AFTER_HELP = `
 Every key of every section, as TOML, with the line that sets it or "default". Private keys and API keys
@@ -78,3 +82,53 @@ function describeOrigin({ origin, line, variables }: EffectiveValue): string {
       return "derived";
   }
 }
+
+const CHECK_HELP = `
+The same problems, warnings and notes as at the start of the program; keys that are named by path are
+read. Connects to nothing.
+
+Exit status: 0 the file can be used, 1 it cannot, 2 wrong command line.`;
+
+/** The command. */
+export const configCheck = defineStandalone<undefined>({
+  group: configGroup,
+  name: "check",
+  description: "Checks the configuration file offline and lists everything that is wrong with it.",
+  summary: "list everything that is wrong with the configuration file",
+  afterHelp: CHECK_HELP,
+  without: ["db"],
+  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
+  run: ({ arguments: args, env, file, print }) => {
+    const path = requireConfig(args);
+    const reading = file.read(env, path);
+    if (reading.config === undefined) {
+      env.writeError(describeProblems(path, reading, "the file cannot be used"));
+      return Promise.resolve(exitCodes.failed);
+    }
+    for (const warning of reading.warnings) print(`warning: ${renderDiagnostic(path, warning)}`);
+    for (const note of reading.notes) print(`note: ${renderNote(path, note)}`);
+    const count = reading.warnings.length;
+    const warned = count === 0 ? "" : `, ${count} warning${count === 1 ? "" : "s"}`;
+    print(`${path}: no problems${warned}`);
+    return Promise.resolve(exitCodes.ok);
+  },
+});
+
+const SCHEMA_HELP = `
+Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
+  #:schema ./causeway.schema.json`;
+
+/** The command. */
+export const configSchema = defineStandalone<undefined>({
+  group: configGroup,
+  name: "schema",
+  description: "Prints the JSON schema of the configuration file, for editors.",
+  summary: "print the JSON schema of the configuration file",
+  afterHelp: SCHEMA_HELP,
+  without: ["config", "db"],
+  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
+  run: ({ file, print }) => {
+    print(file.writeJsonSchema().trimEnd());
+    return Promise.resolve(exitCodes.ok);
+  },
+});
