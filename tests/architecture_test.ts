@@ -178,7 +178,7 @@ Deno.test("the check of the layout accepts what only resembles a violation", () 
   const text = `
 /* Deno.args, fetch(url), console.log */
 // setTimeout(() => 1)
-import type { Clock } from "../src/core/runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 const said = "Math.random() and Date.now()";
 const pattern = /new WebSocket\\(['"]/; // import x from "../consensus/a.ts"
 const long = \`Deno.env \${said} console.log \\\${fetch(a)}\`;
