@@ -4,7 +4,7 @@ import { type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
 /** See {@link EventText}. */
 export const chainEvents = {
   unknown_met: {
-    text: "Something that this program does not know; skipped",
+    text: "Unknown value from the network; skipped",
     meaning:
       "A chain, a contract or a node has something that a newer version of its software has: a variant, a " +
       "field, a kind of event or of light client. What is known beside it is used. Logged once per run for each; " +

@@ -86,7 +86,7 @@ export const hubProofEvents = {
     meaning: "What a mined transaction cost.",
   },
   losses_unlimited: {
-    text: "What is spent on proofs of the hub is not limited",
+    text: "No limit on what proofs of the hub may cost",
     meaning:
       "`[relayer]` has no `maximum_daily_loss`: only `maximum_gas_price` bounds what an endpoint can make it cost.",
     action: "Set `maximum_daily_loss`.",
