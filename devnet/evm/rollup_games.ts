@@ -211,7 +211,8 @@ function gameAbout(
   }
   const chainId = BigInt(l2.chainId);
   const outputs = options.outputs ?? new Map<bigint, Hash256>([
-    [chainId - 1n, `0x${"a1".repeat(32)}`],
+    // Different each time: two games about one second would be the same game, which the factory refuses.
+    [chainId - 1n, toHash256(crypto.getRandomValues(new Uint8Array(32)))],
     [chainId, about.claim],
     [chainId + 1n, `0x${"b2".repeat(32)}`],
   ]);
