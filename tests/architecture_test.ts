@@ -279,13 +279,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_746,
-  "lines of devnet": 36_645,
-  "lines of tests": 101_412,
+  "lines of devnet": 36_646,
+  "lines of tests": 101_416,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 58,
   "files of src with one importer, in the same folder": 104,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 104_756,
+  "words of docs": 104_751,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
