@@ -1,4 +1,4 @@
-/** Fees of a host: those paid for requests, and their token. Source: docs/protocol/evm-host.md section 3. */
+/** Fees of a host's requests, their token, and what gas costs. Source: docs/protocol/evm-host.md sections 3 and 10. */
 import { parseTransaction } from "viem";
 import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
