@@ -12,11 +12,7 @@ import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt, type Query } from "./queries.ts";
 import { relayerQuery } from "./receipts.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
-
-/** Number of endpoints that must agree, if there are as many. */
-const WITNESSES = 2;
-/** Timeout of a confirming endpoint; a slower one is ignored. */
-const WITNESS_TIMEOUT_MS = 10_000;
+import { askWitnesses, type Witness, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
 /**
  * Times that one endpoint is asked for a value. Behind one URL there may be several nodes, and a proxy that takes
@@ -86,7 +82,7 @@ export async function readCertain<T>(
 ): Promise<readonly Certain<T>[]> {
   const witnesses = await findWitnesses(endpoints, read.since, signal);
   const block = witnesses.reduce<bigint | undefined>(
-    (lowest, { head }) => lowest === undefined || head < lowest ? head : lowest,
+    (lowest, { value: head }) => lowest === undefined || head < lowest ? head : lowest,
     undefined,
   );
   const told: ReadonlyMap<number, T>[] = [];
@@ -124,39 +120,16 @@ async function askAll<T>(
   return values;
 }
 
-/** Endpoint that is far enough, with the number of its newest block. */
-interface Witness {
-  readonly endpoint: RpcEndpointSet;
-  readonly head: bigint;
-}
-
-async function findWitnesses(
+/** Endpoints that are far enough, with the number of the newest block of each. */
+function findWitnesses(
   endpoints: RpcEndpointSet,
   { height = 0n, timeSec = 0n }: ReadSince,
   signal: AbortSignal,
-): Promise<readonly Witness[]> {
-  const found: Witness[] = [];
-  for (const endpoint of endpoints.each()) {
-    if (found.length === WITNESSES) break;
-    let head: Awaited<ReturnType<typeof askHead>>;
-    try {
-      head = await askHead(endpoint, signal);
-    } catch (fault) {
-      if (fault instanceof RpcFault) continue; // another endpoint may answer
-      throw fault;
-    }
-    if (head !== undefined && head.number >= height && head.timestamp >= timeSec) {
-      found.push({ endpoint, head: head.number });
-    }
-  }
-  return found;
-}
-
-function askHead(
-  endpoint: RpcEndpointSet,
-  signal: AbortSignal,
-): Promise<{ readonly number: bigint; readonly timestamp: bigint } | undefined> {
-  return callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
+): Promise<readonly Witness<bigint>[]> {
+  return askWitnesses(endpoints.each(), async (endpoint) => {
+    const head = await callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
+    return head !== undefined && head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
+  });
 }
 
 /** False when the endpoint did not answer: it is ignored. */

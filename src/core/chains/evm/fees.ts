@@ -19,6 +19,7 @@ import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { askWitnesses } from "./witnesses.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
 const MAX_DECIMALS = 18;
@@ -91,9 +92,11 @@ export class EvmGas implements ChainGas {
       if (params.hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
       const { uniswapV2: router, feeToken } = params;
       if (router === undefined) return undefined;
-      const read = (endpoint: RpcEndpointSet): Promise<bigint | undefined> =>
-        fetchQuote(endpoint, { router, feeToken }, signal);
-      return agreedPrice(await firstAnswers(this.#context.at.endpoints, 2, read));
+      const quotes = await askWitnesses(
+        this.#context.at.endpoints.each(),
+        async (endpoint) => ({ price27: await fetchQuote(endpoint, { router, feeToken }, signal) }),
+      );
+      return agreedPrice(quotes.map(({ value: { price27 } }) => price27));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       this.#context.at.log.debug("swap_price_unavailable", { error });
@@ -138,28 +141,6 @@ function agreedPrice(quotes: readonly (bigint | undefined)[]): bigint | undefine
   if (known.length === 0 || known.length < quotes.length) return undefined;
   const highest = known.reduce((a, b) => a > b ? a : b);
   return known.every((quote) => quote * 2n >= highest) ? highest : undefined;
-}
-
-/** Values of the first endpoints that answer. @throws {RpcFault} when none does */
-async function firstAnswers<T>(
-  endpoints: RpcEndpointSet,
-  count: number,
-  read: (endpoint: RpcEndpointSet) => Promise<T>,
-): Promise<readonly T[]> {
-  const answers: T[] = [];
-  let fault: RpcFault | undefined;
-  for (const endpoint of endpoints.each()) {
-    if (answers.length === count) break;
-    try {
-      answers.push(await read(endpoint));
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      if (error.reaction !== "retry") throw error;
-      fault ??= error;
-    }
-  }
-  if (answers.length > 0) return answers;
-  throw fault ?? new Error("A chain without endpoints");
 }
 
 /** One endpoint's quote of the router, dollars per native token x 10^27; `undefined`: there is no pool. */

@@ -3,13 +3,13 @@
  * that another endpoint names and with the last accepted price; only what all of them support is offered. The rule is
  * {@link boundPrice}; {@link GasPrices} collects its facts.
  */
-import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 import type { GasMarket } from "./gas.ts";
-import { feeHistory, gasPrice, type Query } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { feeHistory, gasPrice } from "./queries.ts";
+import { callOne } from "./rpc_batch.ts";
+import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
 /** Multiple of a comparison price up to which a named price needs no other support. */
 const SUPPORTED_TIMES = 2n;
@@ -22,9 +22,6 @@ const ACCEPTED_FOR_MS = 60 * 60_000;
 
 /** Time after which one node's word alone may move the accepted price to twice its value, ms. */
 const SINGLE_WORD_MS = 10 * 60_000;
-
-/** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
-const COMPARISON_TIMEOUT_MS = 5_000;
 
 /** A price that was accepted, and when. */
 export interface AcceptedPrice {
@@ -142,34 +139,16 @@ export class GasPrices {
 
   async #fetchHistory(host: string, signal: AbortSignal): Promise<FeeHistory | undefined> {
     const own = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host));
-    return await firstAnswer(own, feeHistory, signal);
+    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
+    const [answer] = await askWitnesses(own, (endpoint) => callOne(endpoint, feeHistory, conditions));
+    return answer?.value;
   }
 
   /** Fetches the highest price of the others, so that one that names too little stops nothing. */
   async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
     const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
-    const prices = await Promise.all(others.map((other) => firstAnswer([other], gasPrice, signal)));
-    return prices.every((price) => price === undefined) ? undefined : highest(prices);
+    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
+    const answers = await askWitnesses(others, (endpoint) => callOne(endpoint, gasPrice, conditions));
+    return answers.length === 0 ? undefined : highest(answers.map(({ value }) => value));
   }
-}
-
-/** Value of the first endpoint that answers; `undefined`: none does. */
-async function firstAnswer<T>(
-  endpoints: readonly RpcEndpointSet[],
-  query: Query<T>,
-  signal: AbortSignal,
-): Promise<T | undefined> {
-  for (const endpoint of endpoints) {
-    const batch = new RpcBatch(endpoint);
-    const value = batch.addOptional(query);
-    try {
-      await batch.send({ signal, timeoutMs: COMPARISON_TIMEOUT_MS });
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      continue;
-    }
-    const answer = value();
-    if (!(answer instanceof RpcFault)) return answer;
-  }
-  return undefined;
 }
