@@ -1,6 +1,6 @@
 /**
  * Logs in answers of EVM nodes, checked before anything is trusted (ethereum/execution-apis: src/schemas/receipt.yaml).
- * By hand: an answer may hold ten thousand of them, for which a schema takes five times as long.
+ * By hand: an answer may hold ten thousand of them, for which a schema takes twice as long (measured: 20 ms and 40 ms).
  */
 import { type Hash256, type Hex, isHexBytes, toLowerHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -24,83 +24,86 @@ export interface Log extends ReceiptLog {
   readonly removed?: boolean | null | undefined;
 }
 
-/** Where a log is: the list, named in errors, and its index there. */
-interface LogPlace {
-  readonly list: string;
-  readonly index: number;
+/** Logs of an answer that are still to be read: {@link readLogs}. */
+export type UnreadLogs = readonly unknown[];
+
+/** What was asked for, in lower case: an answer with other logs is another question's. */
+export interface AskedLogs {
+  readonly address: Address;
+  readonly topics: readonly Hex[];
+  readonly from: bigint;
+  readonly to: bigint;
 }
 
 const ADDRESS_CHARACTERS = 2 + 40;
 const HASH_CHARACTERS = 2 + 64;
-const quantityText = /^0x[0-9a-fA-F]{1,64}$/;
-
-/** Logs of an answer that are still to be read: {@link readLogs}. */
-export type UnreadLogs = readonly unknown[];
-
-const LIST = "eth_getLogs";
+/** Heights and indexes have 64 bits. */
+const quantityText = /^0x0*[0-9a-fA-F]{1,16}$/;
 
 /** Logs read at once, about 2 ms. */
 const LOGS_AT_ONCE = 500;
 
 /** The list that `eth_getLogs` answers. @throws {SchemaError} */
 export function findLogs(value: unknown): UnreadLogs {
-  if (!Array.isArray(value)) throw new SchemaError(LIST);
+  if (!Array.isArray(value)) throw new SchemaError("eth_getLogs");
   return value;
 }
 
-/** Reads the logs of an answer. @throws {SchemaError} */
-export function readLogs(found: UnreadLogs): Promise<readonly Log[]> {
-  const entries = [...found.entries()];
-  return mapInSlices(entries, LOGS_AT_ONCE, ([index, log]) => readLog(log, { list: LIST, index }));
+/** Reads the logs of an answer. @throws {SchemaError} also for a log that was not asked for */
+export function readLogs(found: UnreadLogs, asked: AskedLogs): Promise<readonly Log[]> {
+  return mapInSlices([...found.entries()], LOGS_AT_ONCE, ([index, value]) => {
+    const place = `eth_getLogs.${index}`;
+    const log = readLog(value, place);
+    const [topic] = log.topics;
+    if (log.address !== asked.address) throw new SchemaError(`${place}.address`);
+    if (topic === undefined || !asked.topics.includes(topic)) throw new SchemaError(`${place}.topics`);
+    if (log.blockNumber < asked.from || log.blockNumber > asked.to) throw new SchemaError(`${place}.blockNumber`);
+    return log;
+  });
 }
 
 /** Reads the logs of a receipt. @throws {SchemaError} */
 export function readReceiptLogs(values: readonly unknown[]): readonly ReceiptLog[] {
-  const list = "eth_getTransactionReceipt.logs";
-  return values.map((value, index) => readReceiptLog(value, { list, index }));
+  return values.map((value, index) => readReceiptLog(value, `eth_getTransactionReceipt.logs.${index}`));
 }
 
-function readLog(value: unknown, place: LogPlace): Log {
+function readLog(value: unknown, place: string): Log {
   const { address, topics, data } = readReceiptLog(value, place);
-  if (address.length !== ADDRESS_CHARACTERS) throw wrong(place, "address");
+  if (address.length !== ADDRESS_CHARACTERS) throw new SchemaError(`${place}.address`);
   const { blockNumber, transactionHash, logIndex, removed } = isJsonObject(value) ? value : {};
   if (typeof removed !== "boolean" && removed !== null && removed !== undefined) {
-    throw wrong(place, "removed");
+    throw new SchemaError(`${place}.removed`);
   }
-  const transaction = readHex(transactionHash, place, "transactionHash");
-  if (transaction.length !== HASH_CHARACTERS) throw wrong(place, "transactionHash");
+  const transaction = readHex(transactionHash, `${place}.transactionHash`);
+  if (transaction.length !== HASH_CHARACTERS) throw new SchemaError(`${place}.transactionHash`);
   return {
     address,
     topics,
     data,
-    blockNumber: readQuantity(blockNumber, place, "blockNumber"),
+    blockNumber: readQuantity(blockNumber, `${place}.blockNumber`),
     transactionHash: transaction,
-    logIndex: readQuantity(logIndex, place, "logIndex"),
+    logIndex: readQuantity(logIndex, `${place}.logIndex`),
     removed,
   };
 }
 
-function readReceiptLog(value: unknown, place: LogPlace): ReceiptLog {
-  if (!isJsonObject(value)) throw wrong(place);
+function readReceiptLog(value: unknown, place: string): ReceiptLog {
+  if (!isJsonObject(value)) throw new SchemaError(place);
   const { address, topics, data } = value;
-  if (!Array.isArray(topics)) throw wrong(place, "topics");
+  if (!Array.isArray(topics)) throw new SchemaError(`${place}.topics`);
   return {
-    address: readHex(address, place, "address"),
-    topics: topics.map((topic: unknown) => readHex(topic, place, "topics")),
-    data: readHex(data, place, "data"),
+    address: readHex(address, `${place}.address`),
+    topics: topics.map((topic: unknown) => readHex(topic, `${place}.topics`)),
+    data: readHex(data, `${place}.data`),
   };
 }
 
-function readHex(value: unknown, place: LogPlace, field: string): Hex {
-  if (!isHexBytes(value)) throw wrong(place, field);
+function readHex(value: unknown, place: string): Hex {
+  if (!isHexBytes(value)) throw new SchemaError(place);
   return toLowerHex(value);
 }
 
-function readQuantity(value: unknown, place: LogPlace, field: string): bigint {
-  if (typeof value !== "string" || !quantityText.test(value)) throw wrong(place, field);
+function readQuantity(value: unknown, place: string): bigint {
+  if (typeof value !== "string" || !quantityText.test(value)) throw new SchemaError(place);
   return BigInt(value);
-}
-
-function wrong({ list, index }: LogPlace, field?: string): SchemaError {
-  return new SchemaError(`${list}.${index}${field === undefined ? "" : `.${field}`}`);
 }

@@ -47,6 +47,12 @@ export interface LogReaderOptions {
   readonly blocksPerQuery: bigint | undefined;
 }
 
+/** How a range is read. */
+interface ReadConditions {
+  readonly signal: AbortSignal;
+  readonly guard: BatchGuard | undefined;
+}
+
 /** Reads logs and remembers the maximum range of each endpoint. */
 export class LogReader {
   readonly #options: LogReaderOptions;
@@ -69,14 +75,12 @@ export class LogReader {
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
-    /**
-     * Maximum number of blocks of the next query, if the endpoint called first is not the one that required fewer.
-     */
+    /** Maximum number of blocks of the next query, where the endpoint called first is not the one that required fewer. */
     let most = range.to - range.from + 1n;
     while (next <= range.to) {
       const wanted = { from: next, to: lowest(range.to, next + most - 1n) };
       const last = this.#lastOf(filter, wanted);
-      const found = await this.#fetchRange({ ...filter, from: next, to: last }, signal, guard);
+      const found = await this.#fetchRange({ ...filter, from: next, to: last }, { signal, guard });
       if (found === "too_wide") {
         if (this.#lastOf(filter, wanted) >= last) most = (last - next + 2n) / 2n;
         continue;
@@ -90,65 +94,57 @@ export class LogReader {
   #lastOf(filter: LogFilter, { from, to }: LogRange): bigint {
     const { endpoints, blocksPerQuery } = this.#options;
     const host = endpoints.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
-    let width = to - from + 1n;
-    for (const maxWidth of [blocksPerQuery, this.#widths.of(host)]) {
-      if (maxWidth !== undefined && maxWidth < width) width = maxWidth;
-    }
-    return from + width - 1n;
+    return from + lowest(to - from + 1n, blocksPerQuery, this.#widths.of(host)) - 1n;
   }
 
   async #fetchRange(
     wanted: LogFilter & LogRange,
-    signal: AbortSignal,
-    guard: BatchGuard | undefined,
+    conditions: ReadConditions,
   ): Promise<readonly Log[] | "too_wide"> {
-    const { from, to } = wanted;
-    const width = to - from + 1n;
     const slow = new Set<string>();
     const onFault = ({ code }: RpcFault, host: string): void => {
       if (isTooWide(code)) this.#narrow(host, wanted);
       else if (code === "timeout") slow.add(host);
     };
     try {
-      const { found, host } = await this.#send(this.#options.endpoints, wanted, { signal, guard, onFault });
-      this.#widths.noteSuccess(host, width);
-      await this.#narrowSlow(slow, wanted, signal);
+      const found = await this.#send(wanted, conditions, onFault);
+      await this.#narrowSlow(slow, wanted, conditions.signal);
       return found;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      if (width > 1n) {
-        const isNarrowed = await this.#narrowSlow(slow, wanted, signal);
-        if (isNarrowed || isTooWide(fault.code)) return "too_wide";
-      }
-      if (isTooWide(fault.code)) return await this.#tryOthers(wanted, fault, { signal, guard });
+      const isNarrowed = await this.#narrowSlow(slow, wanted, conditions.signal);
+      if (wanted.from < wanted.to && (isNarrowed || isTooWide(fault.code))) return "too_wide";
       throw fault;
     }
   }
 
-  /** Sends one batch to the first endpoint that can answer it; returns which one did. */
+  /** Sends one batch to the first endpoint that can answer it. */
   async #send(
-    endpoints: RpcEndpointSet,
     wanted: LogFilter & LogRange,
-    { signal, guard, onFault }: {
-      readonly signal: AbortSignal;
-      readonly guard: BatchGuard | undefined;
-      readonly onFault?: (fault: RpcFault, host: string) => void;
-    },
-  ): Promise<{ readonly found: readonly Log[]; readonly host: string }> {
+    { signal, guard }: ReadConditions,
+    onFault: (fault: RpcFault, host: string) => void,
+  ): Promise<readonly Log[]> {
     const { from, to } = wanted;
-    const batch = new RpcBatch(endpoints);
+    const batch = new RpcBatch(this.#options.endpoints);
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
-    const answer = batch.add(logs(wanted));
+    const answer = batch.addOptional(logs(wanted));
     const guarding = guard?.(batch, { from, to });
-    let host = "";
     const read = new Map<UnreadLogs, readonly Log[]>();
-    const found = (): readonly Log[] => read.get(answer()) ?? [];
+    const found = (): readonly Log[] => {
+      const unread = answer();
+      if (unread instanceof RpcFault) throw unread;
+      return read.get(unread) ?? [];
+    };
     const check = async (place: FaultPlace): Promise<RpcFault | undefined> => {
-      host = place.endpointHost;
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
+      const unread = answer();
+      // What is too much of one block for an endpoint need not be for the next one.
+      const isOneBlock = unread instanceof RpcFault && isTooWide(unread.code) && from === to;
+      if (isOneBlock) return faultAt("refused", place, `the logs of block ${to}: ${unread.code}`);
+      if (unread instanceof RpcFault) return unread;
       try {
-        read.set(answer(), inOrder(await readLogs(answer())));
+        read.set(unread, inOrder(await readLogs(unread, wanted)));
       } catch (cause) {
         if (!(cause instanceof SchemaError)) throw cause;
         return faultAt("malformed", { ...place, method: "eth_getLogs" }, cause.message);
@@ -157,24 +153,8 @@ export class LogReader {
     };
     await batch.send({ signal, check, onFault });
     guarding?.done?.(found());
-    return { found: found(), host };
-  }
-
-  /** One block is too much for an endpoint: the others are tried before giving up. */
-  async #tryOthers(
-    wanted: LogFilter & LogRange,
-    refused: RpcFault,
-    conditions: { readonly signal: AbortSignal; readonly guard: BatchGuard | undefined },
-  ): Promise<readonly Log[]> {
-    for (const endpoint of this.#options.endpoints.each()) {
-      if (endpoint.hosts.includes(refused.where.endpointHost)) continue;
-      try {
-        return (await this.#send(endpoint, wanted, conditions)).found;
-      } catch (fault) {
-        if (!(fault instanceof RpcFault)) throw fault;
-      }
-    }
-    throw refused;
+    this.#widths.noteSuccess(batch.host, to - from + 1n);
+    return found();
   }
 
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
@@ -213,13 +193,7 @@ async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<b
 /** Nodes tell logs in the order of the chain, endpoints that join answers need not. */
 function inOrder(found: readonly Log[]): readonly Log[] {
   const kept = found.filter(({ removed }) => removed !== true);
-  const isSorted = kept.every((log, index) => byPlace(kept[index - 1] ?? log, log) <= 0);
-  return isSorted ? kept : kept.toSorted(byPlace);
-}
-
-function byPlace(a: Log, b: Log): number {
-  if (a.blockNumber !== b.blockNumber) return a.blockNumber < b.blockNumber ? -1 : 1;
-  return a.logIndex === b.logIndex ? 0 : a.logIndex < b.logIndex ? -1 : 1;
+  return kept.sort((a, b) => Number(a.blockNumber - b.blockNumber) || Number(a.logIndex - b.logIndex));
 }
 
 /** Consecutive successful queries after which a learned width is doubled again. */
@@ -238,8 +212,7 @@ class LogWidths {
 
   /** Records that an endpoint rejected `blocks` blocks in one query. */
   narrow(host: string, blocks: bigint): void {
-    const half = blocks / 2n;
-    this.#learned.set(host, { blocks: half > 0n ? half : 1n, successes: 0 });
+    this.#learned.set(host, { blocks: blocks > 1n ? blocks / 2n : 1n, successes: 0 });
   }
 
   /** Records that an endpoint answered `blocks` blocks in one query. */
@@ -248,9 +221,6 @@ class LogWidths {
     if (known === undefined || blocks < known.blocks) return;
     const successes = known.successes + 1;
     const isEnough = successes >= SUCCESSES_BEFORE_GROWTH;
-    this.#learned.set(
-      host,
-      isEnough ? { blocks: known.blocks * 2n, successes: 0 } : { ...known, successes },
-    );
+    this.#learned.set(host, isEnough ? { blocks: known.blocks * 2n, successes: 0 } : { ...known, successes });
   }
 }

@@ -1,76 +1,90 @@
 /**
- * Detects when an endpoint omits requests from its logs, as lagging indexes and inconsistent nodes behind one URL do:
- * the host's nonce, read at fixed block numbers, gives the expected number. Such an answer is discarded for another
- * endpoint's. Start reading at {@link RequestGaps.begin}.
+ * Detects when logs lack requests of the host, as those of lagging indexes and of inconsistent nodes behind one URL do: a
+ * host numbers its requests without gaps, posts and gets together, and its nonce at both ends of a range gives their
+ * number. Such an answer is a fault of its endpoint, and the next one is asked. Where no endpoint keeps the states of
+ * those blocks, the nonces must follow each other and the last one that was passed on; a gap that only a later range
+ * shows is read again. Start reading at {@link RequestGaps.begin}. Source: polytope-labs/hyperbridge:
+ * evm/src/core/EvmHost.sol (`_nextNonce`).
  */
-import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
 import { HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
-import { findMissingRequests, type MissingRequests } from "../../evm/request_nonces.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
 import type { EvmContext } from "./evm_context.ts";
+import { highest } from "./gas.ts";
+import type { Log } from "./log_answers.ts";
 import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 import { SchemaError } from "./schema_error.ts";
-import type { Log } from "./log_answers.ts";
-import type { LogFields } from "../../telemetry/log.ts";
 
 /** Requests decoded at once, about 5 ms. */
 export const LOGS_AT_ONCE = 50;
 
-/** A block whose state no endpoint keeps is not read again for this time, nor are blocks just above it. */
-const UNREADABLE_MS = 10 * 60_000;
+/** A state that no endpoint keeps, and those of the blocks just above it, are not asked for again for this time. */
+const STATE_MISSED_MS = 10 * 60_000;
 /** Blocks for which most nodes keep the state. */
 const KEPT_STATES = 128n;
+/** Requests that no endpoint returns are given up when the same ones are missing for this time ... */
+const GIVE_UP_AFTER_MS = 10 * 60_000;
+/** ... or, where more and more are missing, when the first one is for this time. */
+const GIVE_UP_GROWING_AFTER_MS = 60 * 60_000;
 /** Maximum number of remembered gaps: a lagging index shows another one at every poll. */
 const KNOWN_GAPS = 256;
-/** Requests that no endpoint returns for this time are given up: the leg continues without them, and logs it. */
-const GIVE_UP_AFTER_MS = 10 * 60_000;
 
-/** Progress of reported requests of a host, and what was reported after it. */
-interface Progress {
-  /** At the end of this block the host's next nonce was `next`, and nothing below is missing; absent: not known yet. */
-  readonly anchor: { readonly block: bigint; readonly next: bigint } | undefined;
-  /** Requests after the anchor: block by nonce. */
-  readonly seen: ReadonlyMap<bigint, bigint>;
-  /** Unreadable logs of requests after the anchor. */
-  readonly unreadable: number;
-  /** Last block that was read. */
+/** Requests that are missing in logs. */
+export interface MissingRequests {
+  readonly count: bigint;
+  /** Range of their nonces, both inclusive. */
+  readonly from: bigint;
   readonly to: bigint;
 }
 
-/** Requests of a range according to the logs. */
-interface Found {
-  /** Block by nonce. */
-  readonly blocks: ReadonlyMap<bigint, bigint>;
-  readonly unreadable: number;
-}
-
-/** Answer for a range, and what is known before it. */
-interface Seen {
-  /** The host's next nonce before and after the range; `undefined`: no endpoint keeps the state. */
+/**
+ * Finds missing requests; `undefined`: none, as far as can be known. @param facts.first nonce of the first request in
+ * the range or after it, `end` the host's next nonce at its end, `undefined` where not known; `unreadable`: number of
+ * logs of requests that could not be read, each of which stands for one nonce
+ */
+export function findMissingRequests(facts: {
   readonly first: bigint | undefined;
   readonly end: bigint | undefined;
-  readonly found: Found;
-  readonly progress: Progress;
+  readonly nonces: readonly bigint[];
+  readonly unreadable: number;
+}): MissingRequests | undefined {
+  const sorted = [...new Set(facts.nonces)].sort((a, b) => a < b ? -1 : 1);
+  const { first = sorted[0], end = nextAfter(sorted) } = facts;
+  if (first === undefined || end === undefined) return undefined;
+  const count = end - first - BigInt(sorted.length + facts.unreadable);
+  if (count <= 0n) return undefined;
+  let [from, to] = [first, end - 1n];
+  for (const nonce of sorted) if (nonce === from) from++;
+  for (const nonce of sorted.toReversed()) if (nonce === to) to--;
+  return { count, from, to };
 }
 
-/** Verdict about an answer. */
-type Verdict =
-  | { readonly kind: "complete" }
-  | { readonly kind: "refused"; readonly fault: RpcFault }
-  /** Requests are missing permanently. */
-  | { readonly kind: "given_up"; readonly progress: Progress };
-
-/** Missing requests: up to which nonce, and since when. */
-interface KnownGap {
+/** What is known of the requests that were passed on. */
+interface Known {
+  /** Before this block the host had dispatched `next` requests, all of which were passed on: a gap is read again from it. */
+  readonly from: bigint;
+  readonly next: bigint;
+  /** Last block that was read, and the nonce after the last request up to it. */
   readonly to: bigint;
-  readonly sinceMs: number;
+  readonly expected: bigint;
 }
 
-type DecodeLog = (log: Log) => HostLog;
+/** Answer for a range of blocks. */
+interface Answer {
+  readonly range: LogRange;
+  /** The host's next nonce before and after the range; `undefined`: not known. */
+  readonly first: bigint | undefined;
+  readonly end: bigint | undefined;
+  /** Requests in the logs: block by nonce. */
+  readonly blocks: ReadonlyMap<bigint, bigint>;
+  readonly unreadable: number;
+  /** What was known before. */
+  readonly known: Known | undefined;
+}
 
 /** Read of a range, which may take several queries. */
 export interface GapRead {
@@ -79,7 +93,7 @@ export interface GapRead {
   /** Adds the host's nonce to a batch with logs and rejects incomplete logs. */
   readonly guard: BatchGuard;
   /** Decodes a log, each only once: the guard has decoded those of requests to count them. */
-  readonly decode: DecodeLog;
+  readonly decode: (log: Log) => HostLog;
   /** Called when the whole range was read and passed on. */
   commit(): void;
 }
@@ -87,13 +101,12 @@ export interface GapRead {
 /** Request bookkeeping of one host. */
 export class RequestGaps {
   readonly #context: EvmContext;
-  /** Progress of what was passed on. */
-  #progress: Progress | undefined;
-  /** Requests are missing after the anchor: at the end of that block the host's next nonce is `next` or higher. */
+  #known: Known | undefined;
+  /** A gap before the range that showed it: at the end of `block` the host's next nonce is `next` or higher. */
   #open: { readonly block: bigint; readonly next: bigint } | undefined;
-  #unreadable: { readonly height: bigint; readonly untilMs: number } | undefined;
-  /** Gaps by their lowest nonce, each as it grew. */
-  readonly #gaps = new Map<bigint, readonly KnownGap[]>();
+  #missedState: { readonly height: bigint; readonly untilMs: number } | undefined;
+  /** When gaps were seen first, ms; the one seen last is the last one. */
+  readonly #sinceMs = new Map<string, number>();
 
   constructor(context: EvmContext) {
     this.#context = context;
@@ -101,207 +114,146 @@ export class RequestGaps {
 
   /** Begins a read of the blocks from `from` on. */
   begin(from: bigint): GapRead {
-    const known = this.#progressBefore(from);
-    const anchor = known?.anchor;
-    const isAgain = this.#open !== undefined && anchor !== undefined;
-    const start = isAgain ? anchor.block + 1n : from;
-    let progress: Progress = isAgain
-      ? { anchor, seen: new Map(), unreadable: 0, to: anchor.block }
-      : known ?? { anchor: undefined, seen: new Map(), unreadable: 0, to: from - 1n };
-    const decode = this.#decodeOnce();
+    const { host } = this.#context.at;
+    const decoded = new Map<Log, HostLog>();
+    const decode = (log: Log): HostLog => {
+      const found = decoded.get(log) ?? decodeHostLog(log, host);
+      decoded.set(log, found);
+      return found;
+    };
+    const last = this.#known;
+    let known = last !== undefined && last.from <= from && from <= last.to + 1n ? last : undefined;
+    const start = known !== undefined && this.#open !== undefined ? known.from : from;
     const guard: BatchGuard = (batch, range) => {
       if (range === undefined) return { check: () => undefined };
-      const base = progress;
-      const before = this.#nonceBefore(batch, range.from);
-      const after = this.#nonceAt(batch, range.to);
-      let given: Progress | undefined;
-      const seenIn = (logs: readonly Log[]): Seen => {
-        return { first: before(), end: after(), found: requestsIn(logs, decode), progress: base };
+      const base = known;
+      const before = range.from === 0n ? () => 0n : this.#addNonce(batch, range.from - 1n);
+      const after = this.#addNonce(batch, range.to);
+      const answerOf = (logs: readonly Log[]): Answer => {
+        const first = before() ?? (base?.from === range.from ? base.next : undefined);
+        return { range, first, end: after(), known: base, ...requestsIn(logs, decode) };
       };
       return {
         check: async (place, logs) => {
           await mapInSlices(logs.filter(isRequest), LOGS_AT_ONCE, decode);
-          const verdict = this.#judge(place, range, seenIn(logs));
-          given = verdict.kind === "given_up" ? verdict.progress : undefined;
-          return verdict.kind === "refused" ? verdict.fault : undefined;
+          return this.#judge(place, answerOf(logs));
         },
-        done: (logs) => void (progress = given ?? this.#accept(range, seenIn(logs))),
+        done: (logs) => void (known = this.#accept(answerOf(logs))),
       };
     };
     const commit = (): void => {
-      this.#progress = progress;
-      if (progress.anchor?.block !== progress.to && !isAgain) return;
+      if (known !== undefined && known.to >= (this.#known?.to ?? 0n)) this.#known = known;
       this.#open = undefined;
-      this.#gaps.clear();
     };
     return { from: start, guard, decode, commit };
   }
 
-  #decodeOnce(): DecodeLog {
-    const decoded = new Map<Log, HostLog>();
-    return (log) => {
-      const found = decoded.get(log) ?? decodeHostLog(log, this.#context.at.host);
-      decoded.set(log, found);
-      return found;
-    };
+  /** Fault of an answer that lacks requests, or that shows that earlier ones did; `undefined`: it is taken. */
+  #judge(place: FaultPlace, answer: Answer): RpcFault | undefined {
+    const { range, first, end, blocks, unreadable, known } = answer;
+    const nonces = [...blocks.keys()];
+    const top = end ?? this.#leastEnd(range, nonces);
+    const missing = findMissingRequests({ first, end: top, nonces, unreadable });
+    if (missing !== undefined) {
+      if (this.#isGivenUp(range, missing)) return undefined;
+      this.#context.reportFault(place.endpointHost, "endpoint_logs_incomplete", fieldsOf(range, missing));
+      return incomplete(place, range, missing);
+    }
+    const start = first ?? lowestOf(nonces) ?? end;
+    if (known === undefined || known.from === range.from) return undefined;
+    if (start === undefined || start <= known.expected) return undefined;
+    const earlier = { count: start - known.expected, from: known.expected, to: start - 1n };
+    const again = { from: known.from, to: range.to };
+    if (this.#isGivenUp(again, earlier)) return undefined;
+    if (this.#open === undefined) this.#context.at.log.warn("host_logs_reread", fieldsOf(again, earlier));
+    this.#open = { block: range.to, next: start };
+    return incomplete(place, again, earlier);
   }
 
-  /** Progress before a block. */
-  #progressBefore(from: bigint): Progress | undefined {
-    const known = this.#progress;
-    if (known?.anchor === undefined || known.anchor.block >= from || known.to < from - 1n) return undefined;
-    const seen = new Map([...known.seen].filter(([, block]) => block < from));
-    return { ...known, seen, to: from - 1n };
-  }
-
-  #judge(place: FaultPlace, range: LogRange, seen: Seen): Verdict {
-    const { end, first, found, progress } = seen;
-    const { anchor } = progress;
-    const nonces = [...found.blocks.keys()];
-    const isBehindAnchor = anchor?.block === range.from - 1n;
-    const top = end ?? this.#minEnd(range, nonces);
-    const here = findMissingRequests({
-      first: first ?? (isBehindAnchor ? anchor.next : undefined),
-      end: top,
-      nonces,
-      unreadable: found.unreadable,
-    });
-    if (here !== undefined) return this.#rejectIncomplete(place, range, here, endOf(here, top, nonces));
-    if (anchor === undefined || isBehindAnchor) return { kind: "complete" };
-    const before = findMissingRequests({
-      first: anchor.next,
-      end: top ?? (nonces.length === 0 ? first : undefined),
-      nonces: [...progress.seen.keys(), ...nonces],
-      unreadable: progress.unreadable + found.unreadable,
-    });
-    if (before === undefined) return { kind: "complete" };
-    const again = { from: anchor.block + 1n, to: range.to };
-    return this.#readAgain(place, again, before, endOf(before, top, nonces));
+  /** What is known after an answer that was taken. */
+  #accept({ range, first, end, blocks, known }: Answer): Known | undefined {
+    const { from, to } = range;
+    const nonces = [...blocks.keys()];
+    const least = lowestOf(nonces);
+    const start = first ?? least ?? end;
+    if (start === undefined) return known && { ...known, to };
+    const expected = end ?? this.#leastEnd(range, nonces) ?? nextAfter(nonces) ?? start;
+    if (end !== undefined || least === undefined) return { from, next: start, to, expected };
+    // Requests after the newest one may be missing, also in its own block.
+    const newest = (nextAfter([...blocks.values()]) ?? 1n) - 1n;
+    const next = lowestOf(nonces.filter((nonce) => blocks.get(nonce) === newest)) ?? start;
+    return { from: newest, next, to, expected };
   }
 
   /** Lower bound of the nonce at the end of a range without its state: requests up to there are missing. */
-  #minEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
+  #leastEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
     if (this.#open === undefined || to < this.#open.block) return undefined;
-    return nextAfter(nonces, this.#open.next);
-  }
-
-  /** Fault of an endpoint that omitted requests: the next endpoint is used. */
-  #rejectIncomplete(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
-    const fields = fieldsOf(range, missing);
-    if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
-    this.#context.reportFault(
-      place.endpointHost,
-      "endpoint_logs_incomplete",
-      fields,
-    );
-    return refused(place, range, missing);
-  }
-
-  /** Records that an unverifiable answer omitted requests: the next read begins there. */
-  #readAgain(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
-    const fields = fieldsOf(range, missing);
-    if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
-    if (this.#open === undefined) {
-      this.#context.at.log.warn(
-        "host_logs_reread",
-        fields,
-      );
-    }
-    this.#open = { block: range.to, next: missing.to + 1n };
-    return refused(place, range, missing);
+    return highest(this.#open.next, nextAfter(nonces));
   }
 
   /** True when no endpoint has returned these requests for long. */
-  #isGivenUp(fields: LogFields, missing: MissingRequests): boolean {
-    const { at } = this.#context;
-    const nowMs = at.clock.now();
-    const known = this.#gaps.get(missing.from) ?? [];
-    const grown = known.some(({ to }) => to >= missing.to)
-      ? known
-      : [...known, { to: missing.to, sinceMs: nowMs }];
-    this.#gaps.set(missing.from, grown);
-    dropOldest(this.#gaps, KNOWN_GAPS);
-    const sinceMs = grown.find(({ to }) => to >= missing.to)?.sinceMs ?? nowMs;
-    if (nowMs - sinceMs < GIVE_UP_AFTER_MS) return false;
-    at.log.warn(
-      "requests_missing",
-      fields,
-    );
+  #isGivenUp(range: LogRange, missing: MissingRequests): boolean {
+    const { clock, log } = this.#context.at;
+    const nowMs = clock.now();
+    const ageOf = (gap: string): number => {
+      const sinceMs = this.#sinceMs.get(gap) ?? nowMs;
+      this.#sinceMs.delete(gap);
+      this.#sinceMs.set(gap, sinceMs);
+      return nowMs - sinceMs;
+    };
+    const [sameMs, growingMs] = [ageOf(`${missing.from} to ${missing.to}`), ageOf(`${missing.from}`)];
+    dropOldest(this.#sinceMs, KNOWN_GAPS);
+    if (sameMs < GIVE_UP_AFTER_MS && growingMs < GIVE_UP_GROWING_AFTER_MS) return false;
+    log.warn("requests_missing", fieldsOf(range, missing));
     return true;
   }
 
-  #accept({ from, to }: LogRange, { first, end, found, progress }: Seen): Progress {
-    if (end !== undefined) return { anchor: { block: to, next: end }, seen: new Map(), unreadable: 0, to };
-    const lowest = lowestOf(found.blocks.keys());
-    const next = first ?? lowest;
-    // Requests below a nonce that was read, or below the first request ever seen, are not missing.
-    const isNew = first !== undefined || progress.anchor === undefined;
-    const anchor = isNew && next !== undefined ? { block: from - 1n, next } : progress.anchor;
-    const seen = new Map([...isNew ? [] : progress.seen, ...found.blocks]);
-    const unreadable = (isNew ? 0 : progress.unreadable) + found.unreadable;
-    return advanced({ anchor, seen, unreadable, to });
-  }
-
-  /** Adds the nonce at the end of the block before `from`. */
-  #nonceBefore(batch: RpcBatch, from: bigint): () => bigint | undefined {
-    return from === 0n ? () => 0n : this.#nonceAt(batch, from - 1n);
-  }
-
   /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
-  #nonceAt(batch: RpcBatch, height: bigint): () => bigint | undefined {
-    if (this.#isUnreadable(height)) return () => undefined;
-    const slot = batch.addOptional(nonceQuery(this.#context, height));
+  #addNonce(batch: RpcBatch, height: bigint): () => bigint | undefined {
+    const { clock, host } = this.#context.at;
+    const missed = this.#missedState;
+    const isMissed = missed !== undefined && clock.now() < missed.untilMs;
+    if (isMissed && height <= missed.height + KEPT_STATES) return () => undefined;
+    const slot = batch.addOptional(nonceAt(host, height));
     return () => {
       const nonce = slot();
-      if (!(nonce instanceof RpcFault)) {
-        if (this.#unreadable?.height === height) this.#unreadable = undefined;
-        return nonce;
-      }
-      this.#unreadable = { height, untilMs: this.#context.at.clock.now() + UNREADABLE_MS };
-      return undefined;
+      const isThere = !(nonce instanceof RpcFault);
+      if (!isThere) this.#missedState = { height, untilMs: clock.now() + STATE_MISSED_MS };
+      else if (this.#missedState?.height === height) this.#missedState = undefined;
+      return isThere ? nonce : undefined;
     };
-  }
-
-  #isUnreadable(height: bigint): boolean {
-    if (this.#unreadable === undefined || this.#context.at.clock.now() >= this.#unreadable.untilMs) {
-      return false;
-    }
-    return height <= this.#unreadable.height + KEPT_STATES;
   }
 }
 
 /** Requests of a range. Some endpoints repeat a log. */
-function requestsIn(logs: readonly Log[], decode: DecodeLog): Found {
+function requestsIn(logs: readonly Log[], decode: GapRead["decode"]): Pick<Answer, "blocks" | "unreadable"> {
   const blocks = new Map<bigint, bigint>();
   const unreadable = new Set<string>();
-  for (const log of logs) {
-    if (!isRequest(log)) continue;
+  for (const log of logs.filter(isRequest)) {
     const decoded = decode(log);
-    const isMessage = decoded.kind === "event" &&
-      (decoded.event.tag === "PostRequestEvent" || decoded.event.tag === "GetRequestEvent");
-    if (isMessage) blocks.set(decoded.event.value.message.request.nonce, log.blockNumber);
-    else if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
+    if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
+    if (decoded.kind !== "event") continue;
+    const { tag, value } = decoded.event;
+    if (tag === "PostRequestEvent" || tag === "GetRequestEvent") {
+      blocks.set(value.message.request.nonce, log.blockNumber);
+    }
   }
   return { blocks, unreadable: unreadable.size };
 }
 
-/** Advances the anchor to the block of the newest request, if everything before it was seen. */
-function advanced(progress: Progress): Progress {
-  const { seen } = progress;
-  const newest = [...seen.values()].reduce((most, block) => block > most ? block : most, 0n);
-  const ofNewest = new Map([...seen].filter(([, block]) => block === newest));
-  const next = lowestOf(ofNewest.keys());
-  if (next === undefined) return progress;
-  return { ...progress, anchor: { block: newest - 1n, next }, seen: ofNewest, unreadable: 0 };
+function isRequest({ topics: [topic] }: Log): boolean {
+  return topic === hostEventTopics.PostRequestEvent || topic === hostEventTopics.GetRequestEvent;
 }
 
-function lowestOf(nonces: Iterable<bigint>): bigint | undefined {
-  let lowest: bigint | undefined;
-  for (const nonce of nonces) if (lowest === undefined || nonce < lowest) lowest = nonce;
-  return lowest;
+function lowestOf([first, ...others]: readonly bigint[]): bigint | undefined {
+  return first === undefined ? undefined : others.reduce((least, nonce) => nonce < least ? nonce : least, first);
 }
 
-function fieldsOf(range: LogRange, missing: MissingRequests): LogFields {
+function nextAfter([first, ...others]: readonly bigint[]): bigint | undefined {
+  return first === undefined ? undefined : others.reduce((most, nonce) => nonce > most ? nonce : most, first) + 1n;
+}
+
+function fieldsOf(range: LogRange, missing: MissingRequests): Readonly<Record<string, bigint>> {
   return {
     from_block: range.from,
     to_block: range.to,
@@ -311,33 +263,12 @@ function fieldsOf(range: LogRange, missing: MissingRequests): LogFields {
   };
 }
 
-function refused(place: FaultPlace, { from, to }: LogRange, { count }: MissingRequests): Verdict {
-  const detail = `${count} requests are missing in the logs of blocks ${from} to ${to}`;
-  return { kind: "refused", fault: faultAt("lagging", place, detail) };
+function incomplete(place: FaultPlace, { from, to }: LogRange, { count }: MissingRequests): RpcFault {
+  return faultAt("lagging", place, `${count} requests are missing in the logs of blocks ${from} to ${to}`);
 }
 
-/** Gives up: the leg continues after the range as if nothing were missing. */
-function givenUp({ to }: LogRange, next: bigint): Verdict {
-  const anchor = { block: to, next };
-  return { kind: "given_up", progress: { anchor, seen: new Map(), unreadable: 0, to } };
-}
-
-/** The host's next nonce after a range as far as it is known. */
-function endOf(missing: MissingRequests, end: bigint | undefined, nonces: readonly bigint[]): bigint {
-  return end ?? nextAfter(nonces, missing.to + 1n);
-}
-
-function nextAfter(nonces: readonly bigint[], least: bigint): bigint {
-  return nonces.reduce((most, nonce) => nonce >= most ? nonce + 1n : most, least);
-}
-
-function isRequest({ topics: [topic] }: Log): boolean {
-  const name = topic?.toLowerCase();
-  return name === hostEventTopics.PostRequestEvent || name === hostEventTopics.GetRequestEvent;
-}
-
-/** Query of the host's next nonce at a block; `undefined` before the host was deployed. */
-function nonceQuery({ at: { host } }: EvmContext, height: bigint): Query<bigint | undefined> {
+/** The host's next nonce at the end of a block; `undefined` before the host was deployed. */
+function nonceAt(host: EvmContext["at"]["host"], height: bigint): Query<bigint | undefined> {
   const { call, read } = contractReadAt(height, host, hostReads.nonce);
   return {
     call,

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { findLogs, readLogs, readReceiptLogs } from "../../../../src/core/chains/evm/log_answers.ts";
+import {
+  findLogs,
+  readLogs as readAsked,
+  readReceiptLogs,
+  type UnreadLogs,
+} from "../../../../src/core/chains/evm/log_answers.ts";
 import { SchemaError } from "../../../../src/core/chains/evm/schema_error.ts";
 
 const hash = `0x${"aB".repeat(32)}`;
@@ -13,6 +18,14 @@ const log = {
   removed: false,
   other: "fields are left out",
 };
+
+const asked = {
+  address: `0x${"cd".repeat(20)}`,
+  topics: [`0x${"ab".repeat(32)}`],
+  from: 16n,
+  to: 17n,
+} as const;
+const readLogs = (found: UnreadLogs): ReturnType<typeof readAsked> => readAsked(found, asked);
 
 Deno.test("logs: hex in lower case, numbers as integers, and nothing else", async () => {
   const read = {
@@ -35,15 +48,16 @@ const wrongFields: readonly (readonly [field: string, values: readonly unknown[]
     "0xabc",
     `${log.address}00`,
     log.address.slice(2),
+    `0x${"ce".repeat(20)}`,
     "0X" + log.address.slice(2),
     1,
     null,
   ]],
-  ["topics", [undefined, null, {}, hash, [hash, "0x1"], [hash, null], [hash, "0xzz"]]],
+  ["topics", [undefined, null, {}, [], hash, ["0x12", hash], [hash, "0x1"], [hash, null], [hash, "0xzz"]]],
   ["data", [undefined, null, "", "0x0", "00ff", "0x0g", "0x00ff\n", [0]]],
-  ["blockNumber", [undefined, null, 16, "16", "0x", "0x1g", `0x${"1".repeat(65)}`]],
+  ["blockNumber", [undefined, null, 16, "16", "0x", "0x1g", "0xf", "0x12", `0x${"1".repeat(17)}`]],
   ["transactionHash", [undefined, null, "0x", hash.slice(0, -2), `${hash}00`]],
-  ["logIndex", [undefined, null, 0, "0", "0x"]],
+  ["logIndex", [undefined, null, 0, "0", "0x", `0x${"1".repeat(17)}`]],
   ["removed", ["false", 0, {}]],
 ];
 

@@ -1,6 +1,7 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
+import { findMissingRequests } from "../../../../src/core/chains/evm/request_gaps.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
@@ -128,3 +129,62 @@ Deno.test("request gaps: blocks before the host was there are read like others",
   await using rpc = node({ eth_call: () => "0x" });
   assert.deepEqual(await chainAt([rpc]).chain.events.fetchEvents(1n, 0x10n, never), []);
 });
+
+Deno.test("request gaps: an index that falls behind further and further is given up an hour after its first missing request", async () => {
+  const clock = new FakeClock();
+  let block = 0x21;
+  await using rpc = node({
+    eth_blockNumber: () => "0x1000",
+    eth_call: ([call, tag]) => {
+      if (!JSON.stringify(call).includes(hostReads.nonce.encode())) return zeros(2);
+      return `0x${Math.max(0, Number(tag) - 0x20).toString(16).padStart(64, "0")}`;
+    },
+  });
+  const { chain, log } = chainAt([rpc], {}, clock);
+  for (let minutes = 0; minutes < 60; minutes += 5, block++) {
+    const read = chain.events.fetchEvents(0x21n, BigInt(block), never);
+    assert.equal((await catchFault(read)).code, "lagging", `${minutes}`);
+    await clock.advance(5 * 60_000);
+  }
+  assert.deepEqual(await chain.events.fetchEvents(0x21n, BigInt(block), never), []);
+  assert.deepEqual(log.linesOf("requests_missing").map(({ fields }) => fields.requests), [13n]);
+});
+
+Deno.test("request gaps: an endpoint that hides requests and their nonces is found out by the next range of another one", async () => {
+  await using lying = indexed([1, 2]);
+  lying.on("eth_call", ([, tag]) => `0x${(Number(tag) < 0x20 ? "0" : "1").padStart(64, "0")}`);
+  await using complete = indexed([]);
+  const { chain, log } = chainAt([lying, complete]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  lying.onBatch(() => ({ kind: "status", status: 500 }));
+  await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never));
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
+  assert.equal(log.linesOf("host_logs_reread").length, 1);
+});
+
+type RequestCount = Parameters<typeof findMissingRequests>[0];
+
+const all: RequestCount = { first: 5n, end: 8n, nonces: [7n, 5n, 6n], unreadable: 0 };
+
+const cases:
+  readonly (readonly [string, Partial<RequestCount>, readonly [bigint, bigint, bigint] | undefined])[] = [
+    ["every request is there", {}, undefined],
+    ["a log came twice", { nonces: [5n, 6n, 6n, 7n] }, undefined],
+    ["the list is empty", { nonces: [] }, [3n, 5n, 7n]],
+    ["one in the middle is missing", { nonces: [5n, 7n] }, [1n, 6n, 6n]],
+    ["the first is missing", { nonces: [6n, 7n] }, [1n, 5n, 5n]],
+    ["the last is missing", { nonces: [5n, 6n] }, [1n, 7n, 7n]],
+    ["one could not be read", { nonces: [5n, 7n], unreadable: 1 }, undefined],
+    ["nothing is known of the end", { end: undefined, nonces: [5n, 7n] }, [1n, 6n, 6n]],
+    ["nothing is known of the start", { first: undefined, nonces: [6n] }, [1n, 7n, 7n]],
+    ["nothing is known, and nothing was found", { first: undefined, end: undefined, nonces: [] }, undefined],
+    ["only the start is known, and nothing was found", { end: undefined, nonces: [] }, undefined],
+  ];
+
+for (const [name, change, missing] of cases) {
+  Deno.test(`request gaps, by nonces: ${name}`, () => {
+    const [count, from, to] = missing ?? [];
+    const expected = missing === undefined ? undefined : { count, from, to };
+    assert.deepEqual(findMissingRequests({ ...all, ...change }), expected);
+  });
+}
