@@ -68,6 +68,8 @@ export interface Refusal {
   readonly step?: number;
   /** Indexes of the affected messages, over all steps in order; absent: all, or unknown. */
   readonly messages?: readonly number[];
+  /** True where only a plain call could be made: nothing is held for good on it. */
+  readonly isBlind?: boolean;
 }
 
 /** Result of simulating a delivery at the current state. */
@@ -92,6 +94,11 @@ export type Simulation =
     readonly dataCostWei: bigint;
     /** What a signature needs, where it was read in the same request. */
     readonly facts?: SigningFacts | undefined;
+    /**
+     * True where only a plain call could be made, which shows neither what is handled nor the gas: every message counts as
+     * handled, at its share of all the gas that may be used. Nothing is held for good on it.
+     */
+    readonly isBlind?: boolean;
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 

@@ -4,10 +4,44 @@
  * ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { type Abi, toFunctionSelector } from "viem";
-import { type Hex, isHexBytes, toLowerHex } from "../encoding/bytes.ts";
+import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../encoding/bytes.ts";
 import type { Address } from "./address.ts";
-import { HandledLogs, type HandledMessages } from "./handled_logs.ts";
-import { evmHostAbi, handlerV2Abi, hostManagerAbi } from "./host_abi.ts";
+import { evmHostAbi, handlerV2Abi, hostEventTopics, hostManagerAbi } from "./host_abi.ts";
+
+/** Messages that a host reports as delivered. */
+export interface HandledMessages {
+  /** Commitments of post requests. */
+  readonly posts: ReadonlySet<Hash256>;
+  /** Commitments of get REQUESTS whose responses were delivered. */
+  readonly gets: ReadonlySet<Hash256>;
+}
+
+/** Fields of a log that matter here; hex in any case. */
+export interface PlainLog {
+  readonly address: string;
+  readonly topics: readonly string[];
+}
+
+/** Collects the deliveries that one host reports in the logs of a simulated transaction. */
+export class HandledLogs implements HandledMessages {
+  readonly posts = new Set<Hash256>();
+  readonly gets = new Set<Hash256>();
+  /** Number of logs seen, of any contract. */
+  count = 0;
+  readonly #host: Address;
+
+  constructor(host: Address) {
+    this.#host = host;
+  }
+
+  /** Adds a log; those of other contracts and other events are only counted. */
+  add({ address, topics: [topic, commitment] }: PlainLog): void {
+    this.count++;
+    if (address.toLowerCase() !== this.#host || topic === undefined || commitment?.length !== 66) return;
+    if (topic.toLowerCase() === hostEventTopics.PostRequestHandled) this.posts.add(toHash256(commitment));
+    if (topic.toLowerCase() === hostEventTopics.GetRequestHandled) this.gets.add(toHash256(commitment));
+  }
+}
 
 /** A trace without the shape of the callTracer. */
 export class TraceError extends Error {
@@ -56,17 +90,18 @@ export const callTracerOptions = {
   enableMemory: false,
 } as const;
 
-const quantityText = /^0x[0-9a-fA-F]{1,64}$/;
+/** Gas that a transaction can have: 64 bits. */
+const gasText = /^0x0*[0-9a-fA-F]{1,16}$/;
 
 /** Fields of a frame that are used. */
 interface Frame {
-  readonly gasUsed: string;
+  readonly gasUsed: bigint;
   readonly type: string | undefined;
   readonly to: string | undefined;
   readonly input: string | undefined;
   readonly error: string | undefined;
   readonly output: Hex | undefined;
-  readonly logs: readonly { readonly address: Hex; readonly topics: readonly Hex[] }[];
+  readonly logs: readonly PlainLog[];
   readonly calls: readonly unknown[];
 }
 
@@ -132,7 +167,7 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
   }
   const revertData = top.error === undefined ? undefined : toLowerHex(top.output ?? "0x");
   const { posts, gets, count: logCount } = handled;
-  return { posts, gets, gasUsed: BigInt(top.gasUsed), revertData, logCount, steps };
+  return { posts, gets, gasUsed: top.gasUsed, revertData, logCount, steps };
 }
 
 /** Records a successful frame under its step and dispatch; returns the place of its own calls. */
@@ -145,7 +180,7 @@ function placeFrame(frame: Frame, within: Within, { host, steps }: TraceContext)
       return frame.type === "DELEGATECALL" ? beginStep(frame, steps) : within;
     case "step": {
       if (!dispatchSelectors.has(selector) || frame.to?.toLowerCase() !== host) return within;
-      const dispatch = { gasUsed: BigInt(frame.gasUsed), isModuleDone: false };
+      const dispatch = { gasUsed: frame.gasUsed, isModuleDone: false };
       within.step.dispatches.push(dispatch);
       return { kind: "dispatch", dispatch };
     }
@@ -158,50 +193,57 @@ function placeFrame(frame: Frame, within: Within, { host, steps }: TraceContext)
 }
 
 function beginStep(frame: Frame, steps: StepBuilder[]): Within {
-  const step = { gasUsed: BigInt(frame.gasUsed), dispatches: [] };
+  const step = { gasUsed: frame.gasUsed, dispatches: [] };
   steps.push(step);
   return { kind: "step", step };
 }
 
-/** Checks a frame; by hand, since the trace of one batch has thousands of them. */
+/** Checks a frame; by hand, since the trace of one batch has thousands of them. Some nodes tell absent members as null. */
 function parseFrame(frame: unknown, path: string): Frame {
   if (!isObject(frame)) throw new TraceError(path);
-  const { gasUsed, type, to, input, error, output, logs = [], calls = [] } = frame;
-  if (typeof gasUsed !== "string" || !quantityText.test(gasUsed)) throw new TraceError(`${path}gasUsed`);
-  if (output !== undefined && !isHexBytes(output)) throw new TraceError(`${path}output`);
-  if (!Array.isArray(logs)) throw new TraceError(`${path}logs`);
-  if (!Array.isArray(calls)) throw new TraceError(`${path}calls`);
+  const { gasUsed, output } = frame;
+  if (typeof gasUsed !== "string" || !gasText.test(gasUsed)) throw new TraceError(`${path}gasUsed`);
+  if (!isAbsent(output) && !isHexBytes(output)) throw new TraceError(`${path}output`);
   return {
-    gasUsed,
-    type: readText(type, path, "type"),
-    to: to === null ? undefined : readText(to, path, "to"),
-    input: readText(input, path, "input"),
-    error: readText(error, path, "error"),
-    output,
-    logs: logs.map((log: unknown, index) => parseLog(log, `${path}logs.${index}`)),
-    calls,
+    gasUsed: BigInt(gasUsed),
+    type: readText(frame, path, "type"),
+    to: readText(frame, path, "to"),
+    input: readText(frame, path, "input"),
+    error: readText(frame, path, "error"),
+    output: output ?? undefined,
+    logs: readList(frame, path, "logs").map((log, index) => parseLog(log, `${path}logs.${index}`)),
+    calls: readList(frame, path, "calls"),
   };
 }
 
-function readText(value: unknown, path: string, field: string): string | undefined {
-  if (value !== undefined && typeof value !== "string") throw new TraceError(`${path}${field}`);
-  return value;
+function readText(frame: JsonMembers, path: string, field: string): string | undefined {
+  const value = frame[field];
+  if (!isAbsent(value) && typeof value !== "string") throw new TraceError(`${path}${field}`);
+  return value ?? undefined;
 }
 
-function parseLog(log: unknown, path: string): Frame["logs"][number] {
+function readList(frame: JsonMembers, path: string, field: string): readonly unknown[] {
+  const value = frame[field];
+  if (!isAbsent(value) && !Array.isArray(value)) throw new TraceError(`${path}${field}`);
+  return value ?? [];
+}
+
+function parseLog(log: unknown, path: string): PlainLog {
   if (!isObject(log)) throw new TraceError(path);
   const { address, topics } = log;
   if (!isHexBytes(address)) throw new TraceError(`${path}.address`);
   if (!Array.isArray(topics)) throw new TraceError(`${path}.topics`);
-  return {
-    address,
-    topics: topics.map((topic: unknown, index) => {
-      if (!isHexBytes(topic)) throw new TraceError(`${path}.topics.${index}`);
-      return topic;
-    }),
-  };
+  const odd = topics.findIndex((topic: unknown) => !isHexBytes(topic));
+  if (odd >= 0) throw new TraceError(`${path}.topics.${odd}`);
+  return { address, topics };
 }
 
-function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+type JsonMembers = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is JsonMembers {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
 }

@@ -108,12 +108,19 @@ Deno.test("trace: a transaction that reverts delivers nothing and has its revert
   equal(readTrace({ ...quiet, error: "out of gas" }, host).revertData, "0x");
 });
 
+Deno.test("trace: members that are null are absent", () => {
+  const absent = { type: null, to: null, input: null, error: null, output: null, revertReason: null };
+  const frame = { ...quiet, ...absent, calls: null, logs: [handled] };
+  equal([...readTrace({ ...quiet, ...absent, logs: null, calls: [frame] }, host).posts], [commitment]);
+});
+
 Deno.test("trace: other shapes are refused with the place", () => {
   const refuses = (trace: unknown, field: string): void =>
     throws(() => readTrace(trace, host), (error) => error instanceof TraceError && error.field === field);
   refuses(null, "");
   refuses({}, "gasUsed");
   refuses({ gasUsed: 5 }, "gasUsed");
+  refuses({ gasUsed: "0x10000000000000000" }, "gasUsed");
   refuses({ ...quiet, calls: [{ ...quiet, calls: [{ gasUsed: "0xzz" }] }] }, "calls.0.calls.0.gasUsed");
   refuses({ ...quiet, logs: [{ address: host }] }, "logs.0.topics");
 });

@@ -5,6 +5,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
@@ -23,7 +24,7 @@ const DECIMALS_TTL_MS = 60 * 60_000;
 const TRACE_TERMS_TTL_MS = 60_000;
 /** A price that was read longer ago hardly is the one that a transaction will have. */
 const MARKET_TTL_MS = 10 * 60_000;
-/** Missing capabilities of a chain's endpoints are tried again after this time. */
+/** Missing capabilities of an endpoint are tried again after this time. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
 /** Constant part of {@link EvmContext}. */
@@ -81,7 +82,8 @@ export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
   readonly #marketCache: Cached<KnownMarket>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
-  readonly #lacking = new Map<Capability, number>();
+  /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
+  readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
   readonly #reportedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: their support does not change. */
@@ -169,9 +171,11 @@ export class EvmContext {
     });
   }
 
-  /** True when the endpoints recently lacked this capability. */
-  isUnsupported(capability: Capability): boolean {
-    return this.at.clock.now() < (this.#lacking.get(capability) ?? 0);
+  /** True when this endpoint, or every one, recently lacked the capability. */
+  isUnsupported(capability: Capability, host?: string): boolean {
+    const nowMs = this.at.clock.now();
+    const hosts = host === undefined ? this.at.endpoints.hosts : [host];
+    return hosts.every((each) => nowMs < (this.#lacking.get(`${capability} ${each}`) ?? 0));
   }
 
   /** Records that a transaction of ours seems to be replaced; returns for how long it has, ms. */
@@ -197,11 +201,14 @@ export class EvmContext {
     this.at.log[isNews ? "warn" : "debug"](event, { endpoint, ...fields });
   }
 
-  /** Records that no endpoint has this capability; true when that is new. */
-  noteUnsupported(capability: Capability): boolean {
-    const isNews = !this.#lacking.has(capability);
-    this.#lacking.set(capability, this.at.clock.now() + UNSUPPORTED_TTL_MS);
-    return isNews;
+  /**
+   * Records that an endpoint lacks a capability. @param by the endpoint, or a fault of the call that needs it: only a
+   * refusal tells something about the capability, and only when other calls were answered
+   */
+  noteUnsupported(capability: Capability, by: string | RpcFault): void {
+    if (by instanceof RpcFault && by.code !== "missing_method" && by.code !== "refused") return;
+    const host = by instanceof RpcFault ? by.where.endpointHost : by;
+    this.#lacking.set(`${capability} ${host}`, this.at.clock.now() + UNSUPPORTED_TTL_MS);
   }
 }
 

@@ -43,7 +43,7 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeigh
       throw faultAt("lagging", place, "no final block");
     }
     // A node that is only slow or busy may well know the tag.
-    if (found === undefined || found.reaction === "drop") context.noteUnsupported("finalized");
+    context.noteUnsupported("finalized", found ?? batch.host);
     return below(head());
   };
   return { height };

@@ -208,7 +208,7 @@ function addMempoolCheck(
   return () => {
     const result = onTop();
     if (!(result instanceof RpcFault)) return false;
-    if (result.code !== "reverted") context.noteUnsupported("mempool");
+    context.noteUnsupported("mempool", result);
     // Any other refusal is left to the next simulation, which finds the cause.
     return faultToRefusal(result, work.delivery.steps.length)?.code === "duplicate";
   };

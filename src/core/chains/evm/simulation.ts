@@ -5,8 +5,9 @@
  * `simulation_method.ts`.
  */
 import type { Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import {
@@ -38,11 +39,16 @@ import {
 import { EvmSigningFacts } from "./signing_facts.ts";
 import { Limit } from "../../runtime/limit.ts";
 
+/** Time for which a plain call is not made while an endpoint that may trace does not answer, ms. */
+const BLIND_PATIENCE_MS = 5 * 60_000;
+
 /** Simulation of deliveries. */
 export class EvmSimulator implements Simulator {
   readonly #context: EvmContext;
   readonly #traces: Limit;
   readonly #runs: SimulationRuns;
+  /** Since when no endpoint has shown a delivery while one that may did not answer, ms. */
+  #blindSinceMs: number | undefined;
 
   /** @param tracesAtOnce maximum number of concurrent simulations */
   constructor(context: EvmContext, tracesAtOnce: number) {
@@ -69,30 +75,39 @@ export class EvmSimulator implements Simulator {
     delivery: Delivery,
     signal: AbortSignal,
   ): Promise<Simulation> {
-    const { handler } = await this.#context.hostParams.read(signal);
-    const data = encodeDelivery(delivery, this.#context.at.host);
-    const call = {
-      from: this.#context.at.sender,
-      to: handler,
-      data,
-      ...await this.#context.traceOptions(signal),
-    };
+    const { hostParams, at } = this.#context;
+    const { handler } = await hostParams.read(signal);
+    const data = encodeDelivery(delivery, at.host);
+    const call = { from: at.sender, to: handler, data, ...await this.#context.traceOptions(signal) };
     const messages = collectMessages(delivery);
     const input = { delivery, messages, handler, call, isFirst: true, readsFacts: false };
-    return await this.#simulateBy(input, tracing(this.#context, input), signal) ??
-      await this.#simulateBy(input, running(this.#context), signal) ??
-      await this.#simulateCalled(input, signal);
+    const traced = await this.#simulateBy(input, tracing(at.host, messages.length), signal);
+    if (traced.kind !== "missing") return traced;
+    const ran = await this.#simulateBy(input, running(at.host), signal);
+    if (ran.kind !== "missing") return ran;
+    if (messages.length > 0) this.#refuseToGuess(traced.isSilent === true || ran.isSilent === true);
+    return await this.#simulateCalled(input, signal);
   }
 
-  /** Simulates by one method; `undefined` when it is not supported. */
+  /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
+  #refuseToGuess(isSilent: boolean): void {
+    const { clock, endpoints } = this.#context.at;
+    this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
+    if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
+    const place = { chain: endpoints.chain, endpointHost: endpoints.hosts.join(", "), method: "debug_traceCall" };
+    throw faultAt("lagging", place, "the endpoints that may trace do not answer");
+  }
+
+  /** Simulates by one method. */
   async #simulateBy<T extends Outcome>(
     input: SimulationInput,
     method: SimulationMethod<T>,
     signal: AbortSignal,
-  ): Promise<Simulation | undefined> {
+  ): Promise<Simulation | Missing> {
     const expected = await this.#simulateExpected(input, method, signal);
     const first = expected ?? await this.#runKnowing(input, method, signal);
-    if (first.kind !== "shown") return first.kind === "refused" ? first : undefined;
+    if (first.kind !== "shown") return first;
+    this.#blindSinceMs = undefined;
     const { costs, layer1Gas } = first;
     const wideGas = first.outcome.gasUsed + layer1Gas;
     const refusal = refusalOf(this.#context, input, { ...first.outcome, gasUsed: wideGas });
@@ -113,7 +128,7 @@ export class EvmSimulator implements Simulator {
     const terms = exactTerms(this.#context, first, needed);
     const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
     const exact = await this.#runKnowing(exactInput, method, signal);
-    if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
+    if (exact.kind !== "shown") return exact;
     const { outcome } = exact;
     if (outcome.revertData !== undefined) {
       return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
@@ -132,7 +147,7 @@ export class EvmSimulator implements Simulator {
     input: SimulationInput,
     method: SimulationMethod<T>,
     signal: AbortSignal,
-  ): Promise<Extract<MethodResult<T>, { kind: "shown" }> | undefined> {
+  ): Promise<Shown<T> | undefined> {
     const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.#context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
     if (known === undefined || method.capability !== "tracing" || isArbitrum(chainId)) return undefined;
@@ -150,7 +165,7 @@ export class EvmSimulator implements Simulator {
 
   #accept<T extends Outcome>(
     input: SimulationInput,
-    result: Extract<MethodResult<T>, { kind: "shown" }>,
+    result: Shown<T>,
     terms: { readonly gasUsed: bigint; readonly gasLimit: bigint; readonly costs: Costs },
   ): AcceptedSimulation {
     this.#context.noteMarket(result);
@@ -207,7 +222,9 @@ export class EvmSimulator implements Simulator {
       revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
     }, signal);
     if (refusal !== undefined) return { kind: "refused", refusal };
-    if (result instanceof RpcFault) return refusedBy(result, delivery);
+    if (result instanceof RpcFault) {
+      return { kind: "refused", refusal: { ...refusedBy(result, delivery).refusal, isBlind: true } };
+    }
     const known = estimate instanceof RpcFault ? undefined : estimate;
     const gasLimit = untracedGasLimit(call.gas, messages.length, known);
     const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
@@ -220,6 +237,7 @@ export class EvmSimulator implements Simulator {
       messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
       gasPriceWei,
       dataCostWei: dataCostWei(gasUsed),
+      isBlind: true,
     };
   }
 }
@@ -227,20 +245,20 @@ export class EvmSimulator implements Simulator {
 /** Result of a simulation; `steps` if inner calls are visible. */
 type Outcome = SimulatedOutcome & { readonly steps?: readonly StepFrame[] };
 
+type Shown<T> = Extract<MethodResult<T>, { kind: "shown" }>;
+type Missing = Extract<MethodResult<never>, { kind: "missing" }>;
+
 /** Method by traces, which show what is handled. */
-function tracing(
-  { at: { host } }: EvmContext,
-  { messages }: SimulationInput,
-): SimulationMethod<TraceOutcome> {
-  const check = (outcome: TraceOutcome, place: FaultPlace): RpcFault | undefined => {
-    if (!isBlind(outcome, messages.length)) return undefined;
-    return faultAt("missing_method", { ...place, method: "debug_traceCall" }, "its traces come without logs");
+function tracing(host: Address, messages: number): SimulationMethod<TraceOutcome> {
+  return {
+    capability: "tracing",
+    query: (call) => trace(call, host),
+    isBlind: (outcome) => isBlind(outcome, messages),
   };
-  return { capability: "tracing", query: (call) => trace(call, host), check };
 }
 
 /** Method by `eth_simulateV1`. */
-function running({ at: { host } }: EvmContext): SimulationMethod<SimulatedOutcome> {
+function running(host: Address): SimulationMethod<SimulatedOutcome> {
   return { capability: "simulating", query: (call) => simulatedCall(call, host) };
 }
 

@@ -1,12 +1,12 @@
 /**
- * Runs one simulation method (a trace, `eth_simulateV1`) and classifies its faults. A node that is down, an
- * unsupported method, and a delivery that cannot be simulated look alike at first; a trivial call by the same method
- * distinguishes them.
+ * Runs one simulation method (a trace, `eth_simulateV1`) and classifies its faults. A node lacks a method when it answers
+ * the other calls of a request and refuses this one, or answers it in a shape of its own. A node that is down and a
+ * delivery that cannot be simulated look alike; a trivial call by the same method distinguishes them.
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
-import type { HandledMessages } from "../../evm/handled_logs.ts";
+import { type HandledMessages, TraceError } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Refusal, Simulation } from "../submission.ts";
@@ -17,6 +17,7 @@ import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
 import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
 import { faultToRefusal, isHeightUnknown } from "./refusals.ts";
+import { SchemaError } from "./schema_error.ts";
 import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
@@ -52,8 +53,8 @@ type MinOutcome = HandledMessages & { readonly gasUsed: bigint };
 export interface SimulationMethod<T extends MinOutcome> {
   readonly capability: Extract<Capability, "tracing" | "simulating">;
   readonly query: (call: SimulatedCall) => Query<T>;
-  /** A returned fault leads to the next endpoint. */
-  readonly check?: (outcome: T, place: FaultPlace) => RpcFault | undefined;
+  /** True for an outcome that shows too little: as if the endpoint lacked the method. Absent: none does. */
+  readonly isBlind?: (outcome: T) => boolean;
 }
 
 /** Result of a method. */
@@ -71,12 +72,14 @@ export type MethodResult<T> =
     readonly facts: ReadFacts | undefined;
   }
   | Extract<Simulation, { kind: "refused" }>
-  /** The method is not supported. */
-  | { readonly kind: "missing" };
+  /** No endpoint supports the method; `isSilent`: one that may did not answer. */
+  | { readonly kind: "missing"; readonly isSilent?: boolean };
 
 /** Runs of simulation methods at the endpoints of one chain. */
 export class SimulationRuns {
   readonly #context: EvmContext;
+  /** Methods whose lack was logged. */
+  readonly #told = new Set<Capability>();
 
   constructor(context: EvmContext) {
     this.#context = context;
@@ -92,7 +95,6 @@ export class SimulationRuns {
     for (let attempt = 1;; attempt++) {
       const result = await this.#runOnce(input, method, signal);
       if (!(result instanceof RpcFault)) return result;
-      if (result.code === "missing_method") return this.#noteMissing(method.capability);
       const isWithoutAnswer = NO_ANSWER.has(result.code);
       if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
       if (input.messages.length === 0) {
@@ -137,26 +139,43 @@ export class SimulationRuns {
     const { endpoints, sender, chainId } = this.#context.at;
     const batch = new RpcBatch(endpoints);
     // First, so that a node which works through a batch in order reads the facts after it.
-    const shown = batch.addOptional(method.query(input.call));
+    const query = method.query(input.call);
+    const shown = batch.addOptional(readable(query));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
     const around = addCostsAndChecks(this.#context, batch, input);
     const head = batch.add(blockAt("latest"));
     const balance = batch.add(accountBalance(sender));
     const facts = input.readsFacts ? this.#addFacts(batch, input, { ...around, head, balance }) : undefined;
+    const heard = new Set<string>();
     const check = (place: FaultPlace): RpcFault | undefined => {
       if (head() === undefined) return faultAt("malformed", place, "no newest block");
+      heard.add(place.endpointHost);
       const outcome = shown();
-      return outcome instanceof RpcFault ? undefined : method.check?.(outcome, place);
+      const isMissing = outcome instanceof RpcFault
+        ? outcome.code === "missing_method"
+        : outcome === undefined || method.isBlind?.(outcome) === true;
+      if (!isMissing) return undefined;
+      this.#noteMissing(method.capability, place.endpointHost);
+      if (outcome instanceof RpcFault) return undefined;
+      const missing = { ...place, method: query.call.method };
+      return faultAt("missing_method", missing, "its answers do not show what is delivered");
     };
+    const missing = (): MethodResult<T> => ({ kind: "missing", isSilent: this.#isSilent(method, heard) });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
     } catch (fault) {
-      if (fault instanceof RpcFault && isAboutThisCall(fault)) return fault;
-      throw fault;
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (NOT_SHOWN.has(fault.code) || NO_ANSWER.has(fault.code)) return fault;
+      if (fault.code !== "missing_method") throw fault;
+      if (heard.size > 0) return missing();
+      // Nothing else was answered: that says nothing about the method.
+      throw new RpcFault("server_error", "retry", fault.where, { detail: fault.detail, cause: fault });
     }
     const outcome = shown();
-    if (outcome instanceof RpcFault && outcome.code === "missing_method") return outcome;
+    if (outcome === undefined || (outcome instanceof RpcFault && outcome.code === "missing_method")) {
+      return missing();
+    }
     const refusal = around.refusal();
     if (refusal !== undefined) return { kind: "refused", refusal };
     if (outcome instanceof RpcFault) return outcome;
@@ -192,8 +211,8 @@ export class SimulationRuns {
   ): Promise<boolean> {
     const { endpoints, sender } = this.#context.at;
     const batch = new RpcBatch(endpoints);
-    const shown = batch.addOptional(method.query({ ...call, to: sender, data: "0x" }));
-    let outcome: T | RpcFault;
+    const shown = batch.addOptional(readable(method.query({ ...call, to: sender, data: "0x" })));
+    let outcome: T | RpcFault | undefined;
     try {
       await batch.send({ signal });
       outcome = shown();
@@ -201,34 +220,45 @@ export class SimulationRuns {
       if (!(fault instanceof RpcFault)) throw fault;
       outcome = fault;
     }
-    if (!(outcome instanceof RpcFault)) return true;
+    if (!(outcome instanceof RpcFault)) return outcome !== undefined;
     if (outcome.reaction !== "drop") throw outcome;
     return false;
   }
 
-  /** Records a method that is certainly missing. */
-  #noteMissing(
-    capability: SimulationMethod<never>["capability"],
-  ): { readonly kind: "missing" } {
-    if (!this.#context.noteUnsupported(capability)) return { kind: "missing" };
-    const { log } = this.#context.at;
-    if (capability === "tracing") {
-      log.info("tracing_unavailable");
-    } else {
-      log.warn(
-        "simulation_unavailable",
-      );
-    }
-    return { kind: "missing" };
+  /** True when an endpoint that may support the method did not answer. */
+  #isSilent({ capability }: SimulationMethod<never>, heard: ReadonlySet<string>): boolean {
+    const { hosts } = this.#context.at.endpoints;
+    return hosts.some((host) => !heard.has(host) && !this.#context.isUnsupported(capability, host));
   }
+
+  /** Records that an endpoint lacks a method. */
+  #noteMissing(capability: SimulationMethod<never>["capability"], host: string): void {
+    this.#context.noteUnsupported(capability, host);
+    if (this.#told.has(capability) || !this.#context.isUnsupported(capability)) return;
+    this.#told.add(capability);
+    const { log } = this.#context.at;
+    if (capability === "tracing") log.info("tracing_unavailable");
+    else log.warn("simulation_unavailable");
+  }
+}
+
+/** A query of whose answers another shape is `undefined`: the node means something else by the name of the method. */
+function readable<T>({ call, read }: Query<T>): Query<T | undefined> {
+  return {
+    call,
+    read: (result) => {
+      try {
+        return read(result);
+      } catch (error) {
+        if (error instanceof TraceError || error instanceof SchemaError) return undefined;
+        throw error;
+      }
+    },
+  };
 }
 
 function excess(a: bigint, b: bigint): bigint {
   return a > b ? a - b : 0n;
-}
-
-function isAboutThisCall({ code }: RpcFault): boolean {
-  return code === "missing_method" || NOT_SHOWN.has(code) || NO_ANSWER.has(code);
 }
 
 /** Adds the queries that go along with every simulation. */

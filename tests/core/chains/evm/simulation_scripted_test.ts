@@ -396,14 +396,75 @@ Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts
   assert.ok(text.includes(`"gas":"${toQuantity(simulation.gasLimit)}"`));
 });
 
-Deno.test("simulation: an answer of eth_simulateV1 for no call or several is malformed", async () => {
-  for (const answer of [[], [{ calls: [] }], {}]) {
-    await using rpc = node({ eth_simulateV1: () => answer });
-    assert.equal(
-      (await catchFault(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never))).code,
-      "malformed",
-    );
+/** What nodes answer by the name of a method that they do not have as others do. */
+const oddAnswers: readonly (readonly [string, unknown])[] = [
+  ["struct logs of Besu", {
+    gas: 250_000,
+    failed: false,
+    returnValue: "",
+    structLogs: [{ pc: 0, op: "PUSH1" }],
+  }],
+  ["a wrapped frame", [{ result: trace(true) }]],
+  ["null", null],
+  ["a number", 7],
+  ["no call", [{ calls: [] }]],
+  ["gas of 70 bits", { type: "CALL", gasUsed: "0x400000000000000000" }],
+];
+for (const [name, answer] of oddAnswers) {
+  Deno.test(`simulation: an answer of another shape is another method of that name: ${name}`, async () => {
+    await using odd = node({ debug_traceCall: () => answer, eth_simulateV1: () => ran() });
+    const alone = chainAt([odd]);
+    assert.deepEqual(handledOf(await alone.chain.simulator.simulate(deliveryOfPosts(2), never)), [
+      false,
+      true,
+    ]);
+    assert.deepEqual(alone.log.events("info"), ["tracing_unavailable"]);
+    await using seeing = node({ debug_traceCall: () => trace(true) });
+    const both = chainAt([odd, seeing]).chain;
+    assert.deepEqual(handledOf(await both.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
+    odd.on("eth_simulateV1", () => answer);
+    const blind = await chainAt([odd]).chain.simulator.simulate(deliveryOfPosts(2), never);
+    assert.deepEqual([blind.kind === "accepted" && blind.isBlind, handledOf(blind)], [true, [true, true]]);
+    // The endpoint is well: it keeps serving everything else at once.
+    assert.equal(await alone.chain.reads.fetchHeight(never), 0x100n);
+  });
+}
+
+for (const status of [401, 403, 404, 405]) {
+  Deno.test(`simulation: an endpoint that refuses everything with HTTP ${status} for a moment lacks nothing`, async () => {
+    await using rpc = node({ debug_traceCall: () => trace(true), eth_simulateV1: () => ran() });
+    const clock = new FakeClock();
+    const { chain, log } = chainAt([rpc], {}, clock);
+    await chain.reads.fetchHeight(never);
+    await chain.simulator.simulate(deliveryOfPosts(2), never);
+    rpc.onBatch(() => ({ kind: "status", status }));
+    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "retry");
+    rpc.onBatch(() => undefined);
+    await clock.advance(60_000);
+    assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
+    assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
+  });
+}
+
+Deno.test("simulation: while the endpoint that traces does not answer, nothing is guessed by a plain call of another one, for five minutes", async () => {
+  await using plain = node();
+  await using tracing = node({ debug_traceCall: () => trace(true) });
+  const clock = new FakeClock();
+  const { chain } = chainAt([plain, tracing], {}, clock);
+  const simulate = (): Promise<Simulation> => chain.simulator.simulate(deliveryOfPosts(2), never);
+  assert.deepEqual(handledOf(await simulate()), [true, false]);
+  tracing.onBatch(() => ({ kind: "status", status: 503 }));
+  for (let minute = 0; minute < 5; minute++) {
+    assert.equal((await catchFault(simulate())).reaction, "retry", `${minute}`);
+    await clock.advance(60_000);
   }
+  const blind = await simulate();
+  assert.deepEqual([blind.kind === "accepted" && blind.isBlind, handledOf(blind)], [true, [true, true]]);
+  tracing.onBatch(() => undefined);
+  await clock.advance(60_000);
+  assert.deepEqual(handledOf(await simulate()), [true, false]);
+  tracing.onBatch(() => ({ kind: "status", status: 503 }));
+  assert.equal((await catchFault(simulate())).reaction, "retry");
 });
 
 Deno.test("simulation: on Arbitrum the price is the higher of the node's and the precompile's", async () => {
