@@ -16,7 +16,7 @@ import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http_exchange.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
-import { mapInSlices } from "../../runtime/slices.ts";
+import { mapInSlices, partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
@@ -287,6 +287,9 @@ function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefin
 /** Proofs of old blocks require disk reads. */
 const PROOF_TIMEOUT_MS = 60_000;
 
+/** Slots of one `eth_getProof`: Geth refuses more (ethereum/go-ethereum: internal/ethapi/api.go). */
+const MAX_PROOF_SLOTS = 1_024;
+
 /** Prover of a chain whose state is in Ethereum's trie. */
 class TrieProver implements SlotProver {
   readonly method = "eth_getProof";
@@ -307,9 +310,10 @@ class TrieProver implements SlotProver {
     const root = wanted.stateRoot === undefined
       ? batch.add(stateRootAt(height))
       : (): Hash256 | undefined => wanted.stateRoot;
-    const answers = [...slotsByAccount(keys, host)].map(([account, slots]) =>
-      batch.add(storageProof(account, slots, height))
-    );
+    const answers = [...slotsByAccount(keys, host)].flatMap(([account, slots]) => {
+      const parts = slots.length === 0 ? [slots] : partsOf(slots, MAX_PROOF_SLOTS);
+      return parts.map((part) => batch.add(storageProof(account, part, height)));
+    });
     let proved: StateProof | UnprovableKeyError | undefined;
     const check = (place: FaultPlace): RpcFault | undefined => {
       const stateRoot = root();
