@@ -54,7 +54,7 @@ export type RefusalCode =
   | "too_expensive"
   /** The gas price exceeds `maximum_gas_price`. */
   | "price_limit"
-  /** No endpoint can simulate it (trace too large, too slow, refused), though they simulate other calls. */
+  /** No endpoint shows why it fails: its trace is too large, too slow or refused, or they trace nothing. */
   | "untraceable"
   /** The chain does not report which rule failed (the transaction pool's `BadProof` stands for any). */
   | "unspecified";
@@ -68,8 +68,6 @@ export interface Refusal {
   readonly step?: number;
   /** Indexes of the affected messages, over all steps in order; absent: all, or unknown. */
   readonly messages?: readonly number[];
-  /** True where only a plain call could be made: nothing is held for good on it. */
-  readonly isBlind?: boolean;
 }
 
 /** Result of simulating a delivery at the current state. */
@@ -95,8 +93,8 @@ export type Simulation =
     /** What a signature needs, where it was read in the same request. */
     readonly facts?: SigningFacts | undefined;
     /**
-     * True where only a plain call could be made, which shows neither what is handled nor the gas: every message counts as
-     * handled, at its share of all the gas that may be used. Nothing is held for good on it.
+     * True where only a plain call could be made, which shows neither what is handled nor the gas: every message counts
+     * as handled, at its share of all the gas that may be used. Nothing is held for good on it.
      */
     readonly isBlind?: boolean;
   }

@@ -106,6 +106,16 @@ function lastOf(encode: (paraId: number) => Hex): (paraId: number) => Hex {
   };
 }
 
+/** A word with a number of 63 bits. What comes after the word is ignored, as by viem. */
+const counterWord = /^0x0{48}([0-7][0-9a-f]{15})/i;
+
+/** Decodes a height, time, period or nonce. @throws {RangeError} beyond 63 bits, which is what the programs store */
+function decodeCounter(data: Hex): bigint {
+  const digits = counterWord.exec(data)?.[1];
+  if (digits === undefined) throw new RangeError("Expected a word with a number of 63 bits");
+  return BigInt(`0x${digits}`);
+}
+
 function readUint(
   functionName:
     | "challengePeriod"
@@ -115,11 +125,7 @@ function readUint(
     | "currentEpoch"
     | "nonce",
 ): HostRead<[], bigint> {
-  return read(
-    functionName,
-    fixed(() => encodeFunctionData({ abi, functionName })),
-    (data) => decodeFunctionResult({ abi, functionName, data }),
-  );
+  return read(functionName, fixed(() => encodeFunctionData({ abi, functionName })), decodeCounter);
 }
 
 function readName(functionName: "host" | "hyperbridge"): HostRead<[], StateMachine> {
@@ -224,7 +230,7 @@ export const hostReads = {
     lastOf((paraId) =>
       encodeFunctionData({ abi, functionName: "latestStateMachineHeight", args: [BigInt(paraId)] })
     ),
-    (data) => decodeFunctionResult({ abi, functionName: "latestStateMachineHeight", data }),
+    decodeCounter,
   ),
   stateMachineCommitment: read(
     "stateMachineCommitment",
@@ -241,7 +247,7 @@ export const hostReads = {
         functionName: "stateMachineCommitmentUpdateTime",
         args: heightArgs(paraId, height),
       }),
-    (data) => decodeFunctionResult({ abi, functionName: "stateMachineCommitmentUpdateTime", data }),
+    decodeCounter,
   ),
   /** Seconds. */
   challengePeriod: readUint("challengePeriod"),

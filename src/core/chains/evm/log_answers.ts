@@ -57,7 +57,9 @@ export function readLogs(found: UnreadLogs, asked: AskedLogs): Promise<readonly 
     const [topic] = log.topics;
     if (log.address !== asked.address) throw new SchemaError(`${place}.address`);
     if (topic === undefined || !asked.topics.includes(topic)) throw new SchemaError(`${place}.topics`);
-    if (log.blockNumber < asked.from || log.blockNumber > asked.to) throw new SchemaError(`${place}.blockNumber`);
+    if (log.blockNumber < asked.from || log.blockNumber > asked.to) {
+      throw new SchemaError(`${place}.blockNumber`);
+    }
     return log;
   });
 }

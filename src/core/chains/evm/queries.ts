@@ -87,7 +87,7 @@ function overrides({ from, balanceWei }: SimulatedCall): { readonly stateOverrid
 export const chainId: Query<bigint> = query("eth_chainId", [], shape.quantity);
 
 /** Height of the newest block. */
-export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.quantity);
+export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.counter);
 
 /** Current gas price by the node, wei. */
 export const gasPrice: Query<bigint> = query("eth_gasPrice", [], shape.quantity);
@@ -200,7 +200,7 @@ export function accountBalance(account: Address): Query<bigint> {
 
 /** Next nonce of an account, counting blocks only; at `pending` also executable transactions of the mempool. */
 export function accountNonce(account: Address, tag: "latest" | "pending" = "latest"): Query<bigint> {
-  return query("eth_getTransactionCount", [account, tag], shape.quantity);
+  return query("eth_getTransactionCount", [account, tag], shape.counter);
 }
 
 /** Logs of one contract with one of the topics first, blocks `from` to `to` inclusive. */
@@ -280,7 +280,7 @@ function readSimulated([block]: shape.SimulatedBlocks, host: Address): Simulated
 
 /** Gas with which the transaction does not revert; says nothing about callbacks that fail silently. */
 export function gasEstimate(call: SimulatedCall): Query<bigint> {
-  return query("eth_estimateGas", [callObject(call)], shape.quantity);
+  return query("eth_estimateGas", [callObject(call)], shape.counter);
 }
 
 /** Broadcasts a signed transaction; returns its hash. */

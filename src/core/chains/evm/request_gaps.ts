@@ -246,11 +246,15 @@ function isRequest({ topics: [topic] }: Log): boolean {
 }
 
 function lowestOf([first, ...others]: readonly bigint[]): bigint | undefined {
-  return first === undefined ? undefined : others.reduce((least, nonce) => nonce < least ? nonce : least, first);
+  return first === undefined
+    ? undefined
+    : others.reduce((least, nonce) => nonce < least ? nonce : least, first);
 }
 
 function nextAfter([first, ...others]: readonly bigint[]): bigint | undefined {
-  return first === undefined ? undefined : others.reduce((most, nonce) => nonce > most ? nonce : most, first) + 1n;
+  return first === undefined
+    ? undefined
+    : others.reduce((most, nonce) => nonce > most ? nonce : most, first) + 1n;
 }
 
 function fieldsOf(range: LogRange, missing: MissingRequests): Readonly<Record<string, bigint>> {

@@ -9,6 +9,9 @@ import { SchemaError } from "./schema_error.ts";
 /** Hex quantity (`0x10`). */
 export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
 
+/** Height, time, nonce or gas: no chain's has more than 63 bits, which is what the programs store. */
+export const counter = quantity.refine((value) => value < 1n << 63n);
+
 /** Bytes as hex, lower case. */
 export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
 
@@ -17,9 +20,9 @@ export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Ha
 
 /** Fields of a block header that are used. */
 export const block = z.object({
-  number: quantity,
+  number: counter,
   hash,
-  timestamp: quantity,
+  timestamp: counter,
   baseFeePerGas: quantity.nullish(),
 });
 
@@ -38,10 +41,10 @@ export type Block = z.output<typeof block>;
 
 /** Fields of a receipt that are used. */
 export const receipt = z.object({
-  blockNumber: quantity,
+  blockNumber: counter,
   blockHash: hash,
   status: quantity.nullish(),
-  gasUsed: quantity,
+  gasUsed: counter,
   effectiveGasPrice: quantity.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
   l1Fee: quantity.nullish().catch(undefined),
@@ -69,7 +72,7 @@ export const simulatedBlocks = z.tuple([
     calls: z.tuple([
       z.object({
         status: quantity,
-        gasUsed: quantity,
+        gasUsed: counter,
         returnData: hexBytes,
         logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) })).optional(),
         error: z.object({ data: hexBytes.optional().catch(undefined) }).nullish(),

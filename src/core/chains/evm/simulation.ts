@@ -94,7 +94,11 @@ export class EvmSimulator implements Simulator {
     const { clock, endpoints } = this.#context.at;
     this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
     if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
-    const place = { chain: endpoints.chain, endpointHost: endpoints.hosts.join(", "), method: "debug_traceCall" };
+    const place = {
+      chain: endpoints.chain,
+      endpointHost: endpoints.hosts.join(", "),
+      method: "debug_traceCall",
+    };
     throw faultAt("lagging", place, "the endpoints that may trace do not answer");
   }
 
@@ -223,7 +227,10 @@ export class EvmSimulator implements Simulator {
     }, signal);
     if (refusal !== undefined) return { kind: "refused", refusal };
     if (result instanceof RpcFault) {
-      return { kind: "refused", refusal: { ...refusedBy(result, delivery).refusal, isBlind: true } };
+      const { refusal } = refusedBy(result, delivery);
+      // A trace would tell whose fault it is.
+      const code = refusal.code === "unspecified" ? "untraceable" : refusal.code;
+      return { kind: "refused", refusal: { ...refusal, code } };
     }
     const known = estimate instanceof RpcFault ? undefined : estimate;
     const gasLimit = untracedGasLimit(call.gas, messages.length, known);

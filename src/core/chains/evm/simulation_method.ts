@@ -161,7 +161,10 @@ export class SimulationRuns {
       const missing = { ...place, method: query.call.method };
       return faultAt("missing_method", missing, "its answers do not show what is delivered");
     };
-    const missing = (): MethodResult<T> => ({ kind: "missing", isSilent: this.#isSilent(method, heard) });
+    const missing = (): MethodResult<T> => ({
+      kind: "missing",
+      isSilent: this.#isSilent(method.capability, heard),
+    });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
     } catch (fault) {
@@ -226,13 +229,13 @@ export class SimulationRuns {
   }
 
   /** True when an endpoint that may support the method did not answer. */
-  #isSilent({ capability }: SimulationMethod<never>, heard: ReadonlySet<string>): boolean {
+  #isSilent(capability: Capability, heard: ReadonlySet<string>): boolean {
     const { hosts } = this.#context.at.endpoints;
     return hosts.some((host) => !heard.has(host) && !this.#context.isUnsupported(capability, host));
   }
 
   /** Records that an endpoint lacks a method. */
-  #noteMissing(capability: SimulationMethod<never>["capability"], host: string): void {
+  #noteMissing(capability: Capability, host: string): void {
     this.#context.noteUnsupported(capability, host);
     if (this.#told.has(capability) || !this.#context.isUnsupported(capability)) return;
     this.#told.add(capability);

@@ -58,7 +58,13 @@ export async function filterProfitable(
   const candidates = leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
-    return defer(leg, { ...work, held: decided.hold, revenueOf, gone });
+    return defer(leg, {
+      ...work,
+      held: decided.hold,
+      revenueOf,
+      gone,
+      isBlind: work.part.simulation.isBlind === true,
+    });
   });
   return { candidates, maxGasPriceWei };
 }
@@ -146,6 +152,8 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
   return found;
 }
 
+const BLIND_DETAIL = "no endpoint shows the gas that it uses, and it does not pay for all that it may use";
+
 /** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
   context: TargetContext,
@@ -155,6 +163,8 @@ function defer(
     readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
     /** Candidates that certainly end, besides those that do not pay. */
     readonly gone: ReadonlySet<Candidate>;
+    /** True: nobody knows the gas that they use, and all that they may use was counted. */
+    readonly isBlind: boolean;
   },
 ): readonly Candidate[] {
   const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
@@ -172,10 +182,12 @@ function defer(
     const verdict = heldOf.get(row.commitment);
     if (verdict === undefined || verdict.kind !== "hold") return true;
     const { required18, fee18 } = verdict.numbers;
+    const isFailed = verdict.reason === "unprofitable";
     hold(context, row, {
-      reason: verdict.reason,
       // Prices recover on their own, fees do not.
-      retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
+      ...(isFailed && work.isBlind
+        ? { reason: "untraceable", retryClass: "slow", detail: BLIND_DETAIL } as const
+        : { reason: verdict.reason, retryClass: isFailed ? "failed" : "transient" } as const),
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
       ...explainReward(context.settings, revenue),

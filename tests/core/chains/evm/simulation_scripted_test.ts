@@ -430,6 +430,27 @@ for (const [name, answer] of oddAnswers) {
   });
 }
 
+Deno.test("simulation: why a plain call fails without a reason of the host is not known", async () => {
+  await using rpc = node();
+  const reverting = (data: string | undefined): void =>
+    void rpc.on(
+      "eth_call",
+      (params, self) =>
+        readsHost(params) ? readHost(params, self) : new ScriptedError(3, "execution reverted", data),
+    );
+  const { chain } = chainAt([rpc]);
+  for (
+    const [data, code] of [[undefined, "untraceable"], ["0x", "untraceable"], [
+      "0x2ad4ae2e",
+      "duplicate",
+    ]] as const
+  ) {
+    reverting(data);
+    const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
+    assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
+  }
+});
+
 for (const status of [401, 403, 404, 405]) {
   Deno.test(`simulation: an endpoint that refuses everything with HTTP ${status} for a moment lacks nothing`, async () => {
     await using rpc = node({ debug_traceCall: () => trace(true), eth_simulateV1: () => ran() });

@@ -46,6 +46,27 @@ Deno.test("profitability: a fee exactly at the requirement delivers, one below i
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
+Deno.test("profitability: what does not pay for all the gas that it may use, where nobody knows what it uses, is judged again", async () => {
+  const { fixture, relayer, first } = await prepare([REQUIRED_18]);
+  const { leg } = withProfitRule(relayer);
+  const { two } = relayer;
+  const traced = two.simulate.bind(two);
+  // What eth_call makes of it: four million gas a message.
+  two.simulate = async (delivery, signal) => {
+    const simulation = await traced(delivery, signal);
+    if (simulation.kind === "refused") return simulation;
+    const gas = 4_000_000n;
+    return { ...simulation, gasUsed: gas, gasLimit: gas, messageGas: [gas], isBlind: true, facts: undefined };
+  };
+  assert.equal((await round(relayer, leg)).sent, 0);
+  const { state, reason, requiredUsd18, nextAttemptAtMs } = relayer.row(first);
+  assert.deepEqual([state, reason, requiredUsd18], ["held", "untraceable", REQUIRED_18 * 40n]);
+  assert.ok((nextAttemptAtMs ?? NEVER_MS) <= fixture.clock.now() + 750_000);
+  two.simulate = traced;
+  await fixture.clock.advance(750_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
 for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what", COST_18 * 2n, 1]] as const) {
   Deno.test(
     `filterProfitable: a batch whose gas comes to cost ${what} its fees pay for is ${
