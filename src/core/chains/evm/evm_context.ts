@@ -5,7 +5,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
@@ -202,11 +202,11 @@ export class EvmContext {
   }
 
   /**
-   * Records that an endpoint lacks a capability. @param by the endpoint, or a fault of the call that needs it: only a
-   * refusal tells something about the capability, and only when other calls were answered
+   * Records that an endpoint lacks a capability. @param by the endpoint, or the fault of the call that needs it, where
+   * other calls of the same request were answered; faults of the endpoint as a whole tell nothing about it
    */
   noteUnsupported(capability: Capability, by: string | RpcFault): void {
-    if (by instanceof RpcFault && by.code !== "missing_method" && by.code !== "refused") return;
+    if (by instanceof RpcFault && (by.code === "reverted" || ENDPOINT_FAULTS.has(by.code))) return;
     const host = by instanceof RpcFault ? by.where.endpointHost : by;
     this.#lacking.set(`${capability} ${host}`, this.at.clock.now() + UNSUPPORTED_TTL_MS);
   }

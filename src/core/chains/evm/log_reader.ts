@@ -131,6 +131,7 @@ export class LogReader {
     const answer = batch.addOptional(logs(wanted));
     const guarding = guard?.(batch, { from, to });
     const read = new Map<UnreadLogs, readonly Log[]>();
+    let tooWide: RpcFault | undefined;
     const found = (): readonly Log[] => {
       const unread = answer();
       if (unread instanceof RpcFault) throw unread;
@@ -139,9 +140,11 @@ export class LogReader {
     const check = async (place: FaultPlace): Promise<RpcFault | undefined> => {
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
       const unread = answer();
-      // What is too much of one block for an endpoint need not be for the next one.
-      const isOneBlock = unread instanceof RpcFault && isTooWide(unread.code) && from === to;
-      if (isOneBlock) return faultAt("refused", place, `the logs of block ${to}: ${unread.code}`);
+      if (unread instanceof RpcFault && isTooWide(unread.code) && from === to) {
+        // What is too much of one block for an endpoint need not be for the next one.
+        tooWide = unread;
+        return faultAt("refused", place, unread.message);
+      }
       if (unread instanceof RpcFault) return unread;
       try {
         read.set(unread, inOrder(await readLogs(unread, wanted)));
@@ -151,7 +154,11 @@ export class LogReader {
       }
       return await guarding?.check(place, found());
     };
-    await batch.send({ signal, check, onFault });
+    try {
+      await batch.send({ signal, check, onFault });
+    } catch (fault) {
+      throw fault instanceof RpcFault && fault.code === "refused" ? tooWide ?? fault : fault;
+    }
     guarding?.done?.(found());
     this.#widths.noteSuccess(batch.host, to - from + 1n);
     return found();

@@ -43,7 +43,7 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeigh
       throw faultAt("lagging", place, "no final block");
     }
     // A node that is only slow or busy may well know the tag.
-    context.noteUnsupported("finalized", found ?? batch.host);
+    if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);
     return below(head());
   };
   return { height };

@@ -409,6 +409,7 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
     messageGas: [4_000_000n, 4_000_000n],
     gasPriceWei: 100n,
     dataCostWei: 0n,
+    isBlind: true,
   });
   await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(log.events("warn").length, 1);
