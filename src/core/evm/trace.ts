@@ -60,14 +60,14 @@ export class TraceError extends Error {
 export interface DispatchFrame {
   readonly gasUsed: bigint;
   /** True when the receiving module was called and did not fail: then the host reports the delivery. */
-  readonly isModuleDone: boolean;
+  isModuleDone: boolean;
 }
 
 /** One inner call of a `batchCall`, or the whole transaction if there is none. */
 export interface StepFrame {
   readonly gasUsed: bigint;
   /** In the order in which they happened: ascending by leaf index. */
-  readonly dispatches: readonly DispatchFrame[];
+  readonly dispatches: DispatchFrame[];
 }
 
 /** Effects of a traced transaction on one host. */
@@ -114,27 +114,17 @@ const batchSelectors = selectorsOf(handlerV2Abi, ["batchCall"]);
 const dispatchSelectors = selectorsOf(evmHostAbi, ["dispatchIncoming"]);
 const callbackSelectors = selectorsOf(hostManagerAbi, ["onAccept", "onGetResponse"]);
 
-interface DispatchBuilder {
-  readonly gasUsed: bigint;
-  isModuleDone: boolean;
-}
-
-interface StepBuilder {
-  readonly gasUsed: bigint;
-  readonly dispatches: DispatchBuilder[];
-}
-
 /** Step and dispatch of a frame's callers. */
 type Within =
   | { readonly kind: "nothing" | "batch" | "dispatched" }
-  | { readonly kind: "step"; readonly step: StepBuilder }
-  | { readonly kind: "dispatch"; readonly dispatch: DispatchBuilder };
+  | { readonly kind: "step"; readonly step: StepFrame }
+  | { readonly kind: "dispatch"; readonly dispatch: DispatchFrame };
 
 /** What all frames of a trace share. */
 interface TraceContext {
   readonly host: Address;
   /** Steps so far; frames add theirs. */
-  readonly steps: StepBuilder[];
+  readonly steps: StepFrame[];
 }
 
 interface Visit {
@@ -150,7 +140,7 @@ interface Visit {
  */
 export function readTrace(trace: unknown, host: Address): TraceOutcome {
   const handled = new HandledLogs(host);
-  const steps: StepBuilder[] = [];
+  const steps: StepFrame[] = [];
   const top = parseFrame(trace, "");
   const pending: Visit[] = [{ frame: top, path: "", within: { kind: "nothing" } }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
@@ -192,7 +182,7 @@ function placeFrame(frame: Frame, within: Within, { host, steps }: TraceContext)
   }
 }
 
-function beginStep(frame: Frame, steps: StepBuilder[]): Within {
+function beginStep(frame: Frame, steps: StepFrame[]): Within {
   const step = { gasUsed: frame.gasUsed, dispatches: [] };
   steps.push(step);
   return { kind: "step", step };

@@ -52,76 +52,51 @@ export function planEvmChecks(
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
   const isReachable = createReach(clock, chain, findAnswering);
-  const endpointJob: CheckJob = {
-    chain,
-    check: "endpoint",
-    run: async (signal) => {
-      const simulateFrom = context.signs ? sender : undefined;
-      const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom };
-      const facts = await probeEndpoints(endpoints, options, signal);
-      return judgeEndpoints(facts, {
-        chain,
-        chainId: BigInt(chainId),
-        key: "rpc_urls",
-        blocksPerQuery: blocksPerEventQuery,
-        nowMs: clock.now(),
-      });
-    },
-  };
-  const hostJob: CheckJob = {
-    chain,
-    check: "host",
-    run: async (signal) => {
-      const own = await findAnswering(signal);
-      const findings = await checkChain(own, hub, signal);
-      const rows = toFindingRows(chain, findings, TOLD);
-      if (findings.some(({ severity }) => severity === "fatal")) return rows;
-      return [await describeHost(own, signal), ...rows];
-    },
-  };
-  const hubJob: CheckJob = {
-    chain,
-    check: "host_view",
-    run: async (signal) => {
-      const client = new EvmHubClient(await findAnswering(signal));
-      const view = await client.fetchConsensusView(hub, signal);
-      const kind = await client.fetchClientKind(view.consensusClient, signal);
-      return [judgeHostView(chain, view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
-    },
-  };
-  const proofJob: CheckJob = {
-    chain,
-    check: "state_proof",
-    run: async (signal) => {
-      const height = await fetchKnownHeight(signal);
-      if (height === undefined) return [];
-      return await probe.describe({ height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
-    },
-  };
-  const accountJob: CheckJob = {
-    chain,
-    check: "balance",
-    run: async (signal) => {
-      const gas = new EvmGas(await findAnswering(signal));
-      const [balanceWei, { gasPriceWei }] = await Promise.all([
-        gas.fetchBalance(signal),
-        gas.fetchGasQuote(signal),
-      ]);
-      return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
-    },
-  };
-  const signerJob: CheckJob = {
-    chain,
-    check: "signer",
-    run: async (signal) => [await checkSigner({ chain, chainId, account, signsMessages }, signal)],
-  };
-  const nonceJob: CheckJob | undefined = judgeNonces && {
-    chain,
-    check: "nonce",
-    run: async (signal) => {
-      return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
-    },
-  };
+  const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
+  const endpointJob = job("endpoint", async (signal) => {
+    const simulateFrom = context.signs ? sender : undefined;
+    const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom };
+    const facts = await probeEndpoints(endpoints, options, signal);
+    return judgeEndpoints(facts, {
+      chain,
+      chainId: BigInt(chainId),
+      key: "rpc_urls",
+      blocksPerQuery: blocksPerEventQuery,
+      nowMs: clock.now(),
+    });
+  });
+  const hostJob = job("host", async (signal) => {
+    const own = await findAnswering(signal);
+    const findings = await checkChain(own, hub, signal);
+    const rows = toFindingRows(chain, findings, TOLD);
+    if (findings.some(({ severity }) => severity === "fatal")) return rows;
+    return [await describeHost(own, signal), ...rows];
+  });
+  const hubJob = job("host_view", async (signal) => {
+    const client = new EvmHubClient(await findAnswering(signal));
+    const view = await client.fetchConsensusView(hub, signal);
+    const kind = await client.fetchClientKind(view.consensusClient, signal);
+    return [judgeHostView(chain, view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
+  });
+  const proofJob = job("state_proof", async (signal) => {
+    const height = await fetchKnownHeight(signal);
+    if (height === undefined) return [];
+    return await probe.describe({ height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
+  });
+  const accountJob = job("balance", async (signal) => {
+    const gas = new EvmGas(await findAnswering(signal));
+    const [balanceWei, { gasPriceWei }] = await Promise.all([
+      gas.fetchBalance(signal),
+      gas.fetchGasQuote(signal),
+    ]);
+    return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
+  });
+  const signerJob = job("signer", async (signal) => [
+    await checkSigner({ chain, chainId, account, signsMessages }, signal),
+  ]);
+  const nonceJob = judgeNonces && job("nonce", async (signal) => {
+    return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
+  });
   // A remote signer is there or not whether the chain answers or not.
   const isRemote = account.remote !== undefined;
   const others = [

@@ -63,11 +63,6 @@ export function revertToRefusal(data: Hex, steps: number): Refusal {
   return revert.code === "BatchCallFailed" ? { ...refusal, step: Number(revert.index) } : refusal;
 }
 
-/** True for a revert because the host has no state commitment of the proof's height. */
-export function isHeightUnknown(data: Hex): boolean {
-  return innermostRevert(decodeRevert(data)).code === "StateCommitmentNotFound";
-}
-
 /** Refusal for a fault of a node, `undefined` if it says nothing about the delivery. */
 export function faultToRefusal(fault: RpcFault, steps: number): Refusal | undefined {
   switch (fault.code) {

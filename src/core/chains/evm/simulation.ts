@@ -4,7 +4,6 @@
  * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link EvmSimulator}; one method is run in
  * `simulation_method.ts`.
  */
-import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { RpcFault } from "../../rpc/call.ts";
@@ -39,6 +38,12 @@ import {
 import { EvmSigningFacts } from "./signing_facts.ts";
 import { Limit } from "../../runtime/limit.ts";
 
+/**
+ * Pauses before a delivery is simulated again where a node does not know the height of its proof, ms: of several nodes
+ * behind one URL the next one may know it, and one that is a block behind will soon.
+ */
+const BEHIND_PAUSES_MS: readonly number[] = [100, 300, 600, 1_000];
+
 /** Time for which a plain call is not made while an endpoint that may trace does not answer, ms. */
 const BLIND_PATIENCE_MS = 5 * 60_000;
 
@@ -57,11 +62,22 @@ export class EvmSimulator implements Simulator {
     this.#runs = new SimulationRuns(context);
   }
 
-  /** Simulates again if governance has replaced the handler since the host's parameters were read. */
-  simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+  /**
+   * Simulates again if governance has replaced the handler since the host's parameters were read, and while the endpoints
+   * do not know the height of the proof, which the caller has read from the chain. Consensus proofs in front bring it.
+   */
+  async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const { hostParams, at: { clock } } = this.#context;
     const once = (): Promise<Simulation> =>
       this.#traces.run(() => this.#simulateOnce(delivery, signal), signal);
-    return this.#context.hostParams.simulate(once, signal);
+    const [step, second] = delivery.steps;
+    const mayWait = step?.kind === "messages" && second === undefined;
+    for (const pauseMs of mayWait ? BEHIND_PAUSES_MS : []) {
+      const simulation = await hostParams.simulate(once, signal);
+      if (simulation.kind === "accepted" || simulation.refusal.code !== "not_ready") return simulation;
+      await clock.sleep(pauseMs, signal);
+    }
+    return await hostParams.simulate(once, signal);
   }
 
   /**
@@ -109,7 +125,7 @@ export class EvmSimulator implements Simulator {
     signal: AbortSignal,
   ): Promise<Simulation | Missing> {
     const expected = await this.#simulateExpected(input, method, signal);
-    const first = expected ?? await this.#runKnowing(input, method, signal);
+    const first = expected ?? await this.#runs.runMethod(input, method, signal);
     if (first.kind !== "shown") return first;
     this.#blindSinceMs = undefined;
     const { costs, layer1Gas } = first;
@@ -122,16 +138,13 @@ export class EvmSimulator implements Simulator {
     if (limit !== undefined && isFittingLimit(limit, needed)) {
       return this.#accept(input, first, { gasUsed: wideGas, gasLimit: limit, costs });
     }
-    const wide = this.#accept(input, { ...first, facts: undefined }, {
-      gasUsed: wideGas,
-      gasLimit: needed,
-      costs,
-    });
+    const wideTerms = { gasUsed: wideGas, gasLimit: needed, costs };
+    const wide = this.#accept(input, { ...first, facts: undefined }, wideTerms);
     // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
     if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
     const terms = exactTerms(this.#context, first, needed);
     const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
-    const exact = await this.#runKnowing(exactInput, method, signal);
+    const exact = await this.#runs.runMethod(exactInput, method, signal);
     if (exact.kind !== "shown") return exact;
     const { outcome } = exact;
     if (outcome.revertData !== undefined) {
@@ -159,7 +172,7 @@ export class EvmSimulator implements Simulator {
     if (limit === undefined || limit > input.call.gas) return undefined;
     const terms = exactTerms(this.#context, known, limit);
     const call = { ...input.call, ...terms };
-    const result = await this.#runKnowing({ ...input, call, readsFacts: true }, method, signal);
+    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, method, signal);
     if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
     if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
     const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
@@ -170,7 +183,7 @@ export class EvmSimulator implements Simulator {
   #accept<T extends Outcome>(
     input: SimulationInput,
     result: Shown<T>,
-    terms: { readonly gasUsed: bigint; readonly gasLimit: bigint; readonly costs: Costs },
+    terms: AcceptedTerms,
   ): AcceptedSimulation {
     this.#context.noteMarket(result);
     const { outcome, facts } = result;
@@ -183,20 +196,6 @@ export class EvmSimulator implements Simulator {
     return facts === undefined ? accepted : { ...accepted, facts: new EvmSigningFacts(facts) };
   }
 
-  /** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */
-  async #runKnowing<T extends Outcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<MethodResult<T>> {
-    const work = {
-      simulateOnce: () => this.#runs.runMethod(input, method, signal),
-      revertDataOf: (result: MethodResult<T>) =>
-        result.kind === "shown" ? result.outcome.revertData : undefined,
-    };
-    return await this.#runs.whileBehind(input, work, signal);
-  }
-
   /**
    * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
    * module may use all the gas that it is given, so all of it counts as used.
@@ -206,25 +205,12 @@ export class EvmSimulator implements Simulator {
     signal: AbortSignal,
   ): Promise<Simulation> {
     const { delivery, messages, call } = input;
-    const simulateOnce = async (): Promise<{
-      readonly result: Hex | RpcFault;
-      readonly estimate: bigint | RpcFault;
-      readonly refusal: Refusal | undefined;
-      readonly costs: () => Promise<Costs>;
-    }> => {
-      const batch = new RpcBatch(this.#context.at.endpoints);
-      const called = batch.addOptional(callResult(call));
-      const estimated = batch.addOptional(gasEstimate(call));
-      const around = addCostsAndChecks(this.#context, batch, input);
-      await batch.send({ signal });
-      const { prices } = this.#context;
-      const costs = (): Promise<Costs> => prices.bound(around.costs(), batch.host, signal);
-      return { result: called(), estimate: estimated(), refusal: around.refusal(), costs };
-    };
-    const { result, estimate, refusal, costs } = await this.#runs.whileBehind(input, {
-      simulateOnce,
-      revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
-    }, signal);
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const called = batch.addOptional(callResult(call));
+    const estimated = batch.addOptional(gasEstimate(call));
+    const around = addCostsAndChecks(this.#context, batch, input);
+    await batch.send({ signal });
+    const [result, estimate, refusal] = [called(), estimated(), around.refusal()];
     if (refusal !== undefined) return { kind: "refused", refusal };
     if (result instanceof RpcFault) {
       const { refusal } = refusedBy(result, delivery);
@@ -235,18 +221,16 @@ export class EvmSimulator implements Simulator {
     const known = estimate instanceof RpcFault ? undefined : estimate;
     const gasLimit = untracedGasLimit(call.gas, messages.length, known);
     const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
-    const { gasPriceWei, dataCostWei } = await costs();
-    return {
-      kind: "accepted",
-      handled: messages.map(() => true),
-      gasUsed,
-      gasLimit,
-      messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
-      gasPriceWei,
-      dataCostWei: dataCostWei(gasUsed),
-      isBlind: true,
-    };
+    const costs = await this.#context.prices.bound(around.costs(), batch.host, signal);
+    return accept(input, undefined, { gasUsed, gasLimit, costs });
   }
+}
+
+/** Gas and price of an accepted delivery. */
+interface AcceptedTerms {
+  readonly gasUsed: bigint;
+  readonly gasLimit: bigint;
+  readonly costs: Costs;
 }
 
 /** Result of a simulation; `steps` if inner calls are visible. */
@@ -317,22 +301,20 @@ function refusalOf(
   return revertData === undefined ? undefined : revertToRefusal(revertData, delivery.steps.length);
 }
 
+/** What the host would take, at these terms. */
 function accept(
   { delivery, messages }: SimulationInput,
-  outcome: Outcome,
-  { gasUsed, gasLimit, costs }: {
-    readonly gasUsed: bigint;
-    readonly gasLimit: bigint;
-    readonly costs: Costs;
-  },
+  outcome: Outcome | undefined,
+  { gasUsed, gasLimit, costs }: AcceptedTerms,
 ): AcceptedSimulation {
   return {
     kind: "accepted",
-    handled: messages.map((message) => handledBy(outcome, message)),
+    handled: messages.map((message) => outcome === undefined || handledBy(outcome, message)),
     gasUsed,
     gasLimit,
-    messageGas: attributeGas(delivery, { gasUsed, steps: outcome.steps }),
+    messageGas: attributeGas(delivery, { gasUsed, steps: outcome?.steps }),
     gasPriceWei: costs.gasPriceWei,
     dataCostWei: costs.dataCostWei(gasUsed),
+    ...outcome === undefined ? { isBlind: true } : {},
   };
 }

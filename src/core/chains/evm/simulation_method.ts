@@ -3,7 +3,6 @@
  * the other calls of a request and refuses this one, or answers it in a shape of its own. A node that is down and a
  * delivery that cannot be simulated look alike; a trivial call by the same method distinguishes them.
  */
-import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import { type HandledMessages, TraceError } from "../../evm/trace.ts";
@@ -16,18 +15,12 @@ import { isArbitrum } from "./gas.ts";
 import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
 import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
-import { faultToRefusal, isHeightUnknown } from "./refusals.ts";
+import { faultToRefusal } from "./refusals.ts";
 import { SchemaError } from "./schema_error.ts";
 import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
-
-/**
- * Pauses before a delivery is simulated again where a node does not know the height that the caller has read from the
- * chain, ms: the next node behind the same URL may know it, and one that is a block behind will soon.
- */
-const BEHIND_PAUSES_MS: readonly number[] = [100, 300, 600, 1_000];
 
 /** The node is healthy, but does not simulate this delivery. */
 const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large", "refused"]);
@@ -106,28 +99,6 @@ export class SimulationRuns {
       const detail = `no endpoint can simulate it: ${result.message}`;
       return { kind: "refused", refusal: { code: "untraceable", detail } };
     }
-  }
-
-  /**
-   * Repeats a simulation of messages while the endpoints do not know the height of their proof, which the caller has read
-   * from the chain: of several nodes behind one URL some are blocks behind. Consensus proofs in front bring the height.
-   * @param revertDataOf revert data of a result, if it reverted
-   */
-  async whileBehind<T>(
-    { delivery: { steps } }: SimulationInput,
-    work: { readonly simulateOnce: () => Promise<T>; readonly revertDataOf: (result: T) => Hex | undefined },
-    signal: AbortSignal,
-  ): Promise<T> {
-    const { at: { clock } } = this.#context;
-
-    const pauses = steps.every(({ kind }) => kind === "messages") ? BEHIND_PAUSES_MS : [];
-    for (const pauseMs of pauses) {
-      const result = await work.simulateOnce();
-      const revertData = work.revertDataOf(result);
-      if (revertData === undefined || !isHeightUnknown(revertData)) return result;
-      await clock.sleep(pauseMs, signal);
-    }
-    return await work.simulateOnce();
   }
 
   /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
