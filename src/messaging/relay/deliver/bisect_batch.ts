@@ -6,6 +6,7 @@ import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { mapLimited } from "../../../core/runtime/limit.ts";
 import { bisect } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import type { LegRun } from "../leg.ts";
@@ -124,8 +125,12 @@ async function bisectOnce(
   if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
-  const parts = [];
-  for (const half of bisect(messages)) parts.push(await bisectOnce(leg, { ...work, messages: half }));
+  // Both at once: the chain bounds the simulations, and slow ones add up otherwise.
+  const parts = await mapLimited(
+    bisect(messages),
+    { max: 2, signal: leg.signal },
+    (half, signal) => bisectOnce({ ...leg, signal }, { ...work, messages: half }),
+  );
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

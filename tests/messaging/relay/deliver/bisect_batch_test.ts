@@ -95,6 +95,23 @@ Deno.test("bisect: one message whose trace is too large is found, refused alone,
   ]);
 });
 
+Deno.test("bisect: messages whose traces take ten seconds each hold up the others by the depth of the search, not by their number", async () => {
+  const { fixture, relayer, messages, run } = await prepare(64);
+  for (let index = 0; index < 64; index += 3) {
+    fixture.two.untraceable.add(messages[index]?.commitment ?? "0x");
+  }
+  const simulate = relayer.two.simulate.bind(relayer.two);
+  relayer.two.simulate = async (delivery, signal) => {
+    const simulation = await simulate(delivery, signal);
+    if (simulation.kind === "refused") await fixture.clock.sleep(10_000, signal);
+    return simulation;
+  };
+  const startMs = fixture.clock.now();
+  const { accepted, refused } = await fixture.clock.run(run());
+  assert.deepEqual([accepted.flatMap((part) => part.messages).length, refused.length], [42, 22]);
+  assert.ok(fixture.clock.now() - startMs <= 70_000, `${fixture.clock.now() - startMs} ms`);
+});
+
 Deno.test("bisect: a refusal about the chain is not taken apart", async () => {
   const { relayer, fixture, run } = await prepare(50);
   fixture.two.freeze(true);
