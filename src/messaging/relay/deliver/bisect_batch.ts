@@ -3,7 +3,7 @@
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
 import type { MessageProof } from "../../../core/chains/proofs.ts";
-import type { Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
+import type { AcceptedSimulation, Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
@@ -28,7 +28,7 @@ export interface ProvenBatch {
   readonly delivery: Delivery;
   /** Height at which the messages are proved. */
   readonly height: bigint;
-  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
+  readonly simulation: AcceptedSimulation;
 }
 
 /** Result of bisecting a batch. */
@@ -40,11 +40,9 @@ export interface BisectResult {
 /** Faults of the source that a single message may cause for all messages proved together with it. */
 export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
-type Accepted = Extract<Simulation, { kind: "accepted" }>;
-
 type Attempt =
-  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: Accepted }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
+  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: AcceptedSimulation }
+  | Extract<Simulation, { kind: "refused" }>;
 
 async function attempt(
   leg: LegRun,
@@ -68,8 +66,11 @@ async function attempt(
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 
-function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
-  return messages.map((message) => ({ message, code: refusal.code, detail: refusal.detail }));
+function refuseAll(
+  messages: readonly Message[],
+  { code, detail }: Omit<Refused, "message">,
+): readonly Refused[] {
+  return messages.map((message) => ({ message, code, detail }));
 }
 
 /**
@@ -89,10 +90,8 @@ export async function findDeliverable(
   const whole = await attempt(leg, { ...work, messages: survivors });
   if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
   const { delivery, simulation } = whole;
-  return {
-    accepted: [{ messages: survivors, delivery, height: work.height, simulation }],
-    refused: first.refused,
-  };
+  const accepted = [{ messages: survivors, delivery, height: work.height, simulation }];
+  return { accepted, refused: first.refused };
 }
 
 async function bisectOnce(
@@ -109,11 +108,8 @@ async function bisectOnce(
     if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
     const busy = messages.filter((message) => !idle.includes(message));
     const rest = await bisectOnce(leg, { ...work, messages: busy });
-    const refused = idle.map((message) => ({
-      message,
-      code: "not_executed" as const,
-      detail: "the receiving module would fail, or there is no code at its address",
-    }));
+    const detail = "the receiving module would fail, or there is no code at its address";
+    const refused = refuseAll(idle, { code: "not_executed", detail });
     return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
   }
   const { refusal } = attempted;
@@ -126,11 +122,9 @@ async function bisectOnce(
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
   // Both at once: the chain bounds the simulations, and slow ones add up otherwise.
-  const parts = await mapLimited(
-    bisect(messages),
-    { max: 2, signal: leg.signal },
-    (half, signal) => bisectOnce({ ...leg, signal }, { ...work, messages: half }),
-  );
+  const bisectHalf = (half: readonly Message[], signal: AbortSignal): Promise<BisectResult> =>
+    bisectOnce({ ...leg, signal }, { ...work, messages: half });
+  const parts = await mapLimited(bisect(messages), { max: 2, signal: leg.signal }, bisectHalf);
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

@@ -58,13 +58,7 @@ export async function filterProfitable(
   const candidates = leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
-    return defer(leg, {
-      ...work,
-      held: decided.hold,
-      revenueOf,
-      gone,
-      isBlind: work.part.simulation.isBlind === true,
-    });
+    return defer(leg, { ...work, held: decided.hold, revenueOf, gone });
   });
   return { candidates, maxGasPriceWei };
 }
@@ -152,19 +146,16 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
   return found;
 }
 
-const BLIND_DETAIL = "no endpoint shows the gas that it uses, and it does not pay for all that it may use";
-
 /** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
   context: TargetContext,
   work: {
+    readonly part: ProvenBatch;
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];
     readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
     /** Candidates that certainly end, besides those that do not pay. */
     readonly gone: ReadonlySet<Candidate>;
-    /** True: nobody knows the gas that they use, and all that they may use was counted. */
-    readonly isBlind: boolean;
   },
 ): readonly Candidate[] {
   const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
@@ -183,11 +174,11 @@ function defer(
     if (verdict === undefined || verdict.kind !== "hold") return true;
     const { required18, fee18 } = verdict.numbers;
     const isFailed = verdict.reason === "unprofitable";
+    const isBlind = isFailed && work.part.simulation.isBlind === true;
     hold(context, row, {
-      // Prices recover on their own, fees do not.
-      ...(isFailed && work.isBlind
-        ? { reason: "untraceable", retryClass: "slow", detail: BLIND_DETAIL } as const
-        : { reason: verdict.reason, retryClass: isFailed ? "failed" : "transient" } as const),
+      // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
+      reason: isBlind ? "untraceable" : verdict.reason,
+      retryClass: isBlind ? "slow" : isFailed ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
       ...explainReward(context.settings, revenue),
