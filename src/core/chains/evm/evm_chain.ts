@@ -370,15 +370,9 @@ function slotsByAccount(
   return slots;
 }
 
-/** True for a slot without a value; some nodes keep slots that were set to zero. */
-function isEmptySlot(value: Uint8Array | undefined): boolean {
-  return value === undefined || value.every((byte) => byte === 0 || byte === 0x80);
-}
-
-/** The number in a slot; 0 when it is empty. */
+/** The number in a slot; 0 when it is empty, or kept by a node although it was set to zero. */
 function readNumber(value: Uint8Array | undefined): bigint {
-  if (value === undefined || isEmptySlot(value)) return 0n;
-  const bytes = decodeRlp(value);
+  const bytes = value === undefined ? new Uint8Array() : decodeRlp(value);
   if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
-  return BigInt(toHex(bytes));
+  return BigInt(`0x0${toHex(bytes).slice(2)}`);
 }

@@ -9,7 +9,7 @@ import { type HandledMessages, TraceError } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Refusal, Simulation } from "../submission.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addBatchCheck } from "./batching.ts";
 import { isArbitrum } from "./gas.ts";
 import { addCosts, type Costs } from "./costs.ts";
@@ -65,7 +65,7 @@ export type MethodResult<T> =
     readonly facts: ReadFacts | undefined;
   }
   | Extract<Simulation, { kind: "refused" }>
-  /** No endpoint supports the method; `isSilent`: one that may did not answer. */
+  /** No endpoint supports the method; `isSilent`: one that may did not tell. */
   | { readonly kind: "missing"; readonly isSilent?: boolean };
 
 /** Runs of simulation methods at the endpoints of one chain. */
@@ -118,10 +118,10 @@ export class SimulationRuns {
     const head = batch.add(blockAt("latest"));
     const balance = batch.add(accountBalance(sender));
     const facts = input.readsFacts ? this.#addFacts(batch, input, { ...around, head, balance }) : undefined;
-    const heard = new Set<string>();
+    let isHeard = false;
     const check = (place: FaultPlace): RpcFault | undefined => {
       if (head() === undefined) return faultAt("malformed", place, "no newest block");
-      heard.add(place.endpointHost);
+      isHeard = true;
       const outcome = shown();
       const isMissing = outcome instanceof RpcFault
         ? outcome.code === "missing_method"
@@ -134,7 +134,7 @@ export class SimulationRuns {
     };
     const missing = (): MethodResult<T> => ({
       kind: "missing",
-      isSilent: this.#isSilent(method.capability, heard),
+      isSilent: !this.#context.isUnsupported(method.capability),
     });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
@@ -142,7 +142,7 @@ export class SimulationRuns {
       if (!(fault instanceof RpcFault)) throw fault;
       if (NOT_SHOWN.has(fault.code) || NO_ANSWER.has(fault.code)) return fault;
       if (fault.code !== "missing_method") throw fault;
-      if (heard.size > 0) return missing();
+      if (isHeard) return missing();
       // Nothing else was answered: that says nothing about the method.
       throw new RpcFault("server_error", "retry", fault.where, { detail: fault.detail, cause: fault });
     }
@@ -184,25 +184,13 @@ export class SimulationRuns {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { endpoints, sender } = this.#context.at;
-    const batch = new RpcBatch(endpoints);
-    const shown = batch.addOptional(readable(method.query({ ...call, to: sender, data: "0x" })));
-    let outcome: T | RpcFault | undefined;
     try {
-      await batch.send({ signal });
-      outcome = shown();
+      const trivial = readable(method.query({ ...call, to: sender, data: "0x" }));
+      return await callOne(endpoints, trivial, { signal }) !== undefined;
     } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      outcome = fault;
+      if (!(fault instanceof RpcFault) || fault.reaction !== "drop") throw fault;
+      return false;
     }
-    if (!(outcome instanceof RpcFault)) return outcome !== undefined;
-    if (outcome.reaction !== "drop") throw outcome;
-    return false;
-  }
-
-  /** True when an endpoint that may support the method did not answer. */
-  #isSilent(capability: Capability, heard: ReadonlySet<string>): boolean {
-    const { hosts } = this.#context.at.endpoints;
-    return hosts.some((host) => !heard.has(host) && !this.#context.isUnsupported(capability, host));
   }
 
   /** Records that an endpoint lacks a method. */

@@ -3,7 +3,7 @@
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
 import type { MessageProof } from "../../../core/chains/proofs.ts";
-import type { AcceptedSimulation, Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
+import type { AcceptedSimulation, Delivery, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
@@ -89,9 +89,8 @@ export async function findDeliverable(
   const survivors = first.accepted.flatMap((part) => part.messages);
   const whole = await attempt(leg, { ...work, messages: survivors });
   if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
-  const { delivery, simulation } = whole;
-  const accepted = [{ messages: survivors, delivery, height: work.height, simulation }];
-  return { accepted, refused: first.refused };
+  const { kind: _, ...proven } = whole;
+  return { ...first, accepted: [{ ...proven, messages: survivors, height: work.height }] };
 }
 
 async function bisectOnce(
@@ -103,14 +102,13 @@ async function bisectOnce(
   if (messages.length === 0) return { accepted: [], refused: [] };
   const attempted = await attempt(leg, work, proving);
   if (attempted.kind === "accepted") {
-    const { delivery, simulation } = attempted;
-    const idle = messages.filter((_, index) => simulation.handled[index] !== true);
-    if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
-    const busy = messages.filter((message) => !idle.includes(message));
-    const rest = await bisectOnce(leg, { ...work, messages: busy });
+    const { kind: _, ...proven } = attempted;
+    const idle = messages.filter((_, index) => proven.simulation.handled[index] !== true);
+    if (idle.length === 0) return { accepted: [{ ...proven, messages, height }], refused: [] };
+    const busy = { ...work, messages: messages.filter((message) => !idle.includes(message)) };
+    const rest = await bisectOnce(leg, busy);
     const detail = "the receiving module would fail, or there is no code at its address";
-    const refused = refuseAll(idle, { code: "not_executed", detail });
-    return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
+    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", detail })] };
   }
   const { refusal } = attempted;
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {

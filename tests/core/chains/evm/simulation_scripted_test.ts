@@ -484,7 +484,7 @@ Deno.test("simulation: while the endpoint that traces does not answer, nothing i
   tracing.onBatch(() => undefined);
   await clock.advance(60_000);
   assert.deepEqual(handledOf(await simulate()), [true, false]);
-  tracing.onBatch(() => ({ kind: "status", status: 503 }));
+  tracing.on("debug_traceCall", () => new ScriptedError(-32005, "rate limit exceeded"));
   assert.equal((await catchFault(simulate())).reaction, "retry");
 });
 
