@@ -1,12 +1,13 @@
 /** A scripted node of chain 1 with a host on it, and deliveries to it. */
-import { encodeAbiParameters, pad } from "viem";
+import { encodeAbiParameters, pad, toRlp } from "viem";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
-import { type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedRpc } from "../../../support/scripted_rpc.ts";
@@ -71,6 +72,23 @@ export function requestLog(nonce: number, block: number, logIndex = 0): Readonly
     logIndex: `0x${logIndex.toString(16)}`,
   };
 }
+
+/** The only account of a state: the host, whose storage is empty. */
+const hostLeaf = toRlp([
+  `0x20${toHex(keccak256(fromHex(host))).slice(2)}`,
+  toRlp(["0x01", "0x", toHex(EMPTY_ROOT), blockHash]),
+]);
+
+/** Root of that state. */
+export const hostStateRoot = toHash256(keccak256(fromHex(hostLeaf)));
+
+/** Answers `eth_getProof` of that state. */
+export const proveEmpty: Answerer = ([address, slots]) => ({
+  address,
+  accountProof: [hostLeaf],
+  storageHash: toHex(EMPTY_ROOT),
+  storageProof: [slots].flat().map((key) => ({ key, value: "0x0", proof: [toHex(EMPTY_NODE)] })),
+});
 
 /** A post to a module of chain 1. */
 export function post(nonce: bigint): ReturnType<typeof postMessage> {
