@@ -105,8 +105,8 @@ export class RequestGaps {
   /** A gap before the range that showed it: at the end of `block` the host's next nonce is `next` or higher. */
   #open: { readonly block: bigint; readonly next: bigint } | undefined;
   #missedState: { readonly height: bigint; readonly untilMs: number } | undefined;
-  /** When gaps were seen first, ms; the one seen last is the last one. */
-  readonly #sinceMs = new Map<string, number>();
+  /** When gaps were seen first and last, ms; the one seen last is the last one. */
+  readonly #seenMs = new Map<string, { readonly first: number; readonly last: number }>();
 
   constructor(context: EvmContext) {
     this.#context = context;
@@ -196,13 +196,14 @@ export class RequestGaps {
     const { clock, log } = this.#context.at;
     const nowMs = clock.now();
     const ageOf = (gap: string): number => {
-      const sinceMs = this.#sinceMs.get(gap) ?? nowMs;
-      this.#sinceMs.delete(gap);
-      this.#sinceMs.set(gap, sinceMs);
+      const { first = nowMs, last = 0 } = this.#seenMs.get(gap) ?? {};
+      const sinceMs = nowMs - last <= GIVE_UP_AFTER_MS ? first : nowMs;
+      this.#seenMs.delete(gap);
+      this.#seenMs.set(gap, { first: sinceMs, last: nowMs });
       return nowMs - sinceMs;
     };
     const [sameMs, growingMs] = [ageOf(`${missing.from} to ${missing.to}`), ageOf(`${missing.from}`)];
-    dropOldest(this.#sinceMs, KNOWN_GAPS);
+    dropOldest(this.#seenMs, KNOWN_GAPS);
     if (sameMs < GIVE_UP_AFTER_MS && growingMs < GIVE_UP_GROWING_AFTER_MS) return false;
     log.warn("requests_missing", fieldsOf(range, missing));
     return true;
