@@ -5,7 +5,6 @@
 import { type Hash256, type Hex, isHexBytes, toLowerHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { isJsonObject } from "../../rpc/json.ts";
-import { mapInSlices } from "../../runtime/slices.ts";
 import { SchemaError } from "./schema_error.ts";
 
 /** Log as in receipts; hex is lower case. */
@@ -24,9 +23,6 @@ export interface Log extends ReceiptLog {
   readonly removed?: boolean | null | undefined;
 }
 
-/** Logs of an answer that are still to be read: {@link readLogs}. */
-export type UnreadLogs = readonly unknown[];
-
 /** What was asked for, in lower case: an answer with other logs is another question's. */
 export interface AskedLogs {
   readonly address: Address;
@@ -40,20 +36,12 @@ const HASH_CHARACTERS = 2 + 64;
 /** Heights and indexes have 64 bits. */
 const quantityText = /^0x0*[0-9a-fA-F]{1,16}$/;
 
-/** Logs read at once, about 2 ms. */
-const LOGS_AT_ONCE = 500;
-
-/** The list that `eth_getLogs` answers. @throws {SchemaError} */
-export function findLogs(value: unknown): UnreadLogs {
+/** Reads the answer of `eth_getLogs`. @throws {SchemaError} also for a log that was not asked for */
+export function readLogs(value: unknown, asked: AskedLogs): readonly Log[] {
   if (!Array.isArray(value)) throw new SchemaError("eth_getLogs");
-  return value;
-}
-
-/** Reads the logs of an answer. @throws {SchemaError} also for a log that was not asked for */
-export function readLogs(found: UnreadLogs, asked: AskedLogs): Promise<readonly Log[]> {
-  return mapInSlices([...found.entries()], LOGS_AT_ONCE, ([index, value]) => {
+  return value.map((entry: unknown, index) => {
     const place = `eth_getLogs.${index}`;
-    const log = readLog(value, place);
+    const log = readLog(entry, place);
     const [topic] = log.topics;
     if (log.address !== asked.address) throw new SchemaError(`${place}.address`);
     if (topic === undefined || !asked.topics.includes(topic)) throw new SchemaError(`${place}.topics`);

@@ -3,14 +3,13 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { type FaultPlace, resultOf, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { SchemaError } from "./schema_error.ts";
-import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
+import type { Log } from "./log_answers.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -130,38 +129,25 @@ export class LogReader {
     const head = batch.add(blockNumber);
     const answer = batch.addOptional(logs(wanted));
     const guarding = guard?.(batch, { from, to });
-    const read = new Map<UnreadLogs, readonly Log[]>();
     let tooWide: RpcFault | undefined;
-    const found = (): readonly Log[] => {
-      const unread = answer();
-      if (unread instanceof RpcFault) throw unread;
-      return read.get(unread) ?? [];
-    };
-    const check = async (place: FaultPlace): Promise<RpcFault | undefined> => {
+    const check = (place: FaultPlace): Objection => {
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
-      const unread = answer();
-      if (unread instanceof RpcFault && isTooWide(unread.code) && from === to) {
-        // What is too much of one block for an endpoint need not be for the next one.
-        tooWide = unread;
-        return faultAt("refused", place, unread.message);
-      }
-      if (unread instanceof RpcFault) return unread;
-      try {
-        read.set(unread, inOrder(await readLogs(unread, wanted)));
-      } catch (cause) {
-        if (!(cause instanceof SchemaError)) throw cause;
-        return faultAt("malformed", { ...place, method: "eth_getLogs" }, cause.message);
-      }
-      return await guarding?.check(place, found());
+      const found = answer();
+      if (!(found instanceof RpcFault)) return guarding?.check(place, inOrder(found));
+      if (!isTooWide(found.code) || from < to) return found;
+      // What is too much of one block for an endpoint need not be for the next one.
+      tooWide = found;
+      return faultAt("refused", place, found.message);
     };
     try {
       await batch.send({ signal, check, onFault });
     } catch (fault) {
       throw fault instanceof RpcFault && fault.code === "refused" ? tooWide ?? fault : fault;
     }
-    guarding?.done?.(found());
+    const found = inOrder(resultOf(answer()));
+    guarding?.done?.(found);
     this.#widths.noteSuccess(batch.host, to - from + 1n);
-    return found();
+    return found;
   }
 
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */

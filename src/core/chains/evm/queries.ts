@@ -6,13 +6,13 @@ import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";
-import { type HostRead } from "../../evm/host_reads.ts";
-import { callTracerOptions, HandledLogs, readTrace, type TraceOutcome } from "../../evm/trace.ts";
+import { type HostRead, HostReadError } from "../../evm/host_reads.ts";
+import { callTracerOptions, HandledLogs, readTrace, TraceError, type TraceOutcome } from "../../evm/trace.ts";
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
-import { findLogs, readReceiptLogs, type UnreadLogs } from "./log_answers.ts";
+import { type AskedLogs, type Log, readLogs, readReceiptLogs } from "./log_answers.ts";
 import { SchemaError } from "./schema_error.ts";
 import * as shape from "./rpc_schemas.ts";
 
@@ -21,6 +21,23 @@ export interface Query<T> {
   readonly call: RpcCall;
   /** @throws SchemaError, HostReadError, TraceError, RangeError when the result does not fit the method. */
   readonly read: (result: Json) => T;
+}
+
+/** The query with `undefined` for an answer of another shape: no fault of the endpoint, which means something else by it. */
+export function readable<T>({ call, read }: Query<T>): Query<T | undefined> {
+  return {
+    call,
+    read: (result) => {
+      try {
+        return read(result);
+      } catch (error) {
+        const isShape = error instanceof SchemaError || error instanceof TraceError ||
+          error instanceof HostReadError;
+        if (isShape) return undefined;
+        throw error;
+      }
+    },
+  };
 }
 
 /** Block by number or by tag; `pending` is the newest block with the mempool's transactions on top. */
@@ -204,21 +221,13 @@ export function accountNonce(account: Address, tag: "latest" | "pending" = "late
 }
 
 /** Logs of one contract with one of the topics first, blocks `from` to `to` inclusive. */
-export function logs(
-  filter: {
-    readonly address: Address;
-    readonly topics: readonly Hex[];
-    readonly from: bigint;
-    readonly to: bigint;
-  },
-): Query<UnreadLogs> {
-  const params = [{
-    address: filter.address,
-    fromBlock: toQuantity(filter.from),
-    toBlock: toQuantity(filter.to),
-    topics: [filter.topics],
-  }];
-  return { call: { method: "eth_getLogs", params }, read: findLogs };
+export function logs(asked: AskedLogs): Query<readonly Log[]> {
+  const { address, topics, from, to } = asked;
+  const filter = { address, fromBlock: toQuantity(from), toBlock: toQuantity(to), topics: [topics] };
+  return {
+    call: { method: "eth_getLogs", params: [filter] },
+    read: (result) => readLogs(result, asked),
+  };
 }
 
 /** Merkle proof of storage slots of a contract at a block. */

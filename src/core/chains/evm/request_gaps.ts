@@ -6,7 +6,7 @@
  * shows is read again. Start reading at {@link RequestGaps.begin}. Source: polytope-labs/hyperbridge:
  * evm/src/core/EvmHost.sol (`_nextNonce`).
  */
-import { HostReadError, hostReads } from "../../evm/host_reads.ts";
+import { hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
@@ -15,9 +15,8 @@ import type { EvmContext } from "./evm_context.ts";
 import { highest } from "./gas.ts";
 import type { Log } from "./log_answers.ts";
 import type { BatchGuard, LogRange } from "./log_reader.ts";
-import { contractReadAt, type Query } from "./queries.ts";
+import { contractReadAt, readable } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
-import { SchemaError } from "./schema_error.ts";
 
 /** Requests decoded at once, about 5 ms. */
 export const LOGS_AT_ONCE = 50;
@@ -215,7 +214,8 @@ export class RequestGaps {
     const missed = this.#missedState;
     const isMissed = missed !== undefined && clock.now() < missed.untilMs;
     if (isMissed && height <= missed.height + KEPT_STATES) return () => undefined;
-    const slot = batch.addOptional(nonceAt(host, height));
+    // Before the host was deployed there is nothing to read.
+    const slot = batch.addOptional(readable(contractReadAt(height, host, hostReads.nonce)));
     return () => {
       const nonce = slot();
       const isThere = !(nonce instanceof RpcFault);
@@ -270,20 +270,4 @@ function fieldsOf(range: LogRange, missing: MissingRequests): Readonly<Record<st
 
 function incomplete(place: FaultPlace, { from, to }: LogRange, { count }: MissingRequests): RpcFault {
   return faultAt("lagging", place, `${count} requests are missing in the logs of blocks ${from} to ${to}`);
-}
-
-/** The host's next nonce at the end of a block; `undefined` before the host was deployed. */
-function nonceAt(host: EvmContext["at"]["host"], height: bigint): Query<bigint | undefined> {
-  const { call, read } = contractReadAt(height, host, hostReads.nonce);
-  return {
-    call,
-    read: (result) => {
-      try {
-        return read(result);
-      } catch (error) {
-        if (error instanceof HostReadError || error instanceof SchemaError) return undefined;
-        throw error;
-      }
-    },
-  };
 }

@@ -5,7 +5,7 @@
  */
 import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
-import { type HandledMessages, TraceError } from "../../evm/trace.ts";
+import type { HandledMessages } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Refusal, Simulation } from "../submission.ts";
@@ -14,9 +14,8 @@ import { addBatchCheck } from "./batching.ts";
 import { isArbitrum } from "./gas.ts";
 import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
-import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
+import { accountBalance, blockAt, gasEstimate, type Query, readable, type SimulatedCall } from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
-import { SchemaError } from "./schema_error.ts";
 import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
@@ -202,21 +201,6 @@ export class SimulationRuns {
     if (capability === "tracing") log.info("tracing_unavailable");
     else log.warn("simulation_unavailable");
   }
-}
-
-/** A query of whose answers another shape is `undefined`: the node means something else by the name of the method. */
-function readable<T>({ call, read }: Query<T>): Query<T | undefined> {
-  return {
-    call,
-    read: (result) => {
-      try {
-        return read(result);
-      } catch (error) {
-        if (error instanceof TraceError || error instanceof SchemaError) return undefined;
-        throw error;
-      }
-    },
-  };
 }
 
 function excess(a: bigint, b: bigint): bigint {
