@@ -2,6 +2,7 @@
  * Queries of EVM nodes: each is a JSON-RPC call and the reader of its answer. Source: ethereum/execution-apis
  * (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
  */
+import { formatTransactionRequest, type RpcTransactionRequest } from "viem";
 import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -76,22 +77,14 @@ function query<S extends z.ZodType>(
   return { call: { method, params }, read: (result) => shape.parseResponse(schema, result, method) };
 }
 
-function callObject(call: SimulatedCall): Readonly<Record<string, string>> {
-  return {
-    to: call.to,
-    data: call.data,
-    ...(call.from === undefined ? {} : { from: call.from }),
-    ...(call.gas === undefined ? {} : { gas: toQuantity(call.gas) }),
-    ...priceFields(call.price),
-  };
-}
-
-function priceFields(price: GasPrice | undefined): Readonly<Record<string, string>> {
-  if (price === undefined) return {};
-  return price.type === "legacy" ? { gasPrice: toQuantity(price.gasPriceWei) } : {
-    maxFeePerGas: toQuantity(price.maxFeeWei),
-    maxPriorityFeePerGas: toQuantity(price.maxPriorityFeeWei),
-  };
+/** A call as nodes take it; absent fields are left out. */
+function callObject({ from, to, data, gas, price }: SimulatedCall): RpcTransactionRequest {
+  const call = { from, to, data, gas };
+  return formatTransactionRequest(
+    price?.type === "legacy"
+      ? { ...call, gasPrice: price.gasPriceWei }
+      : { ...call, maxFeePerGas: price?.maxFeeWei, maxPriorityFeePerGas: price?.maxPriorityFeeWei },
+  );
 }
 
 /** The state override set of eth_call, for the sender's balance alone. */
