@@ -38,6 +38,8 @@ export class ScriptedNode {
   connections = 0;
   /** While set, connections fail with this problem. */
   refuseWith: string | undefined;
+  /** While true, connections are neither made nor refused, as behind a cable that was pulled. */
+  hangs = false;
   /** While true, arrays are answered by one error object, as nodes do that take no batches. */
   refusesBatches = false;
   /** Longer messages are answered by one error without an id, as nodes do that did not read them. */
@@ -80,6 +82,7 @@ export class ScriptedNode {
   };
 
   #accept(events: SocketEvents): void {
+    if (this.hangs) return;
     if (this.refuseWith !== undefined) {
       events.onClose(this.refuseWith);
       return;
