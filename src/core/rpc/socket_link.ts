@@ -217,7 +217,11 @@ export class SocketLink {
     } else if (error !== undefined && (entry.id ?? null) === null) this.#refuseMessage(error);
   }
 
-  #read({ result }: { readonly [name: string]: Json }, error: NodeError | undefined, { method }: RpcCall): RpcAnswer {
+  #read(
+    { result }: { readonly [name: string]: Json },
+    error: NodeError | undefined,
+    { method }: RpcCall,
+  ): RpcAnswer {
     if (error !== undefined) return { kind: "fault", fault: this.#options.refusal(error, method) };
     if (result !== undefined) return { kind: "result", result };
     return { kind: "fault", fault: this.#options.fault("malformed", method, "neither result nor error") };

@@ -322,7 +322,9 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the ca
       translate: translateSubstrateError,
     },
   );
-  assert.deepEqual(results(await socket.send([{ method: "state_call", params: [] }], { signal })), ["too_large"]);
+  assert.deepEqual(results(await socket.send([{ method: "state_call", params: [] }], { signal })), [
+    "too_large",
+  ]);
   await socket.close();
   await server.shutdown();
 });

@@ -38,7 +38,7 @@ export class SubstrateReads implements ChainReads {
 
   /** Newest finalized block: the one that the node announced, or two round trips, as it names it by hash only. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const announced = await this.#node.heads.final.newest(signal);
+    const announced = this.#node.heads.final.newest;
     if (announced !== undefined) return announced.height;
     const hash = await this.#node.client.call(calls.finalizedHash(), signal);
     const header = await this.#node.client.call(calls.header(hash), signal);
@@ -220,7 +220,7 @@ class CounterpartyViews {
 
   /** The view at the best block; at most one round trip. @throws {RpcFault} */
   async fetch(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    const head = await this.#node.heads.best.newest(signal);
+    const head = this.#node.heads.best.newest;
     const id = stateMachineIdKey(counterparty);
     const keys = this.#follow(id, counterparty);
     if (head === undefined) return this.#decode(keys, await this.#read([keys], signal));
@@ -236,7 +236,7 @@ class CounterpartyViews {
 
   /** Reads all counterparties that are followed, unless somebody has just done so. */
   async #readAll(id: string, signal: AbortSignal): Promise<StorageValues> {
-    const head = await this.#node.heads.best.newest(signal);
+    const head = this.#node.heads.best.newest;
     const kept = this.#keptAt(head, id);
     if (kept !== undefined) return kept;
     const followed = new Map(this.#followed);

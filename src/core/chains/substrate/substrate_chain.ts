@@ -7,7 +7,6 @@ import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { RpcCall } from "../../rpc/call.ts";
-import type { Fetch } from "../../rpc/http_exchange.ts";
 import { MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
@@ -48,8 +47,6 @@ export interface SubstrateChainDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly openSocket: OpenSocket;
-  /** For calls that do not fit a WebSocket frame. */
-  readonly fetch: Fetch;
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;

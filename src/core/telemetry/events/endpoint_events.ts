@@ -104,12 +104,6 @@ export const endpointEvents = {
     meaning: "Without announcements of new blocks more requests are made while nothing happens.",
     action: "Allow `chain_subscribeNewHeads` and `chain_subscribeFinalizedHeads` to save requests.",
   },
-  announcements_silent: {
-    text: "Node stopped announcing new blocks: it is asked for them, and the subscription is renewed",
-    meaning:
-      "No new block was announced for `sinceSec`: the chain stands still, or the node or its gateway does.",
-    action: "Nothing if the chain stands still; else see to the node if it repeats.",
-  },
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
     meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",

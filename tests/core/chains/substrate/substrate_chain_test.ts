@@ -41,7 +41,6 @@ function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
       clock,
       randomness: fixedRandomness(0),
       openSocket: node.open,
-      fetch: () => Promise.reject(new TypeError("no HTTP here")),
       log,
     },
     {
