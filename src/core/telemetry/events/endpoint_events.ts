@@ -139,6 +139,13 @@ export const endpointEvents = {
     meaning: "The node no longer has the events of a block with one of our extrinsics.",
     action: "Nothing; a node that keeps more state tells more about failures.",
   },
+  extrinsic_never_included: {
+    text: "Extrinsic stays in the node's transaction pool and comes into no block: it counts as lost",
+    meaning:
+      "The blocks in which it was valid are final without it; what it carried is sent again if still needed.",
+    action:
+      "If it repeats, look at the node: its pool may be stuck, or its extrinsics may not reach the collators.",
+  },
   block_unreadable: {
     text:
       "Block larger than what the node answers with: what became of extrinsics in it is read from receipts",
