@@ -44,6 +44,8 @@ export class ScriptedNode {
   refusesBatches = false;
   /** Longer messages are answered by one error without an id, as nodes do that did not read them. */
   maxBytes = Infinity;
+  /** Makes of each message the messages that are sent instead. */
+  damage = (text: string): readonly string[] => [text];
   readonly #methods = new Map<string, ScriptedMethod>();
   readonly #live = new Set<SocketEvents>();
 
@@ -123,7 +125,9 @@ export class ScriptedNode {
   }
 
   #say(events: SocketEvents, message: unknown): void {
-    if (this.#live.has(events)) events.onMessage(typeof message === "string" ? message : toWire(message));
+    for (const text of this.damage(toWire(message))) {
+      if (this.#live.has(events)) events.onMessage(text);
+    }
   }
 
   async #run(call: WireCall): Promise<unknown> {

@@ -86,11 +86,16 @@ export interface Header {
   };
 }
 
+/** Block numbers of Substrate chains are u32. */
+const MAX_BLOCK = 0xffff_ffffn;
+
 function readHeader(value: Json, fail: (detail: string) => never): Header {
   const header = readObject(value, fail);
+  const height = parseInteger(header.number, fail);
+  if (height > MAX_BLOCK) return fail("expected a block number");
   const digest = readObject(header.digest, fail);
   return {
-    height: parseInteger(header.number, fail),
+    height,
     parent: parseHash(header.parentHash, fail),
     fields: {
       stateRoot: parseHash(header.stateRoot, fail),
@@ -106,9 +111,9 @@ function optional<T>(
   return (value, fail) => value === null ? undefined : read(value, fail);
 }
 
-/** Block number as a JSON-RPC parameter. Block numbers of Substrate chains are u32. */
+/** Block number as a JSON-RPC parameter. */
 function blockNumber(height: bigint): number {
-  if (height < 0n || height > 0xffffffffn) throw new RangeError(`Not a block number: ${height}`);
+  if (height < 0n || height > MAX_BLOCK) throw new RangeError(`Not a block number: ${height}`);
   return Number(height);
 }
 
