@@ -1,5 +1,5 @@
 /** Creates the extrinsics of deliveries, submits them to the transaction pool, and maps its answers to outcomes. */
-import { RpcFault } from "../../rpc/call.ts";
+import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import {
   type AcceptedSimulation,
@@ -53,12 +53,11 @@ export class SubstrateSender implements Sender {
     const set = await receiptSet(node, messages, signal);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
       const built = deliveryExtrinsic(node, runtime, posts.steps, signer);
-      const { values, results: [version, best] } = await node.client.readChildWith(
-        set,
-        [calls.runtimeVersion(), calls.header()],
-        signal,
-      );
-      return { version, extrinsic: built, header: best, receipts: readReceipts(node, messages, values) };
+      const asked = [calls.runtimeVersion(), calls.header()] as const;
+      const { values, outcomes: [version, best] } = await node.client.readChildWith(set, asked, signal);
+      const header = resultOf(best);
+      const receipts = readReceipts(node, messages, values);
+      return { version: resultOf(version), extrinsic: built, header, receipts };
     }, signal);
     if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
     if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
