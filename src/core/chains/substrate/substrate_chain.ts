@@ -6,8 +6,6 @@ import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { RpcCall } from "../../rpc/call.ts";
-import { MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -66,8 +64,6 @@ export interface SubstrateNodeOptions extends
   readonly relayerId?: Uint8Array | undefined;
   /** Maximum size of an extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
-  /** Reads of storage that several callers make at the same time are sent together. Default false. */
-  readonly mergesReads?: boolean | undefined;
 }
 
 /** Part of a Substrate chain's configuration that the adapter needs. */
@@ -105,25 +101,6 @@ export interface SubstrateChainContext {
   readonly outcomes: SubstrateOutcomes;
 }
 
-/** Time for which a read waits for others, milliseconds. */
-const WINDOW_MS = 25;
-
-/** Small reads of storage, blocks and the pool, with which provers poll and follow their updates. */
-const MERGED_METHODS: ReadonlySet<string> = new Set([
-  "state_getStorage",
-  "state_queryStorageAt",
-  "state_getRuntimeVersion",
-  "chain_getBlock",
-  "chain_getBlockHash",
-  "chain_getFinalizedHead",
-  "chain_getHeader",
-  "author_pendingExtrinsics",
-]);
-
-function mayMerge({ method }: RpcCall): boolean {
-  return MERGED_METHODS.has(method);
-}
-
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function createChainContext(
   deps: SubstrateChainDeps,
@@ -138,11 +115,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const observed = observeEndpoint(deps, chain, endpoint);
-  const shared = options.mergesReads === true
-    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, isShared: () => true, mayMerge })
-    : observed;
-  const client = new SubstrateClient(deps, shared, chain, {
+  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
