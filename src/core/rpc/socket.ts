@@ -47,7 +47,6 @@ export interface SocketEndpointOptions {
 export interface Subscription {
   readonly subscribe: string;
   readonly unsubscribe: string;
-  readonly params: readonly unknown[];
 }
 
 /** Receiver of a subscription. */
@@ -62,13 +61,9 @@ export interface SocketEndpoint extends RpcEndpoint {
   /**
    * Subscribes on the current connection; the listener is told when that ends.
    * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the subscription, or does not answer.
+   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
    */
-  subscribe(
-    subscription: Subscription,
-    listener: SubscriptionListener,
-    conditions: CallConditions,
-  ): Promise<() => void>;
+  subscribe(subscription: Subscription, listener: SubscriptionListener): Promise<() => void>;
   /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   close(): Promise<void>;
 }
@@ -77,6 +72,9 @@ const MAX_PAYLOAD_BYTES = 150_000_000;
 
 /** Deadline of a call unless it sets one, milliseconds. */
 const CALL_TIMEOUT_MS = 30_000;
+
+/** Maximum wait for the answer to a subscription, milliseconds. */
+const SUBSCRIBE_TIMEOUT_MS = 5_000;
 
 /** Maximum wait of a call for a connection to a node that was there before, milliseconds. */
 const CONNECT_PATIENCE_MS = 10_000;
@@ -93,6 +91,9 @@ const RECONNECT: Backoff = { firstMs: 500, maxMs: 5_000, jitter: 0.5 };
  */
 const IDLE_MS = 10_000;
 const TEST_TIMEOUT_MS = 20_000;
+
+/** Problem of a connection that {@link SocketEndpoint.close} has ended. */
+const CLOSED = "closed by this program";
 
 /** Test of a connection, as the runtime's WebSocket has no ping. */
 const TEST: RpcCall = { method: "system_health", params: [] };
@@ -167,11 +168,11 @@ class WebSocketEndpoint implements SocketEndpoint {
   }
 
   async subscribe(
-    { subscribe, unsubscribe, params }: Subscription,
+    { subscribe, unsubscribe }: Subscription,
     listener: SubscriptionListener,
-    conditions: CallConditions,
   ): Promise<() => void> {
-    const [answer] = await this.send([{ method: subscribe, params }], conditions);
+    const conditions = { signal: new AbortController().signal, timeoutMs: SUBSCRIBE_TIMEOUT_MS };
+    const [answer] = await this.send([{ method: subscribe, params: [] }], conditions);
     const link = this.#link;
     if (answer?.kind === "fault") throw answer.fault;
     if (answer === undefined || link === undefined) {
@@ -187,7 +188,7 @@ class WebSocketEndpoint implements SocketEndpoint {
   }
 
   async close(): Promise<void> {
-    this.#stop.abort(new Error("The endpoint was closed"));
+    this.#stop.abort(new LinkEnded(CLOSED));
     await this.#loop;
   }
 
@@ -259,7 +260,7 @@ class WebSocketEndpoint implements SocketEndpoint {
       refusal: (error, method) => this.#refusal(error, method),
       onNotice: (id, value) => this.#listeners.get(id)?.onNotice(value),
     });
-    const close = (): void => link.end("closed by this program");
+    const close = (): void => link.end(CLOSED);
     signal.addEventListener("abort", close, { once: true });
     const giveUp = clock.after(CONNECT_TIMEOUT_MS, () => link.end("no connection in time"));
     try {
@@ -312,7 +313,7 @@ class WebSocketEndpoint implements SocketEndpoint {
       return true;
     } catch (cause) {
       if (cause instanceof DeadlineFault) return false;
-      if (cause instanceof LinkEnded || cause instanceof RpcFault || this.#stop.signal.aborted) return true;
+      if (cause instanceof LinkEnded || cause instanceof RpcFault) return true;
       throw cause;
     }
   }

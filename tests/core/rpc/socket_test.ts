@@ -227,10 +227,9 @@ Deno.test("socket: a subscription ends with its connection, and its listener is 
   const subscription = {
     subscribe: "chain_subscribeNewHeads",
     unsubscribe: "chain_unsubscribeNewHeads",
-    params: [],
   };
   const listener = { onNotice: (value: unknown) => seen.push(value), onEnd: () => seen.push("end") };
-  const endFirst = await clock.run(socket.subscribe(subscription, listener, { signal }));
+  const endFirst = await clock.run(socket.subscribe(subscription, listener));
   node.notify("chain_newHead", "s1", 1);
   node.notify("chain_newHead", "s2", "nobody's");
   node.drop();
@@ -238,7 +237,7 @@ Deno.test("socket: a subscription ends with its connection, and its listener is 
   node.notify("chain_newHead", "s1", "stale id");
   endFirst();
   assert.equal(node.exchanges.length, 1, "nothing is left to unsubscribe");
-  const endSecond = await clock.run(socket.subscribe(subscription, listener, { signal }));
+  const endSecond = await clock.run(socket.subscribe(subscription, listener));
   node.notify("chain_newHead", "s2", 2);
   endSecond();
   node.notify("chain_newHead", "s2", 3);

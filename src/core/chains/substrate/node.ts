@@ -112,13 +112,18 @@ export class Runtimes {
   }
 }
 
-/** Name of the chain's ISMP child trie, one of two; looked up once. */
+/** Time after which the name of a child trie is looked up again, ms: one odd answer must not count for good. */
+const TRIE_MS = 600_000;
+
+/** Name of the chain's ISMP child trie, one of two. */
 export class ChildTrie {
   readonly #client: SubstrateClient;
-  #known: ChildTrieName | undefined;
+  readonly #clock: Pick<Clock, "now">;
+  #known: { readonly name: ChildTrieName; readonly atMs: number } | undefined;
 
-  constructor(client: SubstrateClient) {
+  constructor(client: SubstrateClient, clock: Pick<Clock, "now">) {
     this.#client = client;
+    this.#clock = clock;
   }
 
   /**
@@ -126,14 +131,16 @@ export class ChildTrie {
    * name is assumed for now. @throws {RpcFault}
    */
   async key(signal: AbortSignal): Promise<Uint8Array> {
-    if (this.#known !== undefined) return childTrieKey(this.#known);
+    const nowMs = this.#clock.now();
+    const known = this.#known;
+    if (known !== undefined && nowMs - known.atMs < TRIE_MS) return childTrieKey(known.name);
     const [newer, older] = await this.#client.callAll(
       [calls.storage(childTrieKey("ISMPv2")), calls.storage(childTrieKey("ISMP"))],
       signal,
     );
-    if (newer !== undefined) this.#known = "ISMPv2";
-    else if (older !== undefined) this.#known = "ISMP";
-    return childTrieKey(this.#known ?? "ISMPv2");
+    const name = newer === undefined && older !== undefined ? "ISMP" : "ISMPv2";
+    if (newer !== undefined || older !== undefined) this.#known = { name, atMs: nowMs };
+    return childTrieKey(name);
   }
 }
 
@@ -142,19 +149,15 @@ export type HeadKind = "best" | "final";
 
 /** Methods by kind. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
 const SUBSCRIPTIONS = {
-  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads", params: [] },
-  final: {
-    subscribe: "chain_subscribeFinalizedHeads",
-    unsubscribe: "chain_unsubscribeFinalizedHeads",
-    params: [],
-  },
+  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads" },
+  final: { subscribe: "chain_subscribeFinalizedHeads", unsubscribe: "chain_unsubscribeFinalizedHeads" },
 } as const;
-
-/** Maximum wait for the answer to a subscription, ms. */
-const SUBSCRIBE_PATIENCE_MS = 5_000;
 
 /** Time for which an announcement is believed, ms: two blocks and more of every known hub. */
 const TRUST_MS = 15_000;
+
+/** Silence that is reported, ms. */
+const REPORT_AFTER_MS = 60_000;
 
 /** Time after which a node that announces nothing, or refuses subscriptions, is asked for one again, ms. */
 const RENEW_AFTER_MS = 300_000;
@@ -184,6 +187,7 @@ export class AnnouncedHeads {
   #subscribedMs = -Infinity;
   #unsubscribe = (): void => {};
   #hasReportedRefusal = false;
+  #hasReportedSilence = false;
 
   constructor(deps: AnnouncementDeps, kind: HeadKind) {
     this.#deps = deps;
@@ -203,7 +207,13 @@ export class AnnouncedHeads {
     const nowMs = this.#deps.clock.now();
     // The clock may have been set back.
     const isWithin = (sinceMs: number, ms: number): boolean => nowMs >= sinceMs && nowMs - sinceMs <= ms;
-    if (isWithin(this.#advancedMs, TRUST_MS)) return this.#recent.at(-1);
+    const last = this.#recent.at(-1);
+    if (isWithin(this.#advancedMs, TRUST_MS)) return last;
+    if (last !== undefined && !this.#hasReportedSilence && !isWithin(this.#advancedMs, REPORT_AFTER_MS)) {
+      this.#hasReportedSilence = true;
+      const sinceSec = (nowMs - this.#advancedMs) / 1_000;
+      this.#deps.log.warn("announcements_silent", { blocks: this.#kind, block: last.height, sinceSec });
+    }
     const isDue = this.#wasAsked && !isWithin(Math.max(this.#subscribedMs, this.#advancedMs), RENEW_AFTER_MS);
     this.#wasAsked = true;
     if (isDue) void this.#subscribe(nowMs);
@@ -221,17 +231,11 @@ export class AnnouncedHeads {
         this.#forget();
       },
     };
-    // Ended by its time, or by the end of the connection.
-    const conditions = { signal: new AbortController().signal, timeoutMs: SUBSCRIBE_PATIENCE_MS };
     try {
-      this.#unsubscribe = await this.#deps.endpoint.subscribe(
-        SUBSCRIPTIONS[this.#kind],
-        listener,
-        conditions,
-      );
+      this.#unsubscribe = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener);
     } catch (error) {
       // The node is asked for its blocks instead.
-      if (!(error instanceof RpcFault)) return; // closed meanwhile
+      if (!(error instanceof RpcFault)) throw error;
       if (error.code === "unreachable") this.#subscribedMs = -Infinity;
       else if (!this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
@@ -255,6 +259,7 @@ export class AnnouncedHeads {
     this.#recent = [...this.#recent.filter(({ height }) => height < header.height), header].slice(-MAX_KEPT);
     if (!isHigher) return;
     this.#advancedMs = this.#deps.clock.now();
+    if (last !== undefined) this.#hasReportedSilence = false;
     this.#deps.onHeight(header.height);
   }
 }
@@ -263,16 +268,12 @@ export class AnnouncedHeads {
 function readAnnounced(value: Json): Header | undefined {
   try {
     return calls.header().read(value, (detail) => {
-      throw new UnreadableHeader(detail);
+      throw new SyntaxError(detail);
     });
   } catch (error) {
-    if (error instanceof UnreadableHeader) return undefined;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-class UnreadableHeader extends Error {
-  override readonly name = "UnreadableHeader";
 }
 
 /** Reads several values at the best block, and decodes them. */

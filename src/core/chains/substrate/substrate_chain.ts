@@ -133,7 +133,7 @@ export function createChainContext(
     use,
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain, use),
-    childTrie: new ChildTrie(client),
+    childTrie: new ChildTrie(client, deps.clock),
     heads: {
       best: announced("best", (head) => ({ head })),
       final: announced("final", (final) => ({ final })),

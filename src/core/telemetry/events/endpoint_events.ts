@@ -104,6 +104,12 @@ export const endpointEvents = {
     meaning: "Without announcements of new blocks more requests are made while nothing happens.",
     action: "Allow `chain_subscribeNewHeads` and `chain_subscribeFinalizedHeads` to save requests.",
   },
+  announcements_silent: {
+    text: "No new block for a minute: the chain stands still, or its node does",
+    meaning:
+      "The node has announced no block after `block` for `sinceSec`; it is asked at every poll, and everything goes on with the next block. `blocks` tells whether new blocks or final ones are missing.",
+    action: "Compare the node's height with that of the network; restart the node if only it stands still.",
+  },
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
     meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",

@@ -255,6 +255,8 @@ Deno.test("announced heads: a hub that stood still is followed again with its fi
       if (lostMs === 0) await hub.poll();
       else if (second % 60 === 0) await assert.rejects(hub.poll(), /unreachable/);
     }
+    // One line for each kind of blocks, whatever is asked meanwhile.
+    assert.deepEqual(events(hub), ["announcements_silent", "announcements_silent"]);
     node.refuseWith = undefined;
     await clock.advance(15_000);
     hub.mint();
