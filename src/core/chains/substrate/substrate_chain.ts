@@ -36,7 +36,8 @@ import { readReceipts, receiptSet, SubstrateFees } from "./fees.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
-import { SubstrateCertainReads, SubstrateReads } from "./reads.ts";
+import { SubstrateCertainReads } from "./certain_reads.ts";
+import { SubstrateReads } from "./reads.ts";
 import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
 import { SubstrateSender, SubstrateSigningFacts } from "./sender.ts";
 
@@ -167,7 +168,7 @@ export function assembleSubstrateChain(
     relayer: signer.relayer,
     reads,
     events: new SubstrateEvents(node),
-    certain: new SubstrateCertainReads(node, { reads, fees }),
+    certain: new SubstrateCertainReads(node, reads),
     proofs: new SubstrateProofs(node),
     simulator: new SubstrateSimulator(node, options, reads),
     sender: new SubstrateSender(node, options),
