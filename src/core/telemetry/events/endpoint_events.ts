@@ -107,7 +107,7 @@ export const endpointEvents = {
   announcements_silent: {
     text: "No new block for a minute: the chain stands still, or its node does",
     meaning:
-      "The node has announced no block after `block` for `sinceSec`; it is asked at every poll, and everything goes on with the next block. `blocks` tells whether new blocks or final ones are missing.",
+      "The node has announced no block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block. `blocks` tells whether new blocks or final ones are missing.",
     action: "Compare the node's height with that of the network; restart the node if only it stands still.",
   },
   call_bundles_unavailable: {
