@@ -206,6 +206,19 @@ Deno.test("socket: a call without an answer times out at its deadline", async ()
   await socket.close();
 });
 
+Deno.test("socket: a large answer that comes too late is passed by, and the connection stays", async () => {
+  const { clock, node, socket } = setUp({
+    state_call: () => clock.sleep(2_000, signal).then(() => "0x" + "00".repeat(1_000_000)),
+    chain_getHeader: () => 7,
+  });
+  const late = socket.send([{ method: "state_call", params: [] }], { signal, timeoutMs: 1_000 });
+  await assert.rejects(clock.run(late), faultWith("timeout"));
+  await clock.advance(2_000);
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  assert.equal(node.connections, 1);
+  await socket.close();
+});
+
 Deno.test("socket: a silent link is tested after ten seconds and replaced when it does not answer", async () => {
   const { clock, node, socket } = setUp({ chain_getHeader: () => 1 });
   await clock.run(socket.send([head], { signal }));
