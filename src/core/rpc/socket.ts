@@ -86,8 +86,8 @@ const CONNECT_TIMEOUT_MS = 8_000;
 const RECONNECT: Backoff = { firstMs: 500, maxMs: 5_000, jitter: 0.5 };
 
 /**
- * Silence after which the connection is tested, and the time that the answer may take, milliseconds: together as long as
- * a call waits, since a large answer holds up the one to the test.
+ * Interval without a message after which the connection is tested, and the time that the answer may take, milliseconds:
+ * together as long as a call waits, since a large answer holds up the one to the test.
  */
 const IDLE_MS = 10_000;
 const TEST_TIMEOUT_MS = 20_000;
@@ -201,7 +201,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     }
     const { clock } = this.#deps;
     const afterMs = conditions.timeoutMs ?? CALL_TIMEOUT_MS;
-    const sentAtMs = clock.now();
+    const heard = this.#link?.heard;
     const ended = linkedAbort(conditions.signal, this.#stop.signal);
     try {
       return await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
@@ -214,7 +214,7 @@ class WebSocketEndpoint implements SocketEndpoint {
       const link = this.#link;
       if (link === undefined) throw this.#fault("unreachable", what, this.#problem);
       // No message for the whole deadline: test now whether the connection is dead.
-      if (link.lastHeardMs <= sentAtMs) void this.#test(link);
+      if (link.heard === heard) void this.#test(link);
       throw this.#fault("timeout", what, `no answer within ${afterMs} ms`);
     } finally {
       ended.unlink();
@@ -254,7 +254,6 @@ class WebSocketEndpoint implements SocketEndpoint {
     if (!this.#hasConnected) this.#nextLink = awaitedLink();
     const link = new SocketLink({
       open: (events) => openSocket(this.#options.url, events),
-      now: () => clock.now(),
       maxMessageBytes: this.#maxPayloadBytes,
       fault: (code, method, detail) => this.#fault(code, method, detail),
       refusal: (error, method) => this.#refusal(error, method),
@@ -288,11 +287,10 @@ class WebSocketEndpoint implements SocketEndpoint {
 
   /** Tests the connection whenever it is silent. @throws {LinkEnded} when it has ended. */
   async #watch(link: SocketLink): Promise<void> {
-    const { clock } = this.#deps;
     for (;;) {
-      const silentMs = clock.now() - link.lastHeardMs;
-      await clock.sleep(Math.max(IDLE_MS - silentMs, 1), link.signal);
-      if (clock.now() - link.lastHeardMs >= IDLE_MS) await this.#test(link);
+      const { heard } = link;
+      await this.#deps.clock.sleep(IDLE_MS, link.signal);
+      if (link.heard === heard) await this.#test(link);
     }
   }
 

@@ -28,7 +28,6 @@ export type OpenSocket = (url: string, events: SocketEvents) => OpenedSocket;
 /** What a connection needs of its owner. */
 export interface LinkOptions {
   readonly open: (events: SocketEvents) => OpenedSocket;
-  readonly now: () => number;
   /** Maximum size of an answer whatever its method, bytes. */
   readonly maxMessageBytes: number;
   /** Creates a fault of the endpoint. */
@@ -72,8 +71,8 @@ interface Exchange {
 
 /** A connection from its opening to its end. */
 export class SocketLink {
-  /** Time of the last message, milliseconds of the owner's clock. */
-  lastHeardMs: number;
+  /** Number of messages that arrived. */
+  heard = 0;
   /** True once any answer arrived: the other side is really a node. */
   hasAnswered = false;
   readonly #options: LinkOptions;
@@ -85,7 +84,6 @@ export class SocketLink {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.lastHeardMs = options.now();
     this.#socket = options.open({
       onOpen: () => this.#opened.resolve(),
       onMessage: (data) => this.#receive(data),
@@ -151,7 +149,7 @@ export class SocketLink {
 
   /** Handles a message from the socket. One beyond the limit of what it answers is not parsed. */
   #receive(data: unknown): void {
-    this.lastHeardMs = this.#options.now();
+    this.heard++;
     if (typeof data !== "string") return;
     const answered = this.#findAnswered(data);
     const limit = answered?.limit ?? NOTICE_LIMIT;
