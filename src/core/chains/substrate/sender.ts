@@ -94,17 +94,13 @@ export interface DryRunFacts extends SigningFacts {
 }
 
 /** Facts that a dry run hands to the sender. */
-export class SubstrateSigningFacts implements DryRunFacts {
+export class SubstrateSigningFacts implements SigningFacts {
   readonly atMs: number;
   readonly delivery: Delivery;
-  readonly receipts: readonly (Uint8Array | undefined)[];
-  readonly submission: SignedSubmission;
 
-  constructor({ atMs, delivery, receipts, submission }: DryRunFacts) {
-    this.atMs = atMs;
-    this.delivery = delivery;
-    this.receipts = receipts;
-    this.submission = submission;
+  constructor(readonly found: DryRunFacts) {
+    this.atMs = found.atMs;
+    this.delivery = found.delivery;
   }
 }
 
@@ -115,5 +111,5 @@ function findFreshFacts(
   { facts }: Pick<AcceptedSimulation, "facts">,
 ): DryRunFacts | undefined {
   if (!(facts instanceof SubstrateSigningFacts)) return undefined;
-  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts : undefined;
+  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts.found : undefined;
 }

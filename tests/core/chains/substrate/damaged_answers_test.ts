@@ -148,7 +148,10 @@ Deno.test("damaged answers: each is a fault of its call, and the node is asked a
 
 Deno.test("damaged answers: a block number of more than 32 bits is no header, and an error without a code no refusal", async () => {
   const { chain, clock, node } = scriptHub({});
-  const answers = [{ ...Object(headerJson(1)), number: "0x100000000" }, { ...Object(headerJson(1)), number: -1 }];
+  const answers = [{ ...Object(headerJson(1)), number: "0x100000000" }, {
+    ...Object(headerJson(1)),
+    number: -1,
+  }];
   for (const header of answers) {
     node.answer("chain_getHeader", () => header);
     await assert.rejects(clock.run(chain.reads.fetchHeight(signal)), { code: "malformed" });
