@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 3047,
+  "consensus": 3036,
   "consensus/checks": 238,
   "consensus/clients/arbitrum": 970,
   "consensus/clients/beefy": 3806,
@@ -245,15 +245,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/config": 1072,
   "consensus/control": 321,
   "consensus/followers": 200,
-  "consensus/relay_chain": 506,
+  "consensus/relay_chain": 496,
   "consensus/rest": 517,
   "consensus/rollup": 1424,
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_402,
+  "core/chains": 15_291,
   "core/checks": 585,
-  "core/commands": 1511,
+  "core/commands": 1514,
   "core/config": 3233,
   "core/encoding": 521,
   "core/evm": 2442,
@@ -261,10 +261,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2064,
   "core/merkle": 975,
   "core/pricing": 386,
-  "core/rpc": 4077,
+  "core/rpc": 3854,
   "core/runtime": 2442,
   "core/substrate": 290,
-  "core/telemetry": 3539,
+  "core/telemetry": 3546,
   "messaging": 1313,
   "messaging/checks": 368,
   "messaging/commands": 1534,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_720,
-  "lines of devnet": 36_646,
-  "lines of tests": 101_416,
+  "lines of src": 89_375,
+  "lines of devnet": 36_645,
+  "lines of tests": 101_686,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 58,
   "files of src with one importer, in the same folder": 104,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 104_751,
+  "words of docs": 104_999,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
