@@ -159,7 +159,6 @@ export function connectConsensus(
     clock: systemClock,
     randomness: seededRandomness(1),
     openSocket: sockets.open,
-    fetch,
     log: new RecordedLog(),
   }, {
     id: { stateMachine: identity.stateMachine, consensusStateId: identity.consensusStateId },

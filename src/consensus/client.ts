@@ -5,6 +5,7 @@
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../core/chains/hub_client.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
+import type { EvmChainDeps } from "../core/chains/evm/evm_chain.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
@@ -97,7 +98,7 @@ export interface ChainClient<Type extends string, Host extends object> {
 
 /** Dependencies of a hub's provers. */
 export interface HubContext {
-  readonly network: SubstrateChainDeps;
+  readonly network: SubstrateChainDeps & EvmChainDeps;
   /** Section `[hub.substrate]`. */
   readonly hub: HubSubstrateConfig;
 }

@@ -2,7 +2,6 @@
 import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import { toTokenUnits } from "../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
@@ -74,7 +73,6 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxRpcPayloadSizeBytes: substrate.maxRpcPayloadSizeBytes,
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
-    mergesReads: config.chains.filter(isRollup).length > 1,
   });
   const hub = deps.watch?.observe(target) ?? target;
   const l1Readers = new L1Readers();
@@ -106,7 +104,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
 
 /** Connects what proves the hub: to its followers, and for governance that creates a client of it. */
 function connectHubClient(
-  { watch, losses, ...network }: SubstrateChainDeps & Pick<FollowerContext, "watch" | "losses">,
+  { watch, losses, ...network }: HubContext["network"] & Pick<FollowerContext, "watch" | "losses">,
   { hub, chains, relayer }: ConsensusConfig,
   target: ConsensusTarget,
 ): Pick<Connections, "hubConsensus" | "hubState" | "fetchBase"> {
@@ -157,16 +155,6 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
   };
 }
 
-/** True for chains that are proved by claims on an L1: they ask the hub for the same when it learns of a block. */
-function isRollup(chain: ConsensusChainConfig): boolean {
-  return isProved(chain) && hasL1(chain);
-}
-
-function hasL1<T extends ChainType>({ type, host }: ProvedChainConfig<T>): boolean {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
-  return client.findL1?.(host) !== undefined;
-}
-
 /** True for chains whose own finality is proved to the hub. */
 export function isProved(chain: ConsensusChainConfig): chain is ProvedChainConfig {
   return chain.type !== "substrate" && chain.type !== "receive_only" && !isSwitchedOff(chain);
@@ -195,7 +183,7 @@ function createProver<T extends ChainType>(
 
 /** Connects parachains on the hub's relay chain, which can be proved to it where that relay chain is configured. */
 function connectSiblings(
-  network: SubstrateChainDeps,
+  network: HubContext["network"],
   { hub, chains }: ConsensusConfig,
   target: ConsensusTarget,
 ): readonly ConsensusProver[] {

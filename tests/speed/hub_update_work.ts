@@ -89,7 +89,7 @@ function openBench(job: UpdateJob): Bench {
 }
 
 function depsOf(openSocket: SocketDeps["openSocket"]): SocketDeps {
-  return { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch };
+  return { clock: systemClock, randomness: seededRandomness(1), openSocket };
 }
 
 type JobOf<K extends UpdateJob["kind"]> = Extract<UpdateJob, { readonly kind: K }>;

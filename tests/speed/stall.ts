@@ -239,7 +239,6 @@ function hubEvents(at: string, { hub }: Fixture): ChainEvents & Partial<Disposab
       clock: systemClock,
       randomness: seededRandomness(1),
       openSocket: platformSocket,
-      fetch: platformFetch,
       log: new RecordedLog(),
     },
     {

@@ -38,10 +38,14 @@ export class ScriptedNode {
   connections = 0;
   /** While set, connections fail with this problem. */
   refuseWith: string | undefined;
+  /** While true, connections are neither made nor refused, as behind a cable that was pulled. */
+  hangs = false;
   /** While true, arrays are answered by one error object, as nodes do that take no batches. */
   refusesBatches = false;
   /** Longer messages are answered by one error without an id, as nodes do that did not read them. */
   maxBytes = Infinity;
+  /** Makes of each message the messages that are sent instead. */
+  damage = (text: string): readonly string[] => [text];
   readonly #methods = new Map<string, ScriptedMethod>();
   readonly #live = new Set<SocketEvents>();
 
@@ -80,6 +84,7 @@ export class ScriptedNode {
   };
 
   #accept(events: SocketEvents): void {
+    if (this.hangs) return;
     if (this.refuseWith !== undefined) {
       events.onClose(this.refuseWith);
       return;
@@ -120,7 +125,9 @@ export class ScriptedNode {
   }
 
   #say(events: SocketEvents, message: unknown): void {
-    if (this.#live.has(events)) events.onMessage(typeof message === "string" ? message : toWire(message));
+    for (const text of this.damage(toWire(message))) {
+      if (this.#live.has(events)) events.onMessage(text);
+    }
   }
 
   async #run(call: WireCall): Promise<unknown> {

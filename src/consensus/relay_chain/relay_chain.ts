@@ -207,7 +207,7 @@ export class RelayChain {
     engine: string,
     signal: AbortSignal,
   ): Promise<Uint8Array | undefined> {
-    return (await this.#client.call(finalityCalls.justifications(hash), signal)).get(engine);
+    return (await this.fetchJustifications([hash], engine, signal))[0];
   }
 
   /** Fetches the justifications of several blocks, in their order, in as few requests as the node's limits allow. */
@@ -304,27 +304,17 @@ export class RelayChain {
     if (reported === undefined || hash === undefined) {
       throw this.#client.fault("lagging", "chain_getHeader", `no block ${hash}`);
     }
-    const header = this.#decode(reported);
-    if (hashSubstrateHeader(header) === hash) return { header, hash };
-    throw this.#client.fault(
-      "malformed",
-      "chain_getHeader",
-      `the fields of block ${hash} do not match its hash`,
-    );
-  }
-
-  #decode({ height, parent, fields }: Header): SubstrateHeader {
+    const { height, parent, fields: { logs, ...roots } } = reported;
+    const malformed = (detail: string): RpcFault =>
+      this.#client.fault("malformed", "chain_getHeader", detail);
     try {
-      return {
-        parentHash: parent,
-        number: Number(height),
-        stateRoot: fields.stateRoot,
-        extrinsicsRoot: fields.extrinsicsRoot,
-        digest: fields.logs.map(decodeDigestItem),
-      };
+      const digest = logs.map(decodeDigestItem);
+      const header = { parentHash: parent, number: Number(height), ...roots, digest };
+      if (hashSubstrateHeader(header) === hash) return { header, hash };
     } catch (cause) {
       if (!(cause instanceof ScaleError)) throw cause;
-      throw this.#client.fault("malformed", "chain_getHeader", `unreadable digest of block ${height}`);
+      throw malformed(`unreadable digest of block ${height}`);
     }
+    throw malformed(`the fields of block ${hash} do not match its hash`);
   }
 }

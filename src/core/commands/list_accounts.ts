@@ -1,5 +1,5 @@
 /** Addresses and balances of configured accounts, all chains at once, none waiting for another. */
-import { createEvmChain } from "../chains/evm/evm_chain.ts";
+import { createEvmChain, type EvmChainDeps } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
 import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
@@ -59,7 +59,10 @@ function describeAccount(account: ConfiguredAccount): string {
   return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }
 
-async function describeBalance(network: SubstrateChainDeps, account: ConfiguredAccount): Promise<string> {
+async function describeBalance(
+  network: SubstrateChainDeps & EvmChainDeps,
+  account: ConfiguredAccount,
+): Promise<string> {
   try {
     return await withDeadline(
       network.clock,
@@ -74,7 +77,7 @@ async function describeBalance(network: SubstrateChainDeps, account: ConfiguredA
 }
 
 async function fetchNative(
-  network: SubstrateChainDeps,
+  network: EvmChainDeps,
   { kind: _, ...account }: EvmSignerAccount,
   signal: AbortSignal,
 ): Promise<string> {

@@ -1,11 +1,11 @@
 /**
- * JSON-RPC over a WebSocket that reconnects automatically. Calls that do not fit a WebSocket frame go to the same
- * endpoint by HTTP POST. Independent of node families: the caller provides the translation of error texts.
+ * JSON-RPC over a WebSocket that is opened when first needed, tested when idle, and opened again whenever it ends.
+ * Independent of node families: the caller provides the translation of error texts.
  */
 import { endpointHost } from "../config/redact.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
-import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
@@ -21,20 +21,15 @@ import {
   WireRequests,
 } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
-import { createHttpEndpoint } from "./http.ts";
-import { type Fetch } from "./http_exchange.ts";
 import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
-import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
-import { LinkEnded, type OpenSocket } from "./socket_link.ts";
 import type { Json } from "./json.ts";
+import { FRAME_TOO_LARGE, LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
 
 /** Dependencies of a socket endpoint. */
 export interface SocketDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly openSocket: OpenSocket;
-  /** For calls that do not fit a frame. */
-  readonly fetch: Fetch;
 }
 
 /** Options of a socket endpoint. */
@@ -46,24 +41,12 @@ export interface SocketEndpointOptions {
   readonly translate: TranslateError;
   /** Maximum size of a request and of an answer, bytes (`max_rpc_payload_size`). Default 150,000,000. */
   readonly maxPayloadBytes?: number | undefined;
-  /** Deadline of a call unless it sets one, milliseconds. Default 30,000. */
-  readonly timeoutMs?: number | undefined;
-  /** Maximum wait of a call for a connection before it is `unreachable`, milliseconds. Default 10,000. */
-  readonly connectPatienceMs?: number | undefined;
-  /** Idle time after which the connection is probed, milliseconds. Default 30,000. */
-  readonly idleMs?: number | undefined;
-  /**
-   * Maximum size of a WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (docs/development.md,
-   * "Facts about the runtime").
-   */
-  readonly maxFrameBytes?: number | undefined;
 }
 
 /** What to subscribe to. */
 export interface Subscription {
   readonly subscribe: string;
   readonly unsubscribe: string;
-  readonly params: readonly unknown[];
 }
 
 /** Receiver of a subscription. */
@@ -78,24 +61,42 @@ export interface SocketEndpoint extends RpcEndpoint {
   /**
    * Subscribes on the current connection; the listener is told when that ends.
    * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the subscription, or does not answer.
+   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
    */
-  subscribe(
-    subscription: Subscription,
-    listener: SubscriptionListener,
-    conditions: CallConditions,
-  ): Promise<() => void>;
+  subscribe(subscription: Subscription, listener: SubscriptionListener): Promise<() => void>;
   /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   close(): Promise<void>;
 }
 
-const DEFAULTS = {
-  maxPayloadBytes: 150_000_000,
-  timeoutMs: 30_000,
-  connectPatienceMs: 10_000,
-  idleMs: 30_000,
-  maxFrameBytes: 64 * 1024 * 1024,
-};
+const MAX_PAYLOAD_BYTES = 150_000_000;
+
+/** Deadline of a call unless it sets one, milliseconds. */
+const CALL_TIMEOUT_MS = 30_000;
+
+/** Maximum wait for the answer to a subscription, milliseconds. */
+const SUBSCRIBE_TIMEOUT_MS = 5_000;
+
+/** Maximum wait of a call for a connection to a node that was there before, milliseconds. */
+const CONNECT_PATIENCE_MS = 10_000;
+
+/** Maximum duration of an attempt to connect, milliseconds. */
+const CONNECT_TIMEOUT_MS = 8_000;
+
+/** Pauses between attempts: with the duration of one, a node that is back is connected to within 13 s. */
+const RECONNECT: Backoff = { firstMs: 500, maxMs: 5_000, jitter: 0.5 };
+
+/**
+ * Interval without a message after which the connection is tested, and the time that the answer may take, milliseconds:
+ * together as long as a call waits, since a large answer holds up the one to the test.
+ */
+const IDLE_MS = 10_000;
+const TEST_TIMEOUT_MS = 20_000;
+
+/** Problem of a connection that {@link SocketEndpoint.close} has ended. */
+const CLOSED = "closed by this program";
+
+/** Test of a connection, as the runtime's WebSocket has no ping. */
+const TEST: RpcCall = { method: "system_health", params: [] };
 
 /** WebSocket of the runtime, for the real program. User name and password of a URL are sent as for HTTP. */
 export const platformSocket: OpenSocket = (url, events) => {
@@ -112,6 +113,14 @@ export const platformSocket: OpenSocket = (url, events) => {
   return { send: (text) => socket.send(text), close: () => socket.close() };
 };
 
+/** Names the problem of a WebSocket. */
+function socketProblem(event: ErrorEvent): string {
+  const text = event.message.toLowerCase();
+  if (text.includes(FRAME_TOO_LARGE)) return FRAME_TOO_LARGE;
+  const status = /invalid status code: (\d{3})/.exec(text)?.[1];
+  return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
+}
+
 /** Creates an endpoint for a `ws://` or `wss://` URL; it connects at the first call. */
 export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
   return new WebSocketEndpoint(deps, options);
@@ -121,150 +130,199 @@ class WebSocketEndpoint implements SocketEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
+  readonly #maxPayloadBytes: number;
   readonly #safeDetail: SafeDetail;
-  readonly #limits: typeof DEFAULTS;
-  readonly #http: RpcEndpoint;
   readonly #requests = new WireRequests();
-  readonly #socket: ReconnectingSocket;
-  readonly #subscriptions = new Subscriptions();
+  readonly #stop = new AbortController();
+  /** Receivers of the current connection's subscriptions, by the ids that the node gave them. */
+  readonly #listeners = new Map<string, SubscriptionListener>();
   #takesBatches = true;
+  #loop: Promise<void> | undefined;
+  /** The open connection. */
+  #link: SocketLink | undefined;
+  #nextLink = awaitedLink();
+  /** How the last connection, or the last attempt, ended. */
+  #problem = "no connection";
+  #hasConnected = false;
 
   constructor(deps: SocketDeps, options: SocketEndpointOptions) {
     this.host = endpointHost(options.url);
     this.#deps = deps;
     this.#options = options;
+    this.#maxPayloadBytes = options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES;
     this.#safeDetail = createSafeDetail(options.url);
-    this.#limits = {
-      maxPayloadBytes: options.maxPayloadBytes ?? DEFAULTS.maxPayloadBytes,
-      timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
-      connectPatienceMs: options.connectPatienceMs ?? DEFAULTS.connectPatienceMs,
-      idleMs: options.idleMs ?? DEFAULTS.idleMs,
-      maxFrameBytes: options.maxFrameBytes ?? DEFAULTS.maxFrameBytes,
-    };
-    this.#socket = new ReconnectingSocket(deps, {
-      url: options.url,
-      faults: this.#faults,
-      requests: this.#requests,
-      maxMessageBytes: this.#limits.maxPayloadBytes,
-      patienceMs: this.#limits.connectPatienceMs,
-      idleMs: this.#limits.idleMs,
-      onNotice: (id, value) => this.#subscriptions.notify(id, value),
-      onLink: (link) => void link.ended.then(() => this.#subscriptions.endAll()),
-    });
-    this.#http = createHttpEndpoint(deps, {
-      url: options.url.replace(/^ws/, "http"),
-      chain: options.chain,
-      translate: options.translate,
-      timeoutMs: this.#limits.timeoutMs,
-      maxResponseBytes: this.#limits.maxPayloadBytes,
-    });
   }
 
   async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     conditions.signal.throwIfAborted();
     if (calls.length === 0) return [];
-    if (calls.length > 1 && !this.#takesBatches) return await this.#sendSingly(calls, conditions);
-    try {
-      return await this.#exchange(calls, conditions);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.where.method !== BATCH_METHOD) throw fault;
-      this.#takesBatches = false;
-      return await this.#sendSingly(calls, conditions);
+    if (calls.length === 1 || this.#takesBatches) {
+      try {
+        return await this.#exchange(calls, conditions);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.where.method !== BATCH_METHOD) throw fault;
+        this.#takesBatches = false;
+      }
     }
+    return (await Promise.all(calls.map((call) => this.#exchange([call], conditions)))).flat();
   }
 
   async subscribe(
-    subscription: Subscription,
+    { subscribe, unsubscribe }: Subscription,
     listener: SubscriptionListener,
-    conditions: CallConditions,
   ): Promise<() => void> {
-    const [answer] = await this.send(
-      [{ method: subscription.subscribe, params: subscription.params }],
-      conditions,
-    );
+    const conditions = { signal: new AbortController().signal, timeoutMs: SUBSCRIBE_TIMEOUT_MS };
+    const [answer] = await this.send([{ method: subscribe, params: [] }], conditions);
+    const link = this.#link;
     if (answer?.kind === "fault") throw answer.fault;
-    if (answer === undefined || this.#socket.link === undefined) {
-      throw this.#fault("unreachable", subscription.subscribe, "the connection ended");
+    if (answer === undefined || link === undefined) {
+      throw this.#fault("unreachable", subscribe, "the connection ended");
     }
-    const end = this.#subscriptions.add(subscription, listener, answer.result);
+    const id = String(answer.result);
+    this.#listeners.set(id, listener);
     return () => {
-      const call = end();
-      const { link } = this.#socket;
-      if (call !== undefined && link !== undefined) void this.#socket.sendOn(link, call);
+      if (this.#listeners.get(id) !== listener) return;
+      this.#listeners.delete(id);
+      void this.#isAlive(link, { method: unsubscribe, params: [answer.result] });
     };
   }
 
-  close(): Promise<void> {
-    return this.#socket.close();
+  async close(): Promise<void> {
+    this.#stop.abort(new LinkEnded(CLOSED));
+    await this.#loop;
   }
 
   /** Sends one message with all calls and waits for the answers. */
   async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    const method = formatMethods(calls);
+    const what = formatMethods(calls);
     const request = this.#requests.write(calls);
-    const size = request.text.length;
-    if (size > this.#limits.maxPayloadBytes) {
-      throw this.#fault("too_large", method, `the request exceeds ${this.#limits.maxPayloadBytes} bytes`);
+    if (request.text.length > this.#maxPayloadBytes) {
+      throw this.#fault("too_large", what, `the request exceeds ${this.#maxPayloadBytes} bytes`);
     }
-    if (size > this.#limits.maxFrameBytes) return await this.#http.send(calls, conditions);
+    const { clock } = this.#deps;
+    const afterMs = conditions.timeoutMs ?? CALL_TIMEOUT_MS;
+    const heard = this.#link?.heard;
+    const ended = linkedAbort(conditions.signal, this.#stop.signal);
     try {
-      return await this.#withinDeadline(calls, conditions, async (signal) => {
-        const link = await this.#socket.connected(signal);
+      return await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
+        const link = await this.#connected(signal);
         return await link.send(request, signal);
       });
     } catch (cause) {
-      if (!(cause instanceof LinkEnded)) throw cause;
-      if (cause.end.kind === "dropped") throw this.#fault("unreachable", method, cause.end.problem);
-      // An answer that does not fit a frame broke the connection: by HTTP it is read as far as it may be long.
-      return await this.#http.send(calls, conditions);
-    }
-  }
-
-  async #withinDeadline(
-    calls: readonly RpcCall[],
-    conditions: CallConditions,
-    work: (signal: AbortSignal) => Promise<readonly RpcAnswer[]>,
-  ): Promise<readonly RpcAnswer[]> {
-    const afterMs = conditions.timeoutMs ?? this.#limits.timeoutMs;
-    const sentAtMs = this.#deps.clock.now();
-    const ended = linkedAbort(conditions.signal, this.#socket.signal);
-    try {
-      return await withDeadline(
-        this.#deps.clock,
-        { what: formatMethods(calls), afterMs, signal: ended.signal },
-        work,
-      );
-    } catch (cause) {
+      if (cause instanceof LinkEnded) throw this.#fault("unreachable", what, cause.problem);
       if (!(cause instanceof DeadlineFault)) throw cause;
-      const { link, problem } = this.#socket;
-      if (problem !== undefined) throw this.#fault("unreachable", formatMethods(calls), problem);
-      // No message for the whole deadline: check now whether the connection is dead.
-      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#socket.probe(link);
-      throw this.#fault("timeout", formatMethods(calls), `no answer within ${afterMs} ms`);
+      const link = this.#link;
+      if (link === undefined) throw this.#fault("unreachable", what, this.#problem);
+      // No message for the whole deadline: test now whether the connection is dead.
+      if (link.heard === heard) void this.#test(link);
+      throw this.#fault("timeout", what, `no answer within ${afterMs} ms`);
     } finally {
       ended.unlink();
     }
   }
 
-  async #sendSingly(
-    calls: readonly RpcCall[],
-    conditions: CallConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const exchanges = await Promise.all(calls.map((call) => this.#exchange([call], conditions)));
-    return exchanges.flat();
+  /** The connection, or the next one. @throws {LinkEnded} when there is none in time. */
+  async #connected(signal: AbortSignal): Promise<SocketLink> {
+    this.#loop ??= this.#stayConnected(this.#stop.signal);
+    if (this.#link !== undefined) return this.#link;
+    const deadline = { what: "connection", afterMs: CONNECT_PATIENCE_MS, signal };
+    try {
+      return await withDeadline(this.#deps.clock, deadline, () => this.#nextLink.promise);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
+      throw new LinkEnded(this.#problem);
+    }
   }
 
-  readonly #faults = {
-    make: (code: RpcFaultCode, method: string, detail?: string): RpcFault =>
-      this.#fault(code, method, detail),
-    translate: (error: NodeError, method: string): RpcFault => {
-      const { code, data } = this.#options.translate(error, method);
-      return new RpcFault(code, reactionTo(code), this.#place(method), {
-        detail: this.#safeDetail(wordsOf(error)),
-        data,
-      });
-    },
-  };
+  async #stayConnected(signal: AbortSignal): Promise<void> {
+    const { clock, randomness } = this.#deps;
+    for (let failures = 1; !signal.aborted; failures++) {
+      const hasAnswered = await this.#runLink(signal);
+      if (hasAnswered) failures = 1;
+      try {
+        await clock.sleep(nextDelayMs(RECONNECT, failures, randomness.fraction()), signal);
+      } catch (cause) {
+        if (!signal.aborted) throw cause;
+      }
+    }
+  }
+
+  /** Opens one connection and waits until it ends. True when a node answered on it. */
+  async #runLink(signal: AbortSignal): Promise<boolean> {
+    const { clock, openSocket } = this.#deps;
+    // Only a node that has been there before is worth waiting for: what is wrong with a URL is told at once.
+    if (!this.#hasConnected) this.#nextLink = awaitedLink();
+    const link = new SocketLink({
+      open: (events) => openSocket(this.#options.url, events),
+      maxMessageBytes: this.#maxPayloadBytes,
+      fault: (code, method, detail) => this.#fault(code, method, detail),
+      refusal: (error, method) => this.#refusal(error, method),
+      onNotice: (id, value) => this.#listeners.get(id)?.onNotice(value),
+    });
+    const close = (): void => link.end(CLOSED);
+    signal.addEventListener("abort", close, { once: true });
+    const giveUp = clock.after(CONNECT_TIMEOUT_MS, () => link.end("no connection in time"));
+    try {
+      await link.opened;
+      giveUp();
+      this.#link = link;
+      this.#hasConnected = true;
+      this.#nextLink.resolve(link);
+      await this.#watch(link);
+    } catch (cause) {
+      if (!(cause instanceof LinkEnded)) throw cause;
+      this.#problem = cause.problem;
+      if (!this.#hasConnected) this.#nextLink.reject(cause);
+    } finally {
+      giveUp();
+      signal.removeEventListener("abort", close);
+      if (this.#link === link) this.#nextLink = awaitedLink();
+      this.#link = undefined;
+      const ended = [...this.#listeners.values()];
+      this.#listeners.clear();
+      for (const listener of ended) listener.onEnd();
+    }
+    return link.hasAnswered;
+  }
+
+  /** Tests the connection whenever it is silent. @throws {LinkEnded} when it has ended. */
+  async #watch(link: SocketLink): Promise<void> {
+    for (;;) {
+      const { heard } = link;
+      await this.#deps.clock.sleep(IDLE_MS, link.signal);
+      if (link.heard === heard) await this.#test(link);
+    }
+  }
+
+  /** Ends a connection that is dead. */
+  async #test(link: SocketLink): Promise<void> {
+    if (!await this.#isAlive(link, TEST)) link.end(`no answer to ${TEST.method}`);
+  }
+
+  /** Sends a call on this connection only. False when nothing answers it in time; what is answered does not matter. */
+  async #isAlive(link: SocketLink, call: RpcCall): Promise<boolean> {
+    const deadline = { what: call.method, afterMs: TEST_TIMEOUT_MS, signal: this.#stop.signal };
+    try {
+      await withDeadline(
+        this.#deps.clock,
+        deadline,
+        (signal) => link.send(this.#requests.write([call]), signal),
+      );
+      return true;
+    } catch (cause) {
+      if (cause instanceof DeadlineFault) return false;
+      if (cause instanceof LinkEnded || cause instanceof RpcFault) return true;
+      throw cause;
+    }
+  }
+
+  #refusal(error: NodeError, method: string): RpcFault {
+    const { code, data } = this.#options.translate(error, method);
+    // Substrate puts the reason for rejecting an extrinsic into `data`.
+    const reason = typeof error.data === "string" && !error.data.startsWith("0x") ? `: ${error.data}` : "";
+    const detail = this.#safeDetail(error.message + reason);
+    return new RpcFault(code, reactionTo(code), this.#place(method), { detail, data });
+  }
 
   #fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
     return new RpcFault(code, reactionTo(code), this.#place(method), { detail });
@@ -275,55 +333,8 @@ class WebSocketEndpoint implements SocketEndpoint {
   }
 }
 
-/** Message and, if it is text, data: Substrate puts the reason for rejecting an extrinsic into `data`. */
-function wordsOf(error: NodeError): string {
-  return typeof error.data === "string" && !error.data.startsWith("0x")
-    ? `${error.message}: ${error.data}`
-    : error.message;
-}
-
-/** Names the problem of a WebSocket. */
-function socketProblem(event: ErrorEvent): string {
-  const text = event.message.toLowerCase();
-  if (text.includes(FRAME_TOO_LARGE)) return FRAME_TOO_LARGE;
-  const status = /invalid status code: (\d{3})/.exec(text)?.[1];
-  return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
-}
-
-/**
- * Subscriptions of one connection, by the ids that the node gave them. They end with the connection; whoever needs them
- * subscribes again, and meanwhile has to ask.
- */
-class Subscriptions {
-  readonly #listeners = new Map<string, SubscriptionListener>();
-
-  /**
-   * Adds a subscription that the node accepted as `id`. The returned function removes it and returns the call that
-   * unsubscribes; `undefined` when it has ended already.
-   */
-  add(
-    subscription: Subscription,
-    listener: SubscriptionListener,
-    id: Json,
-  ): () => RpcCall | undefined {
-    const key = String(id);
-    this.#listeners.set(key, listener);
-    return () => {
-      if (this.#listeners.get(key) !== listener) return undefined;
-      this.#listeners.delete(key);
-      return { method: subscription.unsubscribe, params: [id] };
-    };
-  }
-
-  /** Passes a notification to the subscription with this id. */
-  notify(id: string, value: Json): void {
-    this.#listeners.get(id)?.onNotice(value);
-  }
-
-  /** Ends all of them: the connection is gone. */
-  endAll(): void {
-    const ended = [...this.#listeners.values()];
-    this.#listeners.clear();
-    for (const listener of ended) listener.onEnd();
-  }
+function awaitedLink(): PromiseWithResolvers<SocketLink> {
+  const awaited = Promise.withResolvers<SocketLink>();
+  awaited.promise.catch(() => undefined); // nobody may be waiting for it
+  return awaited;
 }

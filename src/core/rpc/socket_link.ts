@@ -1,7 +1,8 @@
 /**
- * One WebSocket connection and its pending calls. It is used until it drops and then replaced; reconnecting is done
- * in socket.ts.
+ * One WebSocket connection and the requests in flight on it. It is used until it ends and then replaced; reconnecting
+ * is done in socket.ts.
  */
+import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import type { NodeError, RpcAnswer, RpcCall, RpcFault, RpcFaultCode, WireRequest } from "./call.ts";
 import { BATCH_METHOD, readNodeError } from "./call.ts";
@@ -24,114 +25,131 @@ export interface OpenedSocket {
 /** Opens a WebSocket. Never throws; a failure is reported by `onClose`, and no event fires before this returns. */
 export type OpenSocket = (url: string, events: SocketEvents) => OpenedSocket;
 
-/** Creates the faults of one endpoint. */
-export interface FaultMaker {
-  make(code: RpcFaultCode, method: string, detail?: string): RpcFault;
-  translate(error: NodeError, method: string): RpcFault;
+/** What a connection needs of its owner. */
+export interface LinkOptions {
+  readonly open: (events: SocketEvents) => OpenedSocket;
+  /** Maximum size of an answer whatever its method, bytes. */
+  readonly maxMessageBytes: number;
+  /** Creates a fault of the endpoint. */
+  readonly fault: (code: RpcFaultCode, method: string, detail?: string) => RpcFault;
+  /** Translates an error of the node. */
+  readonly refusal: (error: NodeError, method: string) => RpcFault;
+  /** Receives notifications by the subscription id that the node assigned. */
+  readonly onNotice: (subscription: string, value: Json) => void;
 }
 
-/** Reason why an exchange has no answers. */
-export type LinkEnd =
-  | { readonly kind: "dropped"; readonly problem: string }
-  /** The runtime's WebSocket rejected a frame: use HTTP. */
-  | { readonly kind: "frameTooLarge" };
+/** Problem of a connection that the runtime ended at a frame above its limit of 64 MiB. */
+export const FRAME_TOO_LARGE = "frame too large";
 
-/** Thrown by {@link SocketLink.send} when the connection ended before the answer. */
+/** Reason of what was in flight when the connection ended. */
 export class LinkEnded extends Error {
   override readonly name = "LinkEnded";
-  constructor(readonly end: LinkEnd) {
-    super(end.kind === "dropped" ? `Connection ended: ${end.problem}` : "Frame too large");
+  /** @param problem safe to log */
+  constructor(readonly problem: string) {
+    super(`Connection ended: ${problem}`);
   }
 }
 
 /** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
 const OVERSIZED_REQUEST = -32007;
 
-/** Limit of notifications, and of answers that nothing waits for: headers and hashes. */
+/** Limit of notifications: headers and hashes. */
 const NOTICE_LIMIT = answerLimit([{ method: "notification" }]);
 
 /** Characters at both ends of a message among which its id is. */
 const ID_CHARACTERS = 200;
 
-interface Pending {
-  readonly calls: readonly RpcCall[];
-  readonly firstId: number;
-  /** Length of the encoded message. */
-  readonly size: number;
-  /** Limit of the answer. */
+/** A request in flight. */
+interface Exchange {
+  readonly request: WireRequest;
   readonly limit: AnswerLimit;
-  readonly answers: (RpcAnswer | undefined)[];
-  missing: number;
-  readonly resolve: (answers: readonly RpcAnswer[]) => void;
-  readonly reject: (cause: unknown) => void;
+  readonly answers: Map<number, RpcAnswer>;
+  readonly resolve: () => void;
+  /** Ends the request as a whole. */
+  readonly fail: (fault: RpcFault) => void;
 }
 
-/** Receives notifications by the subscription id that the node assigned. */
-export type NotificationHandler = (subscription: string, value: Json) => void;
-
-/** An open connection. */
+/** A connection from its opening to its end. */
 export class SocketLink {
-  /** Time of the last message, milliseconds of the owner's clock. */
-  lastHeardMs: number;
+  /** Number of messages that arrived. */
+  heard = 0;
   /** True once any answer arrived: the other side is really a node. */
   hasAnswered = false;
+  readonly #options: LinkOptions;
   readonly #socket: OpenedSocket;
-  readonly #faults: FaultMaker;
-  readonly #options: { readonly maxMessageBytes: number; now(): number; onNotice: NotificationHandler };
-  readonly #pending = new Set<Pending>();
-  readonly #ended = Promise.withResolvers<void>();
-  #end: LinkEnd | undefined;
+  /** By the id of each call. */
+  readonly #exchanges = new Map<number, Exchange>();
+  readonly #opened = Promise.withResolvers<void>();
+  readonly #over = new AbortController();
 
-  constructor(
-    socket: OpenedSocket,
-    faults: FaultMaker,
-    options: { readonly maxMessageBytes: number; now(): number; onNotice: NotificationHandler },
-  ) {
-    this.#socket = socket;
-    this.#faults = faults;
+  constructor(options: LinkOptions) {
     this.#options = options;
-    this.lastHeardMs = options.now();
+    this.#socket = options.open({
+      onOpen: () => this.#opened.resolve(),
+      onMessage: (data) => this.#receive(data),
+      onClose: (problem) => this.end(problem),
+    });
   }
 
-  /** Resolves when the connection has ended, whoever ended it. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
+  /** Aborted with a {@link LinkEnded} when the connection has ended, whoever ended it. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Resolves when the connection is open. @throws {LinkEnded} when it ends first. */
+  get opened(): Promise<void> {
+    return orAbort(this.#opened.promise, this.signal);
   }
 
   /**
    * Sends a request and waits for the answers, in the order of the calls.
-   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for a malformed answer, and the signal's
+   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for an unusable answer, and the signal's
    * reason.
    */
   async send(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
-    signal.throwIfAborted();
-    if (this.#end !== undefined) throw new LinkEnded(this.#end);
-    const { promise, resolve, reject } = Promise.withResolvers<readonly RpcAnswer[]>();
-    const pending: Pending = {
-      calls: request.calls,
-      firstId: request.firstId,
-      size: request.text.length,
+    const ended = linkedAbort(this.signal, signal);
+    const ids = request.calls.map((_, index) => request.firstId + index);
+    const answered = Promise.withResolvers<void>();
+    const exchange: Exchange = {
+      request,
       limit: answerLimit(request.calls, this.#options.maxMessageBytes),
-      answers: request.calls.map(() => undefined),
-      missing: request.calls.length,
-      resolve,
-      reject,
+      answers: new Map(),
+      resolve: answered.resolve,
+      fail: ended.abort,
     };
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#pending.add(pending);
     try {
+      ended.signal.throwIfAborted();
+      for (const id of ids) this.#exchanges.set(id, exchange);
       this.#socket.send(request.text);
-      return await promise;
+      await orAbort(answered.promise, ended.signal);
+    } catch (cause) {
+      if (exchange.answers.size < ids.length) throw cause;
     } finally {
-      signal.removeEventListener("abort", onAbort);
-      this.#pending.delete(pending);
+      for (const id of ids) this.#exchanges.delete(id);
+      ended.unlink();
     }
+    return ids.flatMap((id) => exchange.answers.get(id) ?? []);
+  }
+
+  /** Ends the connection and all that is in flight; further calls fail at once. */
+  end(problem: string): void {
+    if (this.signal.aborted) return;
+    if (problem === FRAME_TOO_LARGE) {
+      // Most likely the answer that may be the largest.
+      const [culprit] = this.#inFlight().toSorted((a, b) => b.limit.bytes - a.limit.bytes);
+      this.#refuse(culprit, culprit?.limit.excess ?? "oversized", problem);
+    }
+    this.#over.abort(new LinkEnded(problem));
+    this.#socket.close();
+  }
+
+  #inFlight(): readonly Exchange[] {
+    return [...new Set(this.#exchanges.values())];
   }
 
   /** Handles a message from the socket. One beyond the limit of what it answers is not parsed. */
-  receive(data: unknown): void {
-    this.lastHeardMs = this.#options.now();
+  #receive(data: unknown): void {
+    this.heard++;
     if (typeof data !== "string") return;
     const answered = this.#findAnswered(data);
     const limit = answered?.limit ?? NOTICE_LIMIT;
@@ -145,40 +163,40 @@ export class SocketLink {
     } catch (error) {
       if (error instanceof JsonLimitError) {
         this.#refuse(answered, "oversized", `the answer has ${error.message}`);
-      } else this.#failOldest((pending) => this.#faults.make("malformed", nameOf(pending), "not JSON"));
+      } else {
+        const culprit = answered ?? this.#inFlight().at(0);
+        culprit?.fail(this.#options.fault("malformed", nameOf(culprit), "not JSON"));
+      }
       return;
     }
     for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry);
   }
 
-  /** Fails all pending calls; further calls fail at once. */
-  end(reason: LinkEnd): void {
-    if (this.#end !== undefined) return;
-    this.#end = reason;
-    this.#socket.close();
-    for (const pending of this.#pending) pending.reject(new LinkEnded(reason));
-    this.#ended.resolve();
-  }
-
   /** The request that a message answers, by the first or last id in it; `undefined`: a notification, or none waits. */
-  #findAnswered(text: string): Pending | undefined {
-    const ids = [text.slice(0, ID_CHARACTERS), text.slice(-ID_CHARACTERS)]
-      .flatMap((part) => [...part.matchAll(/"id"\s*:\s*([0-9]+)/g)].map(([, id]) => Number(id)));
-    return [...this.#pending].find(({ firstId, calls }) =>
-      ids.some((id) => id >= firstId && id < firstId + calls.length)
-    );
+  #findAnswered(text: string): Exchange | undefined {
+    return [text.slice(0, ID_CHARACTERS), text.slice(-ID_CHARACTERS)]
+      .flatMap((part) => [...part.matchAll(/"id"\s*:\s*"?([0-9]+)/g)])
+      .map(([, id]) => this.#exchanges.get(Number(id)))
+      .find((exchange) => exchange !== undefined);
   }
 
-  /** Fails the calls whose answers are not parsed; the connection ends when no honest node answers so. */
-  #refuse(answered: Pending | undefined, code: AnswerLimit["excess"], detail: string): void {
+  /** Fails what is answered by a message that is not parsed; the connection ends when no honest node answers so. */
+  #refuse(answered: Exchange | undefined, code: AnswerLimit["excess"], detail: string): void {
+    if (answered === undefined) return;
     if (code === "oversized") {
-      answered?.reject(this.#faults.make(code, nameOf(answered), detail));
-      this.end({ kind: "dropped", problem: detail });
+      answered.fail(this.#options.fault(code, nameOf(answered), detail));
+      this.end(detail);
       return;
     }
-    answered?.calls.forEach(({ method }, index) => {
-      this.#settle(answered, index, { kind: "fault", fault: this.#faults.make(code, method, detail) });
+    answered.request.calls.forEach(({ method }, index) => {
+      const fault = this.#options.fault(code, method, detail);
+      this.#settle(answered, answered.request.firstId + index, { kind: "fault", fault });
     });
+  }
+
+  #settle({ answers, request, resolve }: Exchange, id: number, answer: RpcAnswer): void {
+    answers.set(id, answer);
+    if (answers.size === request.calls.length) resolve();
   }
 
   #take(entry: Json): void {
@@ -188,66 +206,43 @@ export class SocketLink {
       return;
     }
     this.hasAnswered = true;
-    const id = typeof entry.id === "number" ? entry.id : undefined;
     const error = readNodeError(entry.error);
-    if (id === undefined) {
-      if (error !== undefined) {
-        this.#failOldest((pending) => this.#refusal(error, pending), error.code === OVERSIZED_REQUEST);
-      }
-      return;
-    }
-    for (const pending of this.#pending) {
-      const call = pending.calls[id - pending.firstId];
-      if (call === undefined || id < pending.firstId) continue;
-      this.#settle(pending, id - pending.firstId, this.#read(entry, error, call));
-      return;
-    }
+    const id = Number(entry.id ?? NaN);
+    const exchange = this.#exchanges.get(id);
+    const call = exchange?.request.calls[id - exchange.request.firstId];
+    if (exchange !== undefined && call !== undefined) {
+      this.#settle(exchange, id, this.#read(entry, error, call));
+    } else if (error !== undefined && (entry.id ?? null) === null) this.#refuseMessage(error);
   }
 
   #read(
-    entry: { readonly [name: string]: Json },
+    { result }: { readonly [name: string]: Json },
     error: NodeError | undefined,
-    call: RpcCall,
+    { method }: RpcCall,
   ): RpcAnswer {
-    const fault = (code: RpcFaultCode, detail: string): RpcAnswer => ({
-      kind: "fault",
-      fault: this.#faults.make(code, call.method, detail),
-    });
-    if (error !== undefined) return { kind: "fault", fault: this.#faults.translate(error, call.method) };
-    const result = entry.result;
-    if (result === undefined) return fault("malformed", "neither result nor error");
-    return { kind: "result", result };
-  }
-
-  #settle(pending: Pending, index: number, answer: RpcAnswer): void {
-    if (pending.answers[index] === undefined) pending.missing -= 1;
-    pending.answers[index] = answer;
-    if (pending.missing > 0) return;
-    pending.resolve(pending.answers.filter((each) => each !== undefined));
+    if (error !== undefined) return { kind: "fault", fault: this.#options.refusal(error, method) };
+    if (result !== undefined) return { kind: "result", result };
+    return { kind: "fault", fault: this.#options.fault("malformed", method, "neither result nor error") };
   }
 
   /**
-   * Handles an error without an id, which is about a message as a whole: batches first, since single calls get their
-   * id back unless they are too long to be read.
+   * Handles an error without an id, which is about a message as a whole: the longest where it is about length, else a
+   * batch, since single calls get their id back.
    */
-  #failOldest(fault: (pending: Pending) => RpcFault, isTooLong = false): void {
-    const all = [...this.#pending];
-    const longest = Math.max(...all.map(({ size }) => size));
-    const culprit = isTooLong
-      ? all.find(({ size }) => size === longest)
-      : all.find(({ calls }) => calls.length > 1) ?? all[0];
-    culprit?.reject(fault(culprit));
-  }
-
-  #refusal(error: NodeError, pending: Pending): RpcFault {
-    const fault = this.#faults.translate(error, nameOf(pending));
+  #refuseMessage(error: NodeError): void {
+    const all = this.#inFlight();
+    const [longest] = all.toSorted((a, b) => b.request.text.length - a.request.text.length);
+    const isLength = error.code === OVERSIZED_REQUEST;
+    const culprit = isLength ? longest : all.find(({ request }) => request.calls.length > 1) ?? all[0];
+    if (culprit === undefined) return;
+    const fault = this.#options.refusal(error, nameOf(culprit));
     // jsonrpsee answers an unsupported batch with one error: paritytech/jsonrpsee: types/src/error.rs.
-    const isAboutBatch = pending.calls.length > 1 &&
+    const isAboutBatch = culprit.request.calls.length > 1 &&
       ["refused", "missing_method", "malformed", "too_large"].includes(fault.code);
-    return isAboutBatch ? this.#faults.make("missing_method", BATCH_METHOD, fault.detail) : fault;
+    culprit.fail(isAboutBatch ? this.#options.fault("missing_method", BATCH_METHOD, fault.detail) : fault);
   }
 }
 
-function nameOf(pending: Pending): string {
-  return pending.calls[0]?.method ?? BATCH_METHOD;
+function nameOf({ request }: Exchange): string {
+  return request.calls[0]?.method ?? BATCH_METHOD;
 }

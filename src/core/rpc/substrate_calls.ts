@@ -74,6 +74,10 @@ export function readArray(value: Json | undefined, fail: (detail: string) => nev
   return value.length > MAX_ITEMS ? fail(`an array of ${value.length} items`) : value;
 }
 
+function readHexList(value: Json | undefined, fail: (detail: string) => never): readonly Uint8Array[] {
+  return readArray(value, fail).map((each) => readHex(each, fail));
+}
+
 /** Block header as JSON-RPC returns it, with its SCALE encoding. */
 export interface Header {
   readonly height: bigint;
@@ -86,16 +90,21 @@ export interface Header {
   };
 }
 
+/** Block numbers of Substrate chains are u32. */
+const MAX_BLOCK = 0xffff_ffffn;
+
 function readHeader(value: Json, fail: (detail: string) => never): Header {
   const header = readObject(value, fail);
+  const height = parseInteger(header.number, fail);
+  if (height > MAX_BLOCK) return fail("expected a block number");
   const digest = readObject(header.digest, fail);
   return {
-    height: parseInteger(header.number, fail),
+    height,
     parent: parseHash(header.parentHash, fail),
     fields: {
       stateRoot: parseHash(header.stateRoot, fail),
       extrinsicsRoot: parseHash(header.extrinsicsRoot, fail),
-      logs: readArray(digest.logs, fail).map((log) => readHex(log, fail)),
+      logs: readHexList(digest.logs, fail),
     },
   };
 }
@@ -106,9 +115,9 @@ function optional<T>(
   return (value, fail) => value === null ? undefined : read(value, fail);
 }
 
-/** Block number as a JSON-RPC parameter. Block numbers of Substrate chains are u32. */
+/** Block number as a JSON-RPC parameter. */
 function blockNumber(height: bigint): number {
-  if (height < 0n || height > 0xffffffffn) throw new RangeError(`Not a block number: ${height}`);
+  if (height < 0n || height > MAX_BLOCK) throw new RangeError(`Not a block number: ${height}`);
   return Number(height);
 }
 
@@ -161,13 +170,13 @@ export const calls = {
     params: [block],
     read: optional((value, fail) => {
       const inner = readObject(readObject(value, fail).block, fail);
-      return readArray(inner.extrinsics, fail).map((each) => readHex(each, fail));
+      return readHexList(inner.extrinsics, fail);
     }),
   }),
   pendingExtrinsics: (): TypedCall<readonly Uint8Array[]> => ({
     method: "author_pendingExtrinsics",
     params: [],
-    read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
+    read: readHexList,
   }),
   submit: (extrinsic: Uint8Array): TypedCall<Hash256> => ({
     method: "author_submitExtrinsic",
@@ -194,21 +203,21 @@ export const calls = {
   ): TypedCall<readonly Uint8Array[]> => ({
     method: "state_getKeysPaged",
     params: [toHex(prefix), count, ...(start ?? block ? [toHex(start ?? prefix)] : []), ...at(block)],
-    read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
+    read: readHexList,
   }),
-  childStorage: (trie: Uint8Array, key: Uint8Array, at?: Hash256): TypedCall<Uint8Array | undefined> => ({
+  childStorage: (trie: Uint8Array, key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
     method: "childstate_getStorage",
-    params: [toHex(trie), toHex(key), ...(at === undefined ? [] : [at])],
+    params: [toHex(trie), toHex(key), ...at(block)],
     read: optional(readHex),
   }),
   /** Several values of a child trie at a block, without one at the best, in the order of the keys. */
   childStorageEntries: (
     trie: Uint8Array,
     keys: readonly Uint8Array[],
-    at?: Hash256,
+    block?: Hash256,
   ): TypedCall<readonly (Uint8Array | undefined)[]> => ({
     method: "childstate_getStorageEntries",
-    params: [toHex(trie), keys.map(toHex), ...(at === undefined ? [] : [at])],
+    params: [toHex(trie), keys.map(toHex), ...at(block)],
     read: (value, fail) => {
       const values = readArray(value, fail);
       if (values.length !== keys.length) fail(`expected ${keys.length} values, got ${values.length}`);
@@ -291,7 +300,7 @@ export interface RuntimeVersion {
 }
 
 function readProofNodes(value: Json, fail: (detail: string) => never): readonly Uint8Array[] {
-  return readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail));
+  return readHexList(readObject(value, fail).proof, fail);
 }
 
 function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {

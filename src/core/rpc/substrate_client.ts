@@ -28,7 +28,7 @@ export interface StorageSet {
   readonly block: Hash256 | undefined;
 }
 
-/** Keys of a child trie, read at the node's best block. */
+/** Keys of a child trie. */
 export interface ChildSet {
   readonly trie: Uint8Array;
   readonly keys: readonly Uint8Array[];
@@ -36,14 +36,8 @@ export interface ChildSet {
   readonly block?: Hash256 | undefined;
 }
 
-/** Values of a {@link ChildSet}, in the order of its keys, and the results of the calls made with it. */
+/** Values of a {@link ChildSet}, in the order of its keys, and the results or faults of the calls made with it. */
 export interface ChildValues<Calls extends readonly TypedCall<unknown>[]> {
-  readonly values: readonly (Uint8Array | undefined)[];
-  readonly results: TypedResults<Calls>;
-}
-
-/** As {@link ChildValues}, with the results or faults of the calls. */
-export interface SettledChildValues<Calls extends readonly TypedCall<unknown>[]> {
   readonly values: readonly (Uint8Array | undefined)[];
   readonly outcomes: TypedOutcomes<Calls>;
 }
@@ -53,6 +47,9 @@ export interface SettledChildValues<Calls extends readonly TypedCall<unknown>[]>
  * below the limits of narrow gateways.
  */
 const CHILD_KEYS_PER_CALL = 100;
+
+/** Faults of a node that answers for single values only, or cannot answer for as many. */
+const REFUSALS: ReadonlySet<RpcFaultCode> = new Set(["missing_method", "too_large", "malformed"]);
 
 /** Options of a client. */
 export interface SubstrateClientOptions {
@@ -128,84 +125,72 @@ export class SubstrateClient {
     return values ?? new Map();
   }
 
-  /**
-   * Reads the values of sets of keys, in the order of the sets, in one round trip. Some gateways deny
-   * `state_queryStorageAt`: from then on every key is a call of its own, still in one request. @throws {RpcFault}
-   */
+  /** Reads the values of sets of keys, in the order of the sets, in one round trip. @throws {RpcFault} */
   async readStorageSets(
     sets: readonly StorageSet[],
     signal: AbortSignal,
   ): Promise<readonly StorageValues[]> {
     const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
-    if (this.#hasAll(wanted)) {
-      try {
-        return await this.callAll(wanted, signal);
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
-        wanted.forEach(({ method }) => this.#noteLacking(method));
-      }
-    }
-    return await this.#readOneByOne(sets, signal);
+    return await this.#orSingly(
+      wanted,
+      () => this.callAll(wanted, signal),
+      () => this.#readOneByOne(sets, signal),
+    );
   }
 
   /**
-   * Reads values of a child trie, in the order of the keys, and makes the other calls in the same round trip. Where
-   * the node lacks `childstate_getStorageEntries`, every key is a call of its own from then on; so it is for once when
-   * the node cannot answer for as many keys. @throws {RpcFault}
+   * Reads values of a child trie, in the order of the keys, and makes the other calls in the same round trip; one of
+   * these that failed has its fault as the result. @throws {RpcFault}
    */
   async readChildWith<const Calls extends readonly TypedCall<unknown>[]>(
-    set: ChildSet,
-    others: Calls,
-    signal: AbortSignal,
-  ): Promise<ChildValues<Calls>> {
-    const { values, outcomes } = await this.readChildWithSettled(set, others, signal);
-    return { values, results: allOrFault<Calls>(outcomes) };
-  }
-
-  /** As {@link readChildWith}; another call that failed has its fault as the result. @throws {RpcFault} */
-  async readChildWithSettled<const Calls extends readonly TypedCall<unknown>[]>(
     { trie, keys, block }: ChildSet,
     others: Calls,
     signal: AbortSignal,
-  ): Promise<SettledChildValues<Calls>> {
+  ): Promise<ChildValues<Calls>> {
+    const read = async (
+      parts: readonly TypedCall<readonly (Uint8Array | undefined)[]>[],
+    ): Promise<ChildValues<Calls>> => {
+      const answers = await this.#send([...parts, ...others], signal);
+      const lists = allOrFault<typeof parts>(this.#readAll(parts, answers.slice(0, parts.length)));
+      return { values: lists.flat(), outcomes: this.#readAll(others, answers.slice(parts.length)) };
+    };
     const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) =>
       calls.childStorageEntries(trie, part, block)
     );
-    if (keys.length > 1 && this.#hasAll(parts)) {
-      try {
-        return await this.#readJoined(parts, others, signal);
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || !isRefusalOfSets(fault, parts)) throw fault;
-        if (fault.code === "missing_method") parts.forEach(({ method }) => this.#noteLacking(method));
-      }
-    }
     const single = keys.map((key) => oneOf(calls.childStorage(trie, key, block)));
-    return await this.#readJoined(single, others, signal);
+    return await this.#orSingly(keys.length > 1 ? parts : [], () => read(parts), () => read(single));
   }
 
-  /** Reads values of a child trie, in the order of the keys. See {@link readChildWith}. @throws {RpcFault} */
+  /** Reads values of a child trie, in the order of the keys. @throws {RpcFault} */
   async readChild(set: ChildSet, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
     return (await this.readChildWith(set, [], signal)).values;
   }
 
-  async #readJoined<const Calls extends readonly TypedCall<unknown>[]>(
-    parts: readonly TypedCall<readonly (Uint8Array | undefined)[]>[],
-    others: Calls,
-    signal: AbortSignal,
-  ): Promise<SettledChildValues<Calls>> {
-    const answers = await this.#send([...parts, ...others], signal);
-    const lists = allOrFault<typeof parts>(this.#readAll(parts, answers.slice(0, parts.length)));
-    return { values: lists.flat(), outcomes: this.#readAll(others, answers.slice(parts.length)) };
-  }
-
-  #hasAll(wanted: readonly RpcCall[]): boolean {
-    return wanted.every(({ method }) => !this.#lacking.has(method));
-  }
-
-  #noteLacking(method: string): void {
-    if (this.#lacking.has(method)) return;
-    this.#lacking.add(method);
-    this.#onSetsRefused(method);
+  /**
+   * Asks by calls for many values. Some gateways deny those: from then on every value is a call of its own, still in one
+   * request; so it is for once when the node cannot answer for as many.
+   */
+  async #orSingly<T>(
+    many: readonly RpcCall[],
+    ask: () => Promise<T>,
+    askSingly: () => Promise<T>,
+  ): Promise<T> {
+    const methods = new Set(many.map(({ method }) => method));
+    if (methods.size === 0 || !methods.isDisjointFrom(this.#lacking)) return await askSingly();
+    try {
+      return await ask();
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || !REFUSALS.has(fault.code)) throw fault;
+      const isOthers = fault.where.method.split(METHOD_SEPARATOR).every((method) => !methods.has(method));
+      if (isOthers) throw fault;
+      if (fault.code === "missing_method") {
+        for (const method of methods.difference(this.#lacking)) {
+          this.#lacking.add(method);
+          this.#onSetsRefused(method);
+        }
+      }
+      return await askSingly();
+    }
   }
 
   async #readOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
@@ -213,9 +198,8 @@ export class SubstrateClient {
     const isNamed = sets.every(({ block }) => block !== undefined);
     const best = isNamed ? undefined : await this.call(calls.bestHash(), signal);
     const single = sets.flatMap(({ keys, block = best }) => keys.map((key) => calls.storage(key, block)));
-    const found = await this.callAll(single, signal);
-    let next = 0;
-    return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found[next++]])));
+    const found = (await this.callAll(single, signal)).values();
+    return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found.next().value])));
   }
 
   /** Creates a fault of this node. */
@@ -265,13 +249,6 @@ export class SubstrateClient {
       throw fault;
     }
   }
-}
-
-/** True when the node refuses calls for many values at once, so that it is asked for single ones. */
-function isRefusalOfSets({ code, where }: RpcFault, parts: readonly RpcCall[]): boolean {
-  const methods = where.method.split(METHOD_SEPARATOR);
-  if (!parts.some(({ method }) => methods.includes(method))) return false;
-  return code === "missing_method" || code === "too_large" || code === "malformed";
 }
 
 /** The call, with its result as a list of one. */

@@ -73,6 +73,7 @@ function codeOf(error: NodeError): RpcFaultCode {
   const words = typeof error.data === "string" ? `${error.message} ${error.data}` : error.message;
   const byText = texts.find(([pattern]) => pattern.test(words))?.[1];
   if (byText !== undefined) return byText;
-  if (error.code === -32603) return "server_error";
-  return error.code === ISMP_ERROR ? "server_error" : "refused";
+  if (error.code === -32603 || error.code === ISMP_ERROR) return "server_error";
+  // Without a code it is no error of a node: nobody has refused anything.
+  return error.code === undefined ? "malformed" : "refused";
 }

@@ -141,7 +141,7 @@ Deno.test("answer limits: a message of a WebSocket beyond them is not parsed, an
   for (const [answer, detail] of answers) {
     const clock = new FakeClock();
     const node = new ScriptedNode({ chain_getBlockHash: () => answer });
-    const deps = { clock, randomness: fixedRandomness(0), openSocket: node.open, fetch: platformFetch };
+    const deps = { clock, randomness: fixedRandomness(0), openSocket: node.open };
     const chain = "KUSAMA-4009";
     const socket = createSocketEndpoint(deps, {
       url: "ws://node.test",

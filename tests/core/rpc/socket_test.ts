@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { type RpcAnswer, RpcFault } from "../../../src/core/rpc/call.ts";
-import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import {
   createSocketEndpoint,
   platformSocket,
@@ -13,7 +12,6 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { ScriptedError, ScriptedNode, SILENCE } from "../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
-const noFetch: Fetch = () => Promise.reject(new TypeError("no HTTP here"));
 const { signal } = new AbortController();
 
 interface Setup {
@@ -25,12 +23,11 @@ interface Setup {
 function setUp(
   methods: ConstructorParameters<typeof ScriptedNode>[0],
   options: Partial<SocketEndpointOptions> = {},
-  fetch: Fetch = noFetch,
 ): Setup {
   const clock = new FakeClock();
   const node = new ScriptedNode(methods);
   const socket = createSocketEndpoint(
-    { clock, randomness: fixedRandomness(0), openSocket: node.open, fetch },
+    { clock, randomness: fixedRandomness(0), openSocket: node.open },
     {
       url: "wss://user:pw@node.example:9944/key-0123456789abcdef",
       chain: "KUSAMA-4009",
@@ -157,7 +154,7 @@ Deno.test("socket: a node that was never there is unreachable at once, also betw
   await socket.close();
 });
 
-Deno.test("socket: the pause between attempts grows from half a second to eight, less than a call waits", async () => {
+Deno.test("socket: the pause between attempts grows from half a second to five, less than a call waits", async () => {
   const { clock, node, socket } = setUp({});
   let attempts = 0;
   node.refuseWith = "connection refused";
@@ -170,18 +167,35 @@ Deno.test("socket: the pause between attempts grows from half a second to eight,
         attempts += 1;
         return open(url, events);
       },
-      fetch: noFetch,
     },
     { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
   );
   const asked = counted.send([head], { signal }).catch((error: unknown) => error);
-  await clock.advance(31_500); // 0, 0.5, 1.5, 3.5, 7.5, 15.5, 23.5, 31.5 s
+  await clock.advance(22_500); // 0, 0.5, 1.5, 3.5, 7.5, 12.5, 17.5, 22.5 s
   assert.equal(attempts, 8);
-  await clock.advance(80_000);
+  await clock.advance(50_000);
   assert.equal(attempts, 18);
   await asked;
   await counted.close();
   await socket.close();
+});
+
+Deno.test("socket: a node that is back is connected to within 15 seconds, whatever kept it away and whenever it returns", async () => {
+  for (const problem of ["refused", "unreachable"]) {
+    for (let awayMs = 120_000; awayMs < 150_000; awayMs += 1_000) {
+      const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+      await clock.run(socket.send([head], { signal }));
+      if (problem === "refused") node.refuseWith = "connection refused";
+      else node.hangs = true;
+      node.drop();
+      await clock.advance(awayMs);
+      node.refuseWith = undefined;
+      node.hangs = false;
+      await clock.advance(15_000);
+      assert.equal(node.live, 1, `${problem} for ${awayMs} ms`);
+      await socket.close();
+    }
+  }
 });
 
 Deno.test("socket: a call without an answer times out at its deadline", async () => {
@@ -192,13 +206,26 @@ Deno.test("socket: a call without an answer times out at its deadline", async ()
   await socket.close();
 });
 
-Deno.test("socket: a silent link is tested after 30 seconds and replaced when it does not answer", async () => {
+Deno.test("socket: a large answer that comes too late is passed by, and the connection stays", async () => {
+  const { clock, node, socket } = setUp({
+    state_call: () => clock.sleep(2_000, signal).then(() => "0x" + "00".repeat(1_000_000)),
+    chain_getHeader: () => 7,
+  });
+  const late = socket.send([{ method: "state_call", params: [] }], { signal, timeoutMs: 1_000 });
+  await assert.rejects(clock.run(late), faultWith("timeout"));
+  await clock.advance(2_000);
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  assert.equal(node.connections, 1);
+  await socket.close();
+});
+
+Deno.test("socket: a silent link is tested after ten seconds and replaced when it does not answer", async () => {
   const { clock, node, socket } = setUp({ chain_getHeader: () => 1 });
   await clock.run(socket.send([head], { signal }));
   await clock.advance(300_000);
   assert.equal(node.connections, 1);
   node.answer("system_health", () => SILENCE);
-  await clock.advance(41_000);
+  await clock.advance(31_000);
   assert.equal(node.connections, 2);
   await socket.close();
 });
@@ -213,10 +240,9 @@ Deno.test("socket: a subscription ends with its connection, and its listener is 
   const subscription = {
     subscribe: "chain_subscribeNewHeads",
     unsubscribe: "chain_unsubscribeNewHeads",
-    params: [],
   };
   const listener = { onNotice: (value: unknown) => seen.push(value), onEnd: () => seen.push("end") };
-  const endFirst = await clock.run(socket.subscribe(subscription, listener, { signal }));
+  const endFirst = await clock.run(socket.subscribe(subscription, listener));
   node.notify("chain_newHead", "s1", 1);
   node.notify("chain_newHead", "s2", "nobody's");
   node.drop();
@@ -224,7 +250,7 @@ Deno.test("socket: a subscription ends with its connection, and its listener is 
   node.notify("chain_newHead", "s1", "stale id");
   endFirst();
   assert.equal(node.exchanges.length, 1, "nothing is left to unsubscribe");
-  const endSecond = await clock.run(socket.subscribe(subscription, listener, { signal }));
+  const endSecond = await clock.run(socket.subscribe(subscription, listener));
   node.notify("chain_newHead", "s2", 2);
   endSecond();
   node.notify("chain_newHead", "s2", 3);
@@ -251,35 +277,14 @@ Deno.test("socket: an answer above the payload limit is too large", async () => 
   await socket.close();
 });
 
-Deno.test("socket: an answer that does not fit a frame is asked for by HTTP", async () => {
-  const posts: string[] = [];
-  const long = "y".repeat(2_000);
-  const fetch: Fetch = (url, init) => {
-    posts.push(url);
-    const { id } = JSON.parse(String(init.body));
-    return Promise.resolve(new Response(JSON.stringify({ jsonrpc: "2.0", id, result: long })));
-  };
-  const { clock, node, socket } = setUp({ long: () => SILENCE }, { maxFrameBytes: 1_000 }, fetch);
-  const asked = socket.send([{ method: "long", params: [] }], { signal });
+Deno.test("socket: an answer that does not fit a frame is too large, and what else was in flight unreachable", async () => {
+  const { clock, node, socket } = setUp({ state_call: () => SILENCE, chain_getHeader: () => SILENCE });
+  const long = socket.send([{ method: "state_call", params: [] }], { signal });
+  const short = assert.rejects(socket.send([head], { signal }), faultWith("unreachable"));
   await clock.settle();
   node.drop("frame too large");
-  assert.deepEqual(results(await clock.run(asked)), [long]);
-  assert.deepEqual(posts, ["https://node.example:9944/key-0123456789abcdef"]);
-  assert.equal(node.exchanges.length, 1);
-  await socket.close();
-});
-
-Deno.test("socket: a request that does not fit a frame goes by HTTP at once", async () => {
-  let body = "";
-  const fetch: Fetch = (_url, init) => {
-    body = String(init.body);
-    return Promise.resolve(new Response(JSON.stringify({ jsonrpc: "2.0", id: 1, result: true })));
-  };
-  const { clock, node, socket } = setUp({}, { maxFrameBytes: 200 }, fetch);
-  const call = { method: "author_submitExtrinsic", params: ["0x" + "ab".repeat(200)] };
-  assert.deepEqual(results(await clock.run(socket.send([call], { signal }))), [true]);
-  assert.equal(body.includes("abab"), true);
-  assert.equal(node.exchanges.length, 0);
+  assert.deepEqual(results(await clock.run(long)), ["too_large"]);
+  await short;
   await socket.close();
 });
 
@@ -299,7 +304,6 @@ Deno.test("socket: half an answer is malformed", async () => {
     {
       clock,
       randomness: fixedRandomness(0),
-      fetch: noFetch,
       openSocket: (_url, events) => {
         queueMicrotask(() => events.onOpen());
         return {
@@ -315,35 +319,24 @@ Deno.test("socket: half an answer is malformed", async () => {
   await socket.close();
 });
 
-Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB; by HTTP no more of the answer is read than allowed", async () => {
+Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the call is too large", async () => {
   const long = "z".repeat(65 * 1024 * 1024);
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
-    async (request) => {
-      if (request.headers.get("upgrade") !== "websocket") {
-        const { id } = await request.json();
-        return new Response(`{"jsonrpc":"2.0","id":${id},"result":"${long}"}`);
-      }
-      const { socket, response } = Deno.upgradeWebSocket(request);
-      socket.addEventListener("message", (event) => {
-        const { id } = JSON.parse(event.data);
-        socket.send(`{"jsonrpc":"2.0","id":${id},"result":"${long}"}`);
-      });
-      return response;
-    },
-  );
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.addEventListener("message", () => socket.send(long));
+    return response;
+  });
   const socket = createSocketEndpoint(
-    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket, fetch },
+    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket },
     {
       url: `ws://127.0.0.1:${server.addr.port}`,
       chain: "KUSAMA-4009",
       translate: translateSubstrateError,
     },
   );
-  await assert.rejects(
-    socket.send([{ method: "state_call", params: [] }], { signal }),
-    /state_call on KUSAMA-4009 via 127\.0\.0\.1:[0-9]+: too_large \(the answer exceeds 33554432 bytes\)/,
-  );
+  assert.deepEqual(results(await socket.send([{ method: "state_call", params: [] }], { signal })), [
+    "too_large",
+  ]);
   await socket.close();
   await server.shutdown();
 });
@@ -361,7 +354,7 @@ Deno.test("socket: user and password are sent, and nothing of them or of the pat
     return response;
   });
   const socket = createSocketEndpoint(
-    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket, fetch },
+    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket },
     {
       url: `ws://operator:opensesame@127.0.0.1:${server.addr.port}/rpc/pathkey99`,
       chain: "KUSAMA-4009",

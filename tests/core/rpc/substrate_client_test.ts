@@ -139,7 +139,7 @@ function childClient(): { node: ChildNode; client: SubstrateClient; clock: FakeC
 Deno.test("substrate client: values of a child trie are read a hundred in a call, with other calls", async () => {
   const { node, client, clock } = childClient();
   const read = client.readChildWith({ trie, keys: keysTo(201) }, [calls.blockHash(1n)], never);
-  assert.deepEqual(await clock.run(read), { values: valuesTo(201), results: [HASH] });
+  assert.deepEqual(await clock.run(read), { values: valuesTo(201), outcomes: [HASH] });
   assert.deepEqual(await clock.run(client.readChild({ trie, keys: keysTo(1) }, never)), valuesTo(1));
   assert.deepEqual(node.requests, [
     [ENTRIES, ENTRIES, ENTRIES, "chain_getBlockHash"],

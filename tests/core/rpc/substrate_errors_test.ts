@@ -48,7 +48,7 @@ const known: readonly (readonly [number | undefined, string, string | undefined,
   [4003, "Client error: UnknownBlock: Header was not found in the database: 0x429b", undefined, "pruned"],
   [4003, "Client error: UnknownBlock: Expect block number from id: 429", undefined, "pruned"],
   [-32000, "429ab7 is no key", undefined, "refused"],
-  [undefined, "something else", undefined, "refused"],
+  [undefined, "something else", undefined, "malformed"],
 ];
 
 for (const [code, message, data, expected] of known) {

@@ -130,7 +130,7 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
 };
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
-function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain {
+function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
   const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
   const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
   return createEvmChain(network, {

@@ -37,37 +37,32 @@ export interface SubstrateChecks {
 /** Lists the checks of one round. */
 export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
   const { client, clock, id: { stateMachine: chain } } = node;
+  const { check, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
   const isReachable = createReach(clock, chain, (signal) => client.call(calls.bestHash(), signal));
-  const endpointJob: CheckJob = {
-    chain,
-    check: "endpoint",
-    run: (signal) => checkEndpoint(node, options.key ?? "rpc_ws", signal),
-  };
-  const nodeJob: CheckJob = {
-    chain,
-    check: "node",
-    run: async (signal) => {
-      const findings = await options.check(signal);
-      const rows = toFindingRows(chain, findings, TOLD);
-      if (findings.some(({ severity }) => severity === "fatal")) return rows;
-      const { specName, specVersion } = (await node.runtimes.current(signal)).version;
-      const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
-      return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
-    },
-  };
-  const { checkOffchain, fetchNeededHeight } = options;
-  const stateJob: CheckJob | undefined = fetchNeededHeight && {
-    chain,
-    check: "node_state",
-    run: async (signal) => await checkState(node, await fetchNeededHeight(signal), signal),
-  };
-  const offchainJob: CheckJob | undefined = checkOffchain && {
-    chain,
-    check: "offchain_index",
-    run: checkOffchain,
-  };
-  const others = [nodeJob, stateJob, offchainJob].filter((job) => job !== undefined);
-  return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
+  const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
+    whileReachable(isReachable, { chain, check: name, run });
+  const jobs: readonly (CheckJob | undefined)[] = [
+    { chain, check: "endpoint", run: (signal) => checkEndpoint(node, key, signal) },
+    later("node", (signal) => checkRuntime(node, check, signal)),
+    fetchNeededHeight &&
+    later("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
+    checkOffchain && later("offchain_index", checkOffchain),
+  ];
+  return { jobs: jobs.filter((job) => job !== undefined), isReachable };
+}
+
+async function checkRuntime(
+  node: SubstrateNode,
+  check: SubstrateChecks["check"],
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const { client, id: { stateMachine: chain } } = node;
+  const findings = await check(signal);
+  const rows = toFindingRows(chain, findings, TOLD);
+  if (findings.some(({ severity }) => severity === "fatal")) return rows;
+  const { specName, specVersion } = (await node.runtimes.current(signal)).version;
+  const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
+  return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
 }
 
 async function checkEndpoint(

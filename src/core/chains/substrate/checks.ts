@@ -5,9 +5,9 @@ import type { HashAlgorithm } from "../../ismp/proof.ts";
 import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { CheckFinding, FindingText } from "../check_finding.ts";
 import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
 import type { EventCode } from "../../telemetry/log.ts";
@@ -18,12 +18,7 @@ const MAX_CLOCK_DIFFERENCE_SEC = 30n;
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
 const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
 /** RPC methods needed to submit consensus updates. */
-const neededToFeed = [
-  "author_submitExtrinsic",
-  "chain_getBlock",
-  "chain_getFinalizedHead",
-  "state_call",
-];
+const neededToFeed = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"];
 /** RPC methods needed to prove the state of EVM contracts. */
 const neededToProveContracts = [
   "chain_getBlockHash",
@@ -40,9 +35,20 @@ interface NodeNeeds {
   readonly hasIdentity: boolean;
   readonly methods: readonly string[];
   readonly pallets: readonly string[];
-  /** Further checks, between those of methods and of the runtime. */
-  readonly further?: (findings: Findings, methods: ReadonlySet<string> | RpcFault) => Promise<void>;
+  /** Unsafe methods, which nodes offer to their operators only, for which there are alternatives. */
+  readonly alternatives?: Readonly<Record<string, FindingText>>;
+  /** Hub that the chain should know. */
+  readonly hub?: StateMachineId;
 }
+
+const dryRunAlternative: FindingText = {
+  event: "dry_run_unavailable",
+  text: "messages are dry-run by TaggedTransactionQueue_validate_transaction",
+};
+const offchainAlternative: FindingText = {
+  event: "offchain_storage_unavailable",
+  text: "consensus proofs cannot be delivered together with messages",
+};
 
 /** Runs all checks of a chain that need only its own node. */
 export function checkChain(
@@ -50,21 +56,15 @@ export function checkChain(
   hub: StateMachineId,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  return checkNode(node, {
-    hasIdentity: true,
-    methods: [...neededMethods, ...(node.isHub ? neededOfHub : [])],
-    pallets: [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])],
-    further: async (findings, methods) => {
-      checkUnsafeMethods(findings, methods);
-      if (node.isHub) return;
-      const height = await node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal);
-      if (height !== undefined) return;
-      findings.warn(
-        "hub_not_accepted",
-        `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
-      );
-    },
-  }, signal);
+  const alternatives = { system_dryRun: dryRunAlternative };
+  const needs = node.isHub
+    ? {
+      methods: [...neededMethods, ...neededOfHub],
+      pallets: [...neededPallets, ...neededPalletsOfHub],
+      alternatives: { offchain_localStorageGet: offchainAlternative, ...alternatives },
+    }
+    : { methods: neededMethods, pallets: neededPallets, alternatives, hub };
+  return checkNode(node, { hasIdentity: true, ...needs }, signal);
 }
 
 /** Runs all checks of a target's node for a program that only submits consensus updates. */
@@ -86,7 +86,7 @@ export function checkContractNode(
 
 async function checkNode(
   node: SubstrateNode,
-  { hasIdentity, methods: needed, pallets, further }: NodeNeeds,
+  { hasIdentity, pallets, hub, ...needs }: NodeNeeds,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const findings = new Findings(node);
@@ -96,13 +96,13 @@ async function checkNode(
     calls.storage(otherKeys.timestampNow()),
     ...hasIdentity ? [calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array())] : [],
   ], signal);
-  if (finalized instanceof RpcFault) throw finalized;
-  if (now instanceof RpcFault) throw now;
+  const finalHash = resultOf(finalized);
+  const time = resultOf(now);
   for (const answer of identity) checkIdentity(findings, answer);
-  checkMethods(findings, methods, needed);
-  checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
-  await further?.(findings, methods);
-  await checkHashing(findings, finalized, signal);
+  checkMethods(findings, methods, needs);
+  checkClock(findings, decodeValue(node, time, u64, "Timestamp.Now"));
+  if (hub !== undefined) await checkHub(findings, hub, signal);
+  await checkHashing(findings, finalHash, signal);
   // Without its pallet no other check would make sense.
   if (!findings.hasFatal) await checkRuntime(findings, pallets, signal);
   return findings.all;
@@ -136,7 +136,7 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
 function checkMethods(
   findings: Findings,
   methods: ReadonlySet<string> | RpcFault,
-  needed: readonly string[],
+  { methods: needed, alternatives = {} }: Pick<NodeNeeds, "methods" | "alternatives">,
 ): void {
   if (methods instanceof RpcFault) {
     if (methods.reaction === "retry") throw methods;
@@ -147,28 +147,25 @@ function checkMethods(
     return;
   }
   const missing = needed.filter((each) => !methods.has(each));
-  if (missing.length === 0) return;
-  findings.fatal(
-    "rpc_methods_missing",
-    `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
-  );
+  if (missing.length > 0) {
+    findings.fatal(
+      "rpc_methods_missing",
+      `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
+    );
+  }
+  for (const [method, { event, text }] of Object.entries(alternatives)) {
+    if (methods.has(method)) continue;
+    findings.warn(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`);
+  }
 }
 
-/** Checks unsafe methods, which nodes offer to their operators only; there are alternatives. */
-function checkUnsafeMethods(findings: Findings, methods: ReadonlySet<string> | RpcFault): void {
-  if (methods instanceof RpcFault) return;
-  if (findings.node.isHub && !methods.has("offchain_localStorageGet")) {
-    findings.warn(
-      "offchain_storage_unavailable",
-      "the node lacks offchain_localStorageGet (--rpc-methods unsafe), so consensus proofs cannot be delivered together with messages",
-    );
-  }
-  if (!methods.has("system_dryRun")) {
-    findings.warn(
-      "dry_run_unavailable",
-      "the node lacks system_dryRun (--rpc-methods unsafe); messages are dry-run by TaggedTransactionQueue_validate_transaction",
-    );
-  }
+async function checkHub(findings: Findings, hub: StateMachineId, signal: AbortSignal): Promise<void> {
+  const { client } = findings.node;
+  if (await client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal) !== undefined) return;
+  findings.warn(
+    "hub_not_accepted",
+    `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
+  );
 }
 
 function checkClock(findings: Findings, chainMs: bigint | undefined): void {
@@ -245,18 +242,15 @@ export class Findings {
   }
 
   fatal(event: EventCode, text: string): void {
-    this.#add("fatal", event, text);
+    this.#add({ severity: "fatal", event, text });
   }
 
   warn(event: EventCode, text: string): void {
-    this.#add("warning", event, text);
+    this.#add({ severity: "warning", event, text });
   }
 
-  #add(severity: CheckFinding["severity"], event: EventCode, text: string): void {
-    this.all.push({
-      severity,
-      event,
-      text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}`,
-    });
+  #add({ text, ...finding }: CheckFinding): void {
+    const { id, client } = this.node;
+    this.all.push({ ...finding, text: `${id.stateMachine} via ${client.host}: ${text}` });
   }
 }

@@ -87,7 +87,7 @@ export async function dryRunWithReads(
   const { values, header, ...ran } = await withCurrentRuntime(node, async (runtime) => {
     const extrinsic = build(node, recipe, runtime);
     const asked = [calls.runtimeVersion(), validationCall(extrinsic), calls.header()] as const;
-    const found = await node.client.readChildWithSettled(recipe.set, asked, signal);
+    const found = await node.client.readChildWith(recipe.set, asked, signal);
     const [version, answer, best] = found.outcomes;
     return {
       version: resultOf(version),

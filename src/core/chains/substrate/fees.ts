@@ -18,7 +18,7 @@ import type { ChildSet } from "../../rpc/substrate_client.ts";
  */
 export async function fetchRequestMetadata(
   node: SubstrateNode,
-  { commitments, block }: { readonly commitments: readonly Hash256[]; readonly block?: Hash256 },
+  { commitments, block }: { readonly commitments: readonly Hash256[]; readonly block?: Hash256 | undefined },
   signal: AbortSignal,
 ): Promise<readonly (RequestMetadata | undefined)[]> {
   if (commitments.length === 0) return [];
@@ -60,6 +60,17 @@ export async function receiptSet(
   signal: AbortSignal,
 ): Promise<ChildSet> {
   return { trie: await node.childTrie.key(signal), keys: messages.map(receiptKey) };
+}
+
+/** Relayer per message, at the best block unless one is named; one round trip. */
+export async function fetchReceiptsAt(
+  node: SubstrateNode,
+  { messages, block }: { readonly messages: readonly Message[]; readonly block?: Hash256 | undefined },
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  if (messages.length === 0) return [];
+  const set = await receiptSet(node, messages, signal);
+  return readReceipts(node, messages, await node.client.readChild({ ...set, block }, signal));
 }
 
 /** Relayer per message, from the values under {@link receiptSet}. @throws {RpcFault} `malformed`. */

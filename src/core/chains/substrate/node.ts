@@ -5,7 +5,7 @@ import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
-import { RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { SocketEndpoint } from "../../rpc/socket.ts";
 import { calls, type Header, type RuntimeVersion, type StorageValues } from "../../rpc/substrate_calls.ts";
@@ -112,13 +112,18 @@ export class Runtimes {
   }
 }
 
-/** Name of the chain's ISMP child trie, one of two; looked up once. */
+/** Time after which the name of a child trie is looked up again, ms: one odd answer must not count for good. */
+const TRIE_MS = 600_000;
+
+/** Name of the chain's ISMP child trie, one of two. */
 export class ChildTrie {
   readonly #client: SubstrateClient;
-  #known: ChildTrieName | undefined;
+  readonly #clock: Pick<Clock, "now">;
+  #known: { readonly name: ChildTrieName; readonly atMs: number } | undefined;
 
-  constructor(client: SubstrateClient) {
+  constructor(client: SubstrateClient, clock: Pick<Clock, "now">) {
     this.#client = client;
+    this.#clock = clock;
   }
 
   /**
@@ -126,14 +131,16 @@ export class ChildTrie {
    * name is assumed for now. @throws {RpcFault}
    */
   async key(signal: AbortSignal): Promise<Uint8Array> {
-    if (this.#known !== undefined) return childTrieKey(this.#known);
+    const nowMs = this.#clock.now();
+    const known = this.#known;
+    if (known !== undefined && nowMs - known.atMs < TRIE_MS) return childTrieKey(known.name);
     const [newer, older] = await this.#client.callAll(
       [calls.storage(childTrieKey("ISMPv2")), calls.storage(childTrieKey("ISMP"))],
       signal,
     );
-    if (newer !== undefined) this.#known = "ISMPv2";
-    else if (older !== undefined) this.#known = "ISMP";
-    return childTrieKey(this.#known ?? "ISMPv2");
+    const name = newer === undefined && older !== undefined ? "ISMP" : "ISMPv2";
+    if (newer !== undefined || older !== undefined) this.#known = { name, atMs: nowMs };
+    return childTrieKey(name);
   }
 }
 
@@ -142,35 +149,18 @@ export type HeadKind = "best" | "final";
 
 /** Methods by kind. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
 const SUBSCRIPTIONS = {
-  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads", params: [] },
-  final: {
-    subscribe: "chain_subscribeFinalizedHeads",
-    unsubscribe: "chain_unsubscribeFinalizedHeads",
-    params: [],
-  },
+  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads" },
+  final: { subscribe: "chain_subscribeFinalizedHeads", unsubscribe: "chain_unsubscribeFinalizedHeads" },
 } as const;
 
-/** Maximum wait for the answer to a subscription, ms. */
-const SUBSCRIBE_PATIENCE_MS = 5_000;
+/** Time for which an announcement is believed, ms: two blocks and more of every known hub. */
+const TRUST_MS = 15_000;
 
-/** Maximum time for which an announcement is believed, ms, however slow the chain is. */
-const MAX_TRUST_MS = 30_000;
+/** Silence that is reported, ms. */
+const REPORT_AFTER_MS = 60_000;
 
-/** How long the next announcement may take: a share of the longest recent pause between two, and a little more, ms. */
-const TRUSTED_SHARE = 1.25;
-const TRUSTED_SLACK_MS = 1_000;
-
-/** The longest pause is forgotten slowly: with each announcement it counts for this much less. */
-const PAUSE_DECAY = 0.9;
-
-/** Time after which a silent subscription is replaced, ms; twice as long with each one, up to the maximum. */
-const RENEW_AFTER_MS = 30_000;
-const MAX_RENEW_AFTER_MS = 600_000;
-
-/** Time after which a node that refuses subscriptions, or does not answer to them, is asked again, ms. */
-const REFUSED_MS = 600_000;
-
-const REFUSALS: ReadonlySet<RpcFaultCode> = new Set(["missing_method", "refused", "timeout"]);
+/** Time after which a node that announces nothing, or refuses subscriptions, is asked for one again, ms. */
+const RENEW_AFTER_MS = 300_000;
 
 /** Number of announced blocks that are kept: those of the last quarter of an hour of a chain with blocks of 6 s. */
 const MAX_KEPT = 150;
@@ -184,26 +174,20 @@ interface AnnouncementDeps {
   readonly onHeight: (height: bigint) => void;
 }
 
-type State =
-  | { readonly kind: "closed"; readonly againAtMs: number }
-  | { readonly kind: "opening" }
-  | { readonly kind: "open"; readonly sinceMs: number; readonly end: () => void };
-
 /** Announced blocks of one kind. */
 export class AnnouncedHeads {
   readonly #deps: AnnouncementDeps;
   readonly #kind: HeadKind;
-  #state: State = { kind: "closed", againAtMs: 0 };
   #wasAsked = false;
   /** Announced blocks of this subscription, ascending, the newest last. */
   #recent: readonly Header[] = [];
-  /** When the newest block was announced; `undefined`: only the one with which the subscription began. */
-  #advancedMs: number | undefined;
-  #noticedMs = 0;
-  #longestPauseMs = 0;
-  /** Subscriptions in a row that fell silent. */
-  #silences = 0;
+  /** When a higher block than before was announced. */
+  #advancedMs = -Infinity;
+  /** When the subscription was last asked for. */
+  #subscribedMs = -Infinity;
+  #unsubscribe = (): void => {};
   #hasReportedRefusal = false;
+  #hasReportedSilence = false;
 
   constructor(deps: AnnouncementDeps, kind: HeadKind) {
     this.#deps = deps;
@@ -216,80 +200,53 @@ export class AnnouncedHeads {
   }
 
   /**
-   * Newest announced block; `undefined`: the node has to be asked. Subscribes from the second question on, since a
-   * command asks once.
+   * Newest announced block; `undefined`: the node has to be asked, since nothing was announced of late. Subscribes from
+   * the second question on, since a command asks once.
    */
-  async newest(signal: AbortSignal): Promise<Header | undefined> {
-    const trusted = this.#trusted();
-    if (trusted !== undefined) return trusted;
-    if (this.#wasAsked) await this.#renew(signal);
-    this.#wasAsked = true;
-    return this.#trusted();
-  }
-
-  #trusted(): Header | undefined {
-    if (this.#state.kind !== "open" || this.#advancedMs === undefined) return undefined;
-    // The clock may have been set back.
-    const silentMs = this.#deps.clock.now() - this.#advancedMs;
-    return silentMs >= 0 && silentMs <= this.#trustMs ? this.#recent.at(-1) : undefined;
-  }
-
-  get #trustMs(): number {
-    return Math.min(this.#longestPauseMs * TRUSTED_SHARE + TRUSTED_SLACK_MS, MAX_TRUST_MS);
-  }
-
-  /** Subscribes if there is no subscription, or none that announces anything. */
-  async #renew(signal: AbortSignal): Promise<void> {
+  get newest(): Header | undefined {
     const nowMs = this.#deps.clock.now();
-    const state = this.#state;
-    if (state.kind === "opening" || (state.kind === "closed" && nowMs < state.againAtMs)) return;
-    if (state.kind === "open") {
-      const silentMs = nowMs - (this.#advancedMs ?? state.sinceMs);
-      const patienceMs = Math.min(RENEW_AFTER_MS * 2 ** this.#silences, MAX_RENEW_AFTER_MS);
-      if (silentMs >= 0 && silentMs < patienceMs) return;
-      if (this.#silences === 0) {
-        this.#deps.log.info("announcements_silent", { blocks: this.#kind, sinceSec: silentMs / 1_000 });
-      }
-      this.#silences++;
-      state.end();
+    // The clock may have been set back.
+    const isWithin = (sinceMs: number, ms: number): boolean => nowMs >= sinceMs && nowMs - sinceMs <= ms;
+    const last = this.#recent.at(-1);
+    if (isWithin(this.#advancedMs, TRUST_MS)) return last;
+    if (last !== undefined && !this.#hasReportedSilence && !isWithin(this.#advancedMs, REPORT_AFTER_MS)) {
+      this.#hasReportedSilence = true;
+      const sinceSec = (nowMs - this.#advancedMs) / 1_000;
+      this.#deps.log.warn("announcements_silent", { blocks: this.#kind, block: last.height, sinceSec });
     }
-    await this.#open(signal);
+    const isDue = this.#wasAsked && !isWithin(Math.max(this.#subscribedMs, this.#advancedMs), RENEW_AFTER_MS);
+    this.#wasAsked = true;
+    if (isDue) void this.#subscribe(nowMs);
+    return undefined;
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
-    this.#state = { kind: "opening" };
+  async #subscribe(nowMs: number): Promise<void> {
+    this.#unsubscribe();
     this.#forget();
+    this.#subscribedMs = nowMs;
     const listener = {
       onNotice: (value: Json): void => this.#take(value),
-      onEnd: (): void => this.#close(0),
+      onEnd: (): void => {
+        this.#subscribedMs = -Infinity;
+        this.#forget();
+      },
     };
     try {
-      const conditions = { signal, timeoutMs: SUBSCRIBE_PATIENCE_MS };
-      const end = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener, conditions);
-      this.#state = { kind: "open", sinceMs: this.#deps.clock.now(), end };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) {
-        this.#close(0);
-        throw fault;
-      }
-      // One that is not answered is not worth another wait soon, either.
-      const isRefusal = REFUSALS.has(fault.code);
-      this.#close(isRefusal ? REFUSED_MS : RENEW_AFTER_MS);
-      if (isRefusal && !this.#hasReportedRefusal) {
+      this.#unsubscribe = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener);
+    } catch (error) {
+      // The node is asked for its blocks instead.
+      if (!(error instanceof RpcFault)) throw error;
+      if (error.code === "unreachable") this.#subscribedMs = -Infinity;
+      else if (!this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
-        this.#deps.log.info("announcements_refused", { blocks: this.#kind, error: fault });
+        this.#deps.log.info("announcements_refused", { blocks: this.#kind, error });
       }
     }
-  }
-
-  #close(pauseMs: number): void {
-    this.#state = { kind: "closed", againAtMs: this.#deps.clock.now() + pauseMs };
-    this.#forget();
   }
 
   #forget(): void {
     this.#recent = [];
-    this.#advancedMs = undefined;
+    this.#advancedMs = -Infinity;
   }
 
   #take(value: Json): void {
@@ -301,13 +258,8 @@ export class AnnouncedHeads {
     if (!isHigher && this.#kind === "final") return;
     this.#recent = [...this.#recent.filter(({ height }) => height < header.height), header].slice(-MAX_KEPT);
     if (!isHigher) return;
-    const nowMs = this.#deps.clock.now();
-    if (last !== undefined) {
-      this.#longestPauseMs = Math.max(nowMs - this.#noticedMs, this.#longestPauseMs * PAUSE_DECAY);
-      this.#advancedMs = nowMs;
-      this.#silences = 0;
-    }
-    this.#noticedMs = nowMs;
+    this.#advancedMs = this.#deps.clock.now();
+    if (last !== undefined) this.#hasReportedSilence = false;
     this.#deps.onHeight(header.height);
   }
 }
@@ -316,16 +268,12 @@ export class AnnouncedHeads {
 function readAnnounced(value: Json): Header | undefined {
   try {
     return calls.header().read(value, (detail) => {
-      throw new UnreadableHeader(detail);
+      throw new SyntaxError(detail);
     });
   } catch (error) {
-    if (error instanceof UnreadableHeader) return undefined;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-class UnreadableHeader extends Error {
-  override readonly name = "UnreadableHeader";
 }
 
 /** Reads several values at the best block, and decodes them. */

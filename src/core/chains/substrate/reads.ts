@@ -13,10 +13,8 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { Certain, CertainReads, ChainReads, CounterpartyView, ReadSince } from "../reads.ts";
-import type { ChainFees } from "../fees.ts";
-import { UNSURE } from "../reads.ts";
-import { readReceipts, receiptSet } from "./fees.ts";
+import type { ChainReads, CounterpartyView } from "../reads.ts";
+import { fetchReceiptsAt } from "./fees.ts";
 import { decodeValue, type SubstrateNode, Values } from "./node.ts";
 
 /** Reads of the chain's storage at its best block. */
@@ -38,7 +36,7 @@ export class SubstrateReads implements ChainReads {
 
   /** Newest finalized block: the one that the node announced, or two round trips, as it names it by hash only. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const announced = await this.#node.heads.final.newest(signal);
+    const announced = this.#node.heads.final.newest;
     if (announced !== undefined) return announced.height;
     const hash = await this.#node.client.call(calls.finalizedHash(), signal);
     const header = await this.#node.client.call(calls.header(hash), signal);
@@ -102,9 +100,7 @@ export class SubstrateReads implements ChainReads {
     messages: readonly Message[],
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    if (messages.length === 0) return [];
-    const set = await receiptSet(this.#node, messages, signal);
-    return readReceipts(this.#node, messages, await this.#node.client.readChild(set, signal));
+    return await fetchReceiptsAt(this.#node, { messages }, signal);
   }
 }
 
@@ -141,54 +137,6 @@ function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
   return concatBytes(storagePrefix("Ismp", "StateCommitments"), key);
 }
 
-/** Reads that count once the node is far enough. */
-export class SubstrateCertainReads implements CertainReads {
-  readonly #node: SubstrateNode;
-  readonly #reads: Pick<ChainReads, "fetchReceipts">;
-  readonly #fees: Pick<ChainFees, "fetchFees">;
-
-  constructor(
-    node: SubstrateNode,
-    parts: { readonly reads: Pick<ChainReads, "fetchReceipts">; readonly fees: Pick<ChainFees, "fetchFees"> },
-  ) {
-    this.#node = node;
-    this.#reads = parts.reads;
-    this.#fees = parts.fees;
-  }
-
-  /** Relayers of messages; all unsure while the node is not far enough. */
-  async fetchCertainReceipts(
-    messages: readonly Message[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
-    if (!await this.#isFarEnough(since, signal)) return messages.map(() => UNSURE);
-    return (await this.#reads.fetchReceipts(messages, signal)).map((value) => ({ kind: "certain", value }));
-  }
-
-  /** Fees of requests; all unsure while the node is not far enough. */
-  async fetchCertainFees(
-    commitments: readonly Hash256[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<bigint | undefined>[]> {
-    if (!await this.#isFarEnough(since, signal)) return commitments.map(() => UNSURE);
-    return (await this.#fees.fetchFees(commitments, signal)).map((value) => ({ kind: "certain", value }));
-  }
-
-  async #isFarEnough(
-    { height = 0n, timeSec = 0n }: ReadSince,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const [header, stored] = await this.#node.client.callAll(
-      [calls.header(), calls.storage(otherKeys.timestampNow())],
-      signal,
-    );
-    const nowSec = (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
-    return header !== undefined && header.height >= height && nowSec >= timeSec;
-  }
-}
-
 /** Time for which a counterparty is read together with the others after somebody asked about it, ms. */
 const FOLLOWED_MS = 60_000;
 
@@ -220,7 +168,7 @@ class CounterpartyViews {
 
   /** The view at the best block; at most one round trip. @throws {RpcFault} */
   async fetch(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    const head = await this.#node.heads.best.newest(signal);
+    const head = this.#node.heads.best.newest;
     const id = stateMachineIdKey(counterparty);
     const keys = this.#follow(id, counterparty);
     if (head === undefined) return this.#decode(keys, await this.#read([keys], signal));
@@ -236,7 +184,7 @@ class CounterpartyViews {
 
   /** Reads all counterparties that are followed, unless somebody has just done so. */
   async #readAll(id: string, signal: AbortSignal): Promise<StorageValues> {
-    const head = await this.#node.heads.best.newest(signal);
+    const head = this.#node.heads.best.newest;
     const kept = this.#keptAt(head, id);
     if (kept !== undefined) return kept;
     const followed = new Map(this.#followed);

@@ -95,7 +95,7 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
    */
   async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
     const { client, heads, hashing } = this.#node;
-    const announced = await heads.final.newest(signal);
+    const announced = heads.final.newest;
     const block = announced === undefined
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);

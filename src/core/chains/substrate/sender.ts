@@ -1,5 +1,5 @@
 /** Creates the extrinsics of deliveries, submits them to the transaction pool, and maps its answers to outcomes. */
-import { RpcFault } from "../../rpc/call.ts";
+import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import {
   type AcceptedSimulation,
@@ -53,12 +53,11 @@ export class SubstrateSender implements Sender {
     const set = await receiptSet(node, messages, signal);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
       const built = deliveryExtrinsic(node, runtime, posts.steps, signer);
-      const { values, results: [version, best] } = await node.client.readChildWith(
-        set,
-        [calls.runtimeVersion(), calls.header()],
-        signal,
-      );
-      return { version, extrinsic: built, header: best, receipts: readReceipts(node, messages, values) };
+      const asked = [calls.runtimeVersion(), calls.header()] as const;
+      const { values, outcomes: [version, best] } = await node.client.readChildWith(set, asked, signal);
+      const header = resultOf(best);
+      const receipts = readReceipts(node, messages, values);
+      return { version: resultOf(version), extrinsic: built, header, receipts };
     }, signal);
     if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
     if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
@@ -95,17 +94,13 @@ export interface DryRunFacts extends SigningFacts {
 }
 
 /** Facts that a dry run hands to the sender. */
-export class SubstrateSigningFacts implements DryRunFacts {
+export class SubstrateSigningFacts implements SigningFacts {
   readonly atMs: number;
   readonly delivery: Delivery;
-  readonly receipts: readonly (Uint8Array | undefined)[];
-  readonly submission: SignedSubmission;
 
-  constructor({ atMs, delivery, receipts, submission }: DryRunFacts) {
-    this.atMs = atMs;
-    this.delivery = delivery;
-    this.receipts = receipts;
-    this.submission = submission;
+  constructor(readonly found: DryRunFacts) {
+    this.atMs = found.atMs;
+    this.delivery = found.delivery;
   }
 }
 
@@ -116,5 +111,5 @@ function findFreshFacts(
   { facts }: Pick<AcceptedSimulation, "facts">,
 ): DryRunFacts | undefined {
   if (!(facts instanceof SubstrateSigningFacts)) return undefined;
-  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts : undefined;
+  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts.found : undefined;
 }

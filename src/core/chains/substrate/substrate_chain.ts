@@ -6,9 +6,6 @@ import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { RpcCall } from "../../rpc/call.ts";
-import type { Fetch } from "../../rpc/http_exchange.ts";
-import { MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -39,7 +36,8 @@ import { readReceipts, receiptSet, SubstrateFees } from "./fees.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
-import { SubstrateCertainReads, SubstrateReads } from "./reads.ts";
+import { SubstrateCertainReads } from "./certain_reads.ts";
+import { SubstrateReads } from "./reads.ts";
 import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
 import { SubstrateSender, SubstrateSigningFacts } from "./sender.ts";
 
@@ -48,8 +46,6 @@ export interface SubstrateChainDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly openSocket: OpenSocket;
-  /** For calls that do not fit a WebSocket frame. */
-  readonly fetch: Fetch;
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
@@ -69,8 +65,6 @@ export interface SubstrateNodeOptions extends
   readonly relayerId?: Uint8Array | undefined;
   /** Maximum size of an extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
-  /** Reads of storage that several callers make at the same time are sent together. Default false. */
-  readonly mergesReads?: boolean | undefined;
 }
 
 /** Part of a Substrate chain's configuration that the adapter needs. */
@@ -108,25 +102,6 @@ export interface SubstrateChainContext {
   readonly outcomes: SubstrateOutcomes;
 }
 
-/** Time for which a read waits for others, milliseconds. */
-const WINDOW_MS = 25;
-
-/** Small reads of storage, blocks and the pool, with which provers poll and follow their updates. */
-const MERGED_METHODS: ReadonlySet<string> = new Set([
-  "state_getStorage",
-  "state_queryStorageAt",
-  "state_getRuntimeVersion",
-  "chain_getBlock",
-  "chain_getBlockHash",
-  "chain_getFinalizedHead",
-  "chain_getHeader",
-  "author_pendingExtrinsics",
-]);
-
-function mayMerge({ method }: RpcCall): boolean {
-  return MERGED_METHODS.has(method);
-}
-
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function createChainContext(
   deps: SubstrateChainDeps,
@@ -141,11 +116,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const observed = observeEndpoint(deps, chain, endpoint);
-  const shared = options.mergesReads === true
-    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, isShared: () => true, mayMerge })
-    : observed;
-  const client = new SubstrateClient(deps, shared, chain, {
+  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
@@ -163,7 +134,7 @@ export function createChainContext(
     use,
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain, use),
-    childTrie: new ChildTrie(client),
+    childTrie: new ChildTrie(client, deps.clock),
     heads: {
       best: announced("best", (head) => ({ head })),
       final: announced("final", (final) => ({ final })),
@@ -197,7 +168,7 @@ export function assembleSubstrateChain(
     relayer: signer.relayer,
     reads,
     events: new SubstrateEvents(node),
-    certain: new SubstrateCertainReads(node, { reads, fees }),
+    certain: new SubstrateCertainReads(node, reads),
     proofs: new SubstrateProofs(node),
     simulator: new SubstrateSimulator(node, options, reads),
     sender: new SubstrateSender(node, options),

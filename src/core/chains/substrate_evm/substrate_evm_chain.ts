@@ -112,15 +112,19 @@ interface ProofTask {
   readonly stateRoot: Hash256;
 }
 
+/** Slots of a contract, and the key of their trie. */
+interface ContractSlots {
+  readonly contract: Hex;
+  readonly slots: readonly Uint8Array[];
+  readonly trie: Uint8Array;
+}
+
 /** What the main trie shows where a contract has no slots to prove: retrying does not help. */
 const UNPROVABLE: ReadonlySet<SubstrateEvmProofErrorCode> = new Set<SubstrateEvmProofErrorCode>([
   "account_not_present",
   "account_malformed",
   "no_storage",
 ]);
-
-/** Maximum number of contracts whose tries are remembered. */
-const MAX_TRIES = 64;
 
 /**
  * Prover of a chain whose contracts live in child tries. Ethereum's RPC of such a chain shows another root in its
@@ -131,28 +135,17 @@ export class ContractProver implements SlotProver {
   readonly method = "state_getChildReadProof";
   readonly #context: Pick<EvmContext, "at" | "reportFault">;
   readonly #client: SubstrateClient;
-  /** Id of the child trie by contract: it stays the same as long as the contract lives. */
-  readonly #tries = new Map<Hex, Uint8Array>();
 
   constructor(context: Pick<EvmContext, "at" | "reportFault">, client: SubstrateClient) {
     this.#context = context;
     this.#client = client;
   }
 
-  /** Two round trips, three for contracts that were not read before. */
+  /** Three round trips. */
   async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
     const slots = groupSlots(wanted.keys, fromHex(this.#context.at.host));
     const task = { wanted, slots, ...await this.#findBlock(wanted, signal) };
-    const isKnown = [...slots.keys()].every((contract) => this.#tries.has(contract));
-    if (!isKnown) await this.#findTries(task, signal);
-    try {
-      return await this.#proveSlots(task, signal);
-    } catch (error) {
-      // A contract that was removed and made again has another trie.
-      if (!isKnown || !(error instanceof RpcFault) || error.code !== "malformed") throw error;
-      await this.#findTries(task, signal);
-      return await this.#proveSlots(task, signal);
-    }
+    return await this.#proveSlots(task, await this.#findTries(task, signal), signal);
   }
 
   /** Finds the block of the same number. @throws {RpcFault} `lagging` when the node does not have it yet. */
@@ -170,28 +163,22 @@ export class ContractProver implements SlotProver {
     return { blockHash, stateRoot: header.fields.stateRoot };
   }
 
-  /** Reads from a proof which child tries the contracts have, and remembers them. */
-  async #findTries(task: ProofTask, signal: AbortSignal): Promise<void> {
-    const contracts = [...task.slots.keys()];
-    const keys = contracts.map((contract) => contractRecordKey(fromHex(contract)));
+  /** Reads from a proof which child tries the contracts have. */
+  async #findTries(task: ProofTask, signal: AbortSignal): Promise<readonly ContractSlots[]> {
+    const keys = [...task.slots.keys()].map((contract) => contractRecordKey(fromHex(contract)));
     const nodes = await this.#client.call(calls.readProof(keys, task.blockHash), signal);
-    for (const contract of contracts) {
-      const trieId = this.#verified(task, () => readTrieId(nodes, task.stateRoot, fromHex(contract)));
-      this.#tries.set(contract, trieId);
-    }
-    for (const oldest of this.#tries.keys()) {
-      if (this.#tries.size <= MAX_TRIES) break;
-      if (!task.slots.has(oldest)) this.#tries.delete(oldest);
-    }
+    return [...task.slots].map(([contract, slots]) => {
+      const id = this.#verified(task, () => readTrieId(nodes, task.stateRoot, fromHex(contract)));
+      return { contract, slots, trie: contractTrieKey(id) };
+    });
   }
 
-  async #proveSlots(task: ProofTask, signal: AbortSignal): Promise<StateProof> {
+  async #proveSlots(
+    task: ProofTask,
+    contracts: readonly ContractSlots[],
+    signal: AbortSignal,
+  ): Promise<StateProof> {
     const { wanted, blockHash, stateRoot } = task;
-    const contracts = [...task.slots].map(([contract, slots]) => ({
-      contract,
-      slots,
-      trie: contractTrieKey(this.#tries.get(contract) ?? new Uint8Array()),
-    }));
     const mainKeys = contracts.flatMap(({ contract, trie }) => [contractRecordKey(fromHex(contract)), trie]);
     const [mainProof, ...childProofs] = await this.#client.callAllSettled([
       calls.readProof(mainKeys, blockHash),
@@ -283,23 +270,27 @@ export class ContractProofProbe implements ProofProbe {
   }
 
   async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const { chain, endpointHost: endpoint, prover: { method } } = this.#node;
     const failure = await this.#findFailure(block, signal);
     if (failure === "unreachable") return [];
+    const { chain, endpointHost: endpoint } = this.#node;
     const row = { chain, endpoint, check: "state_proof" } as const;
-    const what = `${method} of block ${block.height}, the newest that the hub knows`;
-    if (failure === undefined) return [{ ...row, result: "ok", found: what }];
-    const found = `no ${what} (${failure}); ${CONSEQUENCE}`;
-    return [{ ...row, result: "failed", found, advice: ADVICE }];
+    const what = this.#describeProof(block);
+    return failure === undefined
+      ? [{ ...row, result: "ok", found: what }]
+      : [{ ...row, result: "failed", found: `no ${what} (${failure}); ${CONSEQUENCE}`, advice: ADVICE }];
   }
 
   async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
     const failure = await this.#findFailure(block, signal);
-    if (failure === undefined) return undefined;
-    const { chain, endpointHost, prover: { method } } = this.#node;
-    const missing =
-      `no ${method} of block ${block.height}, the newest that the hub knows, at ${endpointHost}`;
-    return `${chain}: ${missing} (${failure}); ${CONSEQUENCE}; ${ADVICE}`;
+    const { chain, endpointHost } = this.#node;
+    return failure &&
+      `${chain}: no ${
+        this.#describeProof(block)
+      }, at ${endpointHost} (${failure}); ${CONSEQUENCE}; ${ADVICE}`;
+  }
+
+  #describeProof({ height }: ProbedBlock): string {
+    return `${this.#node.prover.method} of block ${height}, the newest that the hub knows`;
   }
 
   /** Why the node does not prove the host's state, if it does not. */

@@ -105,10 +105,10 @@ export const endpointEvents = {
     action: "Allow `chain_subscribeNewHeads` and `chain_subscribeFinalizedHeads` to save requests.",
   },
   announcements_silent: {
-    text: "Node stopped announcing new blocks: it is asked for them, and the subscription is renewed",
+    text: "No new block for a minute: the chain stands still, or its node does",
     meaning:
-      "No new block was announced for `sinceSec`: the chain stands still, or the node or its gateway does.",
-    action: "Nothing if the chain stands still; else see to the node if it repeats.",
+      "The node has announced no block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block. `blocks` tells whether new blocks or final ones are missing.",
+    action: "Compare the node's height with that of the network; restart the node if only it stands still.",
   },
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
@@ -144,6 +144,13 @@ export const endpointEvents = {
     text: "Events of a block pruned by the node: the outcome is read from receipts",
     meaning: "The node no longer has the events of a block with one of our extrinsics.",
     action: "Nothing; a node that keeps more state tells more about failures.",
+  },
+  extrinsic_never_included: {
+    text: "Extrinsic stays in the node's transaction pool and comes into no block: it counts as lost",
+    meaning:
+      "The blocks in which it was valid are final without it; what it carried is sent again if still needed.",
+    action:
+      "If it repeats, look at the node: its pool may be stuck, or its extrinsics may not reach the collators.",
   },
   block_unreadable: {
     text:

@@ -47,7 +47,6 @@ async function check(
     clock,
     randomness: fixedRandomness(0),
     openSocket: node.open,
-    fetch: () => Promise.reject(new TypeError("no HTTP here")),
     log: new RecordedLog(),
   }, {
     id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },

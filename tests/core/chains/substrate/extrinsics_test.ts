@@ -52,7 +52,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     use: "hub",
     hashing,
     runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
-    childTrie: new ChildTrie(client),
+    childTrie: new ChildTrie(client, clock),
     heads: { best: unasked("best"), final: unasked("final") },
   };
 }

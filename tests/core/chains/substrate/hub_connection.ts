@@ -42,7 +42,7 @@ export function connect(
     });
   const log = new RecordedLog();
   const chain = createHubChain(
-    { clock, randomness: seededRandomness(1), openSocket, fetch, log },
+    { clock, randomness: seededRandomness(1), openSocket, log },
     {
       id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
       hashing: "Keccak",

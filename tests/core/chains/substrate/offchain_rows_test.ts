@@ -33,7 +33,6 @@ async function withNode(
     clock,
     randomness: fixedRandomness(0),
     openSocket: node.open,
-    fetch: () => Promise.reject(new TypeError("no HTTP here")),
     log: new RecordedLog(),
   }, {
     id: { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") },

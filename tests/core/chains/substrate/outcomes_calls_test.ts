@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
-import { fromHex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubScale } from "../../../support/hub_vectors.ts";
@@ -66,12 +66,46 @@ Deno.test("call outcome: a call is found far beyond the window of messages, a fe
     succeeded: true,
     handled: [],
     refusal: undefined,
+    advanced: [],
   });
   assert.equal(hub.bodies(), 512);
   assert.equal((await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal))).kind, "included");
   // What is known to be without the call is not read again.
   assert.equal(hub.bodies(), 512);
   await hub.chain.close();
+});
+
+Deno.test("outcome: what the pool lists is believed until the blocks of its validity are final without it", async () => {
+  const isListed = [true, "unexposed"] as const;
+  for (const kind of ["fetchOutcome", "fetchCallOutcome"] as const) {
+    for (const listed of isListed) {
+      const nodeState: NodeState = {
+        best: 8,
+        finalized: 6,
+        holder: undefined,
+        isPending: true,
+        events: "0x00",
+      };
+      const hub = scriptNode(nodeState);
+      if (listed === "unexposed") {
+        hub.node.answer("author_pendingExtrinsics", () => {
+          throw new ScriptedError(-32601, "Method not found");
+        });
+      }
+      const fetch = async (best: number, finalized: number): Promise<string> => {
+        Object.assign(nodeState, { best, finalized });
+        return (await hub.run(hub.chain.outcomes[kind](submission, signal))).kind;
+      };
+      // Seen at block 40, or made at 5; and while finality stands still nothing is proved.
+      const end = listed === true ? 40 + 64 : 5 + 64;
+      assert.equal(await fetch(40, 38), "pending");
+      assert.equal(await fetch(end + 50, end - 1), "pending");
+      assert.equal(await fetch(end + 50, end), "unknown", `${kind}, ${listed}`);
+      const warnings = hub.log.lines.filter(({ level }) => level === "warn").map(({ event }) => event);
+      assert.deepEqual(warnings, listed === true ? ["extrinsic_never_included"] : []);
+      await hub.chain.close();
+    }
+  }
 });
 
 Deno.test("call outcome: while it is in the pool each new block is read once", async () => {
@@ -83,19 +117,19 @@ Deno.test("call outcome: while it is in the pool each new block is read once", a
     events: "0x00",
   };
   const hub = scriptNode(nodeState);
-  for (let height = 8; height <= 300; height++) {
+  for (let height = 8; height <= 70; height++) {
     nodeState.best = height;
     nodeState.finalized = height - 2;
     const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
     assert.equal(outcome.kind, "pending");
   }
-  assert.equal(hub.bodies(), 300 - 5 + 1);
-  nodeState.best = 301;
-  nodeState.holder = 301;
+  assert.equal(hub.bodies(), 70 - 5 + 1);
+  nodeState.best = 71;
+  nodeState.holder = 71;
   nodeState.isPending = false;
   const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
-  assert.deepEqual([outcome.block.height, outcome.isFinal], [301n, false]);
+  assert.deepEqual([outcome.block.height, outcome.isFinal], [71n, false]);
   await hub.chain.close();
 });
 
@@ -130,13 +164,12 @@ Deno.test("call outcome: blocks that are not final are read again when others re
   };
   const hub = scriptNode(nodeState);
   let fork = "";
-  hub.node.answer(
-    "chain_getBlockHash",
-    (height) =>
-      Number(height) > nodeState.best
-        ? null
-        : hashOf(Number(height) > 30 ? `b${height}${fork}` : `b${height}`),
-  );
+  const hashAt = (height: number): Hash256 | null =>
+    height > nodeState.best ? null : hashOf(height > 30 ? `b${height}${fork}` : `b${height}`);
+  hub.node.answer("chain_getBlockHash", (heights) => {
+    assert.ok(Array.isArray(heights));
+    return heights.map(hashAt);
+  });
   hub.node.answer("chain_getBlock", (hash) => ({
     block: { extrinsics: hash === hashOf("b40 fork") ? [inherent, toHex(raw)] : [inherent] },
   }));

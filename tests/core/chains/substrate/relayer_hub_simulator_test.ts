@@ -77,6 +77,7 @@ Deno.test("hub chain: a delivery is simulated, signed, sent, found in its block,
     succeeded: true,
     handled: [post(1n), post(2n)].map((each) => ({ commitment: commitmentOfPost(each), relayer: relayerId })),
     refusal: undefined,
+    advanced: [],
   } as const;
   assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), expected);
   hub.produceBlock();

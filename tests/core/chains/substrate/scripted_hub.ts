@@ -51,7 +51,6 @@ function script<T>(
     clock,
     randomness: fixedRandomness(0),
     openSocket: node.open,
-    fetch: () => Promise.reject(new TypeError("no HTTP here")),
     log,
   }, {
     id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },

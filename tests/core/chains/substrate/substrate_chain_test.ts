@@ -41,7 +41,6 @@ function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
       clock,
       randomness: fixedRandomness(0),
       openSocket: node.open,
-      fetch: () => Promise.reject(new TypeError("no HTTP here")),
       log,
     },
     {
@@ -215,8 +214,10 @@ Deno.test("substrate chain: an outcome follows the extrinsic through a reorganis
     author_pendingExtrinsics: () => [],
     chain_getHeader: (hash) => header(hash === undefined ? 8 : finalized, hashOf("p")),
     chain_getFinalizedHead: () => hashOf(`a${finalized}`),
-    chain_getBlockHash: (height) =>
-      Number(height) > 8 ? null : hashOf(`${Number(height) > 5 ? fork : "a"}${height}`),
+    chain_getBlockHash: (heights) =>
+      [heights].flat().map((height) =>
+        Number(height) > 8 ? null : hashOf(`${Number(height) > 5 ? fork : "a"}${height}`)
+      ),
     chain_getBlock: (hash) => {
       const isHolder = [...holds].some((label) => hashOf(label) === hash);
       return { block: { extrinsics: isHolder ? [inherent, toHex(raw)] : [inherent] } };

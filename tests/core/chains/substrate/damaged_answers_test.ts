@@ -1,0 +1,162 @@
+/** Hundreds of damaged answers of the hub's only node: each is a fault of its call, and the next right answer counts. */
+import assert from "node:assert/strict";
+import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const SEEDS = 600;
+const BEST = 12;
+const raw = fromHex("0x280402000b");
+const submission: SignedSubmission = {
+  hash: toHash256(keccak256(raw)),
+  chain: parseStateMachine("POLKADOT-3367"),
+  raw,
+  account: undefined,
+  nonce: undefined,
+  gasPriceWei: undefined,
+  gasLimit: undefined,
+  madeAtHeight: 5n,
+};
+const counterparty = {
+  stateMachine: parseStateMachine("EVM-1"),
+  consensusStateId: toConsensusStateId("ETH0"),
+};
+
+/** A number from 0 to below `count`. */
+type Draw = (count: number) => number;
+
+/** What stands where something else belongs; `RAW:` is put into the text as it is. */
+const ODD: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  0.5,
+  "",
+  "0x",
+  "0xzz",
+  "RAW:1e400",
+  "RAW:340282366920938463463374607431768211457",
+  `0x${"f".repeat(32)}`,
+  `0x${"f".repeat(33)}`,
+  [],
+  {},
+  [[]],
+  { error: 1 },
+  "x".repeat(3_000),
+];
+
+/** Replaces one value somewhere in a JSON value. */
+function replaceSome(value: unknown, draw: Draw): unknown {
+  const isLeaf = typeof value !== "object" || value === null || Object.keys(value).length === 0;
+  if (isLeaf || draw(4) === 0) return ODD[draw(ODD.length)];
+  const entries = Object.entries(value);
+  const at = draw(entries.length);
+  const changed = entries.map(([name, each], index) => [name, index === at ? replaceSome(each, draw) : each]);
+  return Array.isArray(value) ? changed.map(([, each]) => each) : Object.fromEntries(changed);
+}
+
+/** Damages one message. */
+function damage(text: string, draw: Draw): readonly string[] {
+  const right: unknown = JSON.parse(text);
+  const stray = { jsonrpc: "2.0", method: "chain_newHead", params: { subscription: "nobody's", result: 1 } };
+  const write = (value: unknown): string => JSON.stringify(value).replaceAll(/"RAW:([^"]*)"/g, "$1");
+  switch (draw(9)) {
+    case 0:
+      return [text.slice(0, draw(text.length))];
+    case 1:
+      return [["", "null", "[]", "[null]", "7", '"text"', "{}", "\u0000"][draw(8)] ?? ""];
+    case 2: {
+      const entries = [right].flat();
+      return [write(entries.map((entry) => ({ ...Object(entry), id: [1e9, "1", null, {}, -1][draw(5)] })))];
+    }
+    case 3:
+      return [write(stray), write([stray, ...[right].flat()]), text];
+    case 4:
+      return [write([right].flat().slice(1)), text.replace("{", "[")];
+    case 5:
+      return [write({ jsonrpc: "2.0", id: null, error: ODD[draw(ODD.length)] })];
+    default:
+      return [write(replaceSome(right, draw))];
+  }
+}
+
+Deno.test("damaged answers: each is a fault of its call, and the node is asked again with success", async () => {
+  const values = (keys: unknown): unknown => {
+    assert.ok(Array.isArray(keys));
+    return [{ block: hashOf("any"), changes: keys.map((key) => [key, null]) }];
+  };
+  const { chain, clock, node, log } = scriptHub({
+    author_pendingExtrinsics: () => [toHex(raw)],
+    chain_getBlock: () => ({ block: { extrinsics: ["0x280402000c"] } }),
+    chain_getBlockHash: blockHashes(BEST),
+    chain_getFinalizedHead: () => hashOf("b10"),
+    chain_getHeader: (hash) => headerJson(hash === undefined ? BEST : 10),
+    chain_subscribeFinalizedHeads: () => "final",
+    chain_subscribeNewHeads: () => "best",
+    chain_unsubscribeFinalizedHeads: () => true,
+    chain_unsubscribeNewHeads: () => true,
+    childstate_getStorage: () => null,
+    ismp_queryEventsWithMetadata: () => ({ [hashOf("b10")]: [] }),
+    state_getKeysPaged: () => [],
+    state_getStorage: () => null,
+    state_queryStorageAt: values,
+  });
+  const asks: readonly (() => Promise<unknown>)[] = [
+    () => chain.reads.fetchFinalHeight(signal),
+    () => chain.reads.fetchHeight(signal),
+    () => chain.reads.fetchView(counterparty, signal),
+    () => chain.reads.fetchBlockTime(10n, signal),
+    () => chain.outcomes.fetchOutcome(submission, signal),
+    () => chain.outcomes.fetchCallOutcome(submission, signal),
+    () => chain.events.fetchEvents(10n, 10n, signal),
+    () => chain.accounts.fetchMinimumWithdrawal(counterparty.stateMachine, signal),
+    () => chain.acceptedProofs.fetchAcceptedIndex(signal),
+    () => chain.rewards.fetchRewardedModules(signal),
+  ];
+  const right: unknown[] = [];
+  for (const ask of asks) right.push(await clock.run(ask()));
+  let faults = 0;
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const { fraction } = seededRandomness(seed);
+    const draw: Draw = (count) => Math.floor(fraction() * count);
+    const at = seed % asks.length;
+    node.damage = (text) => draw(2) === 0 ? damage(text, draw) : [text];
+    const head = {
+      ...Object(headerJson(BEST + seed)),
+      ...Object(replaceSome(headerJson(BEST + seed), draw)),
+    };
+    for (const id of ["best", "final"]) node.notify("chain_newHead", id, head);
+    const outcome = await clock.run(asks[at]?.().catch((fault: unknown) => fault) ?? assert.fail());
+    if (outcome instanceof Error) {
+      assert.ok(outcome instanceof RpcFault, `seed ${seed}: ${Deno.inspect(outcome)}`);
+      faults++;
+    }
+    // Block numbers of Substrate chains have 32 bits: with others nothing can be asked.
+    assert.ok(typeof outcome !== "bigint" || at > 1 || outcome < 2n ** 32n, `seed ${seed}: block ${outcome}`);
+    node.damage = (text) => [text];
+    await clock.advance(61_000);
+    assert.deepEqual(await clock.run(asks[at]?.() ?? assert.fail()), right[at], `seed ${seed}`);
+  }
+  assert.ok(faults > SEEDS / 4, `${faults} faults`);
+  assert.deepEqual(log.lines.filter(({ level }) => level === "error"), []);
+  await chain.close();
+});
+
+Deno.test("damaged answers: a block number of more than 32 bits is no header, and an error without a code no refusal", async () => {
+  const { chain, clock, node } = scriptHub({});
+  const answers = [{ ...Object(headerJson(1)), number: "0x100000000" }, {
+    ...Object(headerJson(1)),
+    number: -1,
+  }];
+  for (const header of answers) {
+    node.answer("chain_getHeader", () => header);
+    await assert.rejects(clock.run(chain.reads.fetchHeight(signal)), { code: "malformed" });
+  }
+  node.damage = () => ['{"jsonrpc":"2.0","id":3,"error":{"reason":"?"}}'];
+  await assert.rejects(clock.run(chain.reads.fetchHeight(signal)), { code: "malformed" });
+  await chain.close();
+});
