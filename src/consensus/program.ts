@@ -16,7 +16,6 @@ import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
-import type { Round } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { type Clock, systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
@@ -96,8 +95,13 @@ export function runProgram(
     if (command.kind === "relay") {
       const { listen: address, listenName: names } = args;
       const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
-      const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
-        runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
+      const { base } = args;
+      if (base !== undefined && !config.chains.some(({ stateMachine }) => stateMachine === base)) {
+        log.error("chain_not_configured", { base });
+        return exitCodes.failed;
+      }
+      const round = (current: ConsensusConfig, signal: AbortSignal): Promise<ExitCode> =>
+        runConsensus({ ...depsWith(current), watch }, { base }, signal);
       try {
         return await serveStatus(server, () => inRounds(round));
       } finally {

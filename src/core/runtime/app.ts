@@ -8,7 +8,7 @@ import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, type LogOptions, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
-import { rereader, type Round, runRounds, tellConfiguration } from "./config_rounds.ts";
+import { rereader, runRounds, tellConfiguration } from "./config_rounds.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { systemClock } from "./system_clock.ts";
 import type { Terminal } from "./terminal.ts";
@@ -74,7 +74,7 @@ export interface AppContext<C> {
    * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
    * terminal SIGHUP says that the terminal is gone, and ends the program.
    */
-  readonly inRounds: (work: (config: C, round: Round) => Promise<ExitCode>) => Promise<ExitCode>;
+  readonly inRounds: (work: (config: C, signal: AbortSignal) => Promise<ExitCode>) => Promise<ExitCode>;
 }
 
 /** Characters of the status line: a line that the terminal breaks could not be taken away. */
@@ -131,9 +131,9 @@ export async function runApp<C>(
   const { signal } = watch;
   const reloads = { ...options, file: args.config, log };
   const onHangupUnlessSeen = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
-  const inRounds = (round: (config: C, round: Round) => Promise<ExitCode>): Promise<ExitCode> =>
+  const inRounds = (round: (config: C, signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> =>
     runRounds(
-      { log, read: rereader(reloads, config), watch: onHangupUnlessSeen },
+      { read: rereader(reloads, config), watch: onHangupUnlessSeen },
       { first: config, signal },
       round,
     );
