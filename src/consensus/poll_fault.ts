@@ -65,8 +65,9 @@ export function reportFailedPoll(
     return { kind: "failed", failure, backoff: missingMethodBackoff };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
-    if (error instanceof RpcFault && error.code === "wrong_chain") log.error("endpoint_wrong_chain", { error });
-    else log.warn("poll_failed", { failures: failures + 1, error });
+    if (error instanceof RpcFault && error.code === "wrong_chain") {
+      log.error("endpoint_wrong_chain", { error });
+    } else log.warn("poll_failed", { failures: failures + 1, error });
     return { kind: "failed", failure, backoff: endpointBackoff };
   }
   throw error;

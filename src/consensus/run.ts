@@ -4,7 +4,7 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import { behindGates, ChainGate, type GateDeps, withGates } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
@@ -36,18 +36,15 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  return runSession(deps, (connections) => {
+  return runSession(deps, async (connections) => {
     deps.watch?.plan(connections);
     const { watch, board } = deps;
     const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
     const gateDeps = { ...deps, board, listAsked };
     const gates = createGates(gateDeps, deps, connections);
-    const all: [ChainGate, ...ChainGate[]] = [gates.hub, ...gates.provers.values(), ...gates.followers.values()];
-    return withGates(
-      gateDeps,
-      { gates: all, signal },
-      () => relay(deps, { connections, gates, base }, signal),
-    );
+    const others = [...gates.provers.values(), ...gates.followers.values()];
+    await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
+    return await relay(deps, { connections, gates, base }, signal);
   }, signal);
 }
 
@@ -176,7 +173,9 @@ function planWorkers(
   const { config, notifier, clock, random, log, turns } = deps;
   const observer = deps.watch?.updates;
   const shared = { clock, random, log, hub, notifier, observer, turns };
-  const chains = proved.map((prover) => behindGates(chainWorker(shared, prover), [gates.provers.get(prover)]));
+  const chains = proved.map((prover) =>
+    behindGates(chainWorker(shared, prover), [gates.provers.get(prover)])
+  );
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
   const receivers = receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));

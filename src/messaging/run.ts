@@ -21,7 +21,7 @@ import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings 
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
 import { behindGates } from "../core/chains/check.ts";
-import { type ProgramRun, type RunDeps, type Session, withChains, withLedger } from "./session.ts";
+import { openSession, type ProgramRun, type RunDeps, type Session, withLedger } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
 import { formatDecimal } from "../core/encoding/bytes.ts";
@@ -45,9 +45,10 @@ export function runRelayer(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   return withLedger({ deps, config, signal }, (ledger) => {
-    const round = (current: MessagingConfig, signal: AbortSignal): Promise<ExitCode> => {
+    const round = async (current: MessagingConfig, signal: AbortSignal): Promise<ExitCode> => {
       const run = { deps, config: current, signal };
-      return withChains(run, ledger, (session) => relay(run, session));
+      await using session = await openSession(run, ledger);
+      return await relay(run, session);
     };
     return deps.inRounds?.(round) ?? round(config, signal);
   });
@@ -68,7 +69,12 @@ async function relay(
   )];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { messages: woken });
-  const planned = planWorkers({ ...deps, ledger }, config, { hub, hubGate, chains: gated, fetch: deps.fetch });
+  const planned = planWorkers({ ...deps, ledger }, config, {
+    hub,
+    hubGate,
+    chains: gated,
+    fetch: deps.fetch,
+  });
   const socket = deps.controlSocket?.();
   const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
   const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });

@@ -5,7 +5,7 @@
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { ChainGate, type GateDeps, isFatal, joinFindings, withGates } from "../core/chains/check.ts";
+import { ChainGate, type GateDeps, isFatal, joinFindings, openGates } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/program_status.ts";
 import type {
   ChainConfig,
@@ -103,12 +103,10 @@ export function runSession(
   run: ProgramRun,
   work: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return withLedger(run, (ledger) =>
-    withChains(
-      run,
-      ledger,
-      (session) => session.hubGate.isOpen ? work(session) : Promise.resolve(exitCodes.failed),
-    ));
+  return withLedger(run, async (ledger) => {
+    await using session = await openSession(run, ledger);
+    return session.hubGate.isOpen ? await work(session) : exitCodes.failed;
+  });
 }
 
 /** As {@link runSession}, for work that only needs the database. */
@@ -131,29 +129,32 @@ export async function withLedger(
   }
 }
 
-/** Connects the chains, works with them while those that are left out are checked again, and closes the connections. */
-export async function withChains(
+/**
+ * Connects the chains, and checks those that are left out again until it is disposed of, which closes the connections.
+ * @throws the signal's reason
+ */
+export async function openSession(
   { deps, config, signal }: ProgramRun,
   ledger: Ledger,
-  work: (session: Session) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const connections = deps.connect(config);
-  const { hub, chains } = connections;
-  const gateDeps = {
-    ...deps,
-    board: deps.checks?.board,
-    listAsked: (chain: string) => deps.watch?.endpoints.listAsked(chain) ?? [],
-  };
-  const { hubGate, gated } = createGates(gateDeps, connections, `[${config.hub.section}].rpc_ws`);
-  try {
-    return await withGates(
-      gateDeps,
-      { gates: [hubGate, ...gated.map(({ gate }) => gate)], signal },
-      () => work({ ledger, hub, hubGate, chains: gated }),
-    );
-  } finally {
+): Promise<Session & AsyncDisposable> {
+  const { hub, chains } = deps.connect(config);
+  const { watch, checks } = deps;
+  const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
+  const gateDeps = { ...deps, board: checks?.board, listAsked };
+  const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
+  await using closing = new AsyncDisposableStack();
+  closing.defer(async () => {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
-  }
+  });
+  closing.use(await openGates(gateDeps, [hubGate, ...gated.map(({ gate }) => gate)], signal));
+  const open = closing.move();
+  return {
+    ledger,
+    hub,
+    hubGate,
+    chains: gated,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
 }
 
 function isAbort(error: unknown): boolean {

@@ -230,40 +230,39 @@ export function behindGates(
 }
 
 /**
- * Runs `work` while the gates' chains are checked. It begins when the first look at each has told something, or at the
- * hub that it is not there; which chains have not answered is logged when that takes long.
+ * Checks the chains behind the gates until it is disposed of. Returns when the first look at each has told something, or
+ * at the hub that it is not there; which chains have not answered is logged when that takes long.
  * @param gates that of the hub first
+ * @throws the signal's reason
  */
-export async function withGates<T>(
+export async function openGates(
   deps: GateDeps,
-  { gates: [hub, ...others], signal }: {
-    readonly gates: readonly [ChainGate, ...ChainGate[]];
-    readonly signal: AbortSignal;
-  },
-  work: () => Promise<T>,
-): Promise<T> {
-  const { clock, log } = deps;
-  const gates = [hub, ...others];
+  gates: readonly [ChainGate, ...ChainGate[]],
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  const { clock, random: randomness, log } = deps;
+  const [hub, ...others] = gates;
   const done = linkedAbort(signal);
-  const checking = superviseWorkers(
-    { clock, randomness: deps.random, log },
-    gates.map(({ worker }) => worker),
-    { signal: done.signal },
-  );
+  const workers = gates.map(({ worker }) => worker);
+  const checking = superviseWorkers({ clock, randomness, log }, workers, { signal: done.signal });
   const stopTelling = clock.after(TOLD_AFTER_MS, () => {
     const waitsFor = gates.flatMap((gate) => gate.describe() ?? []).join("; ");
     if (waitsFor !== "") log.info("first_answers_awaited", { waitsFor });
   });
-  try {
-    await orAbort(hub.known, signal);
-    if (hub.isOpen) await orAbort(Promise.all(others.map(({ known }) => known)), signal);
-    stopTelling();
-    return await work();
-  } finally {
-    stopTelling();
+  const close = async (): Promise<void> => {
     done.abort();
     await checking;
     done.unlink();
     gates.forEach((gate) => gate.close());
+  };
+  try {
+    await orAbort(hub.known, signal);
+    if (hub.isOpen) await orAbort(Promise.all(others.map(({ known }) => known)), signal);
+    return { [Symbol.asyncDispose]: close };
+  } catch (reason) {
+    await close();
+    throw reason;
+  } finally {
+    stopTelling();
   }
 }
