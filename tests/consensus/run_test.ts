@@ -113,11 +113,14 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
   const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
   await scene.clock.advance(200_000);
   assert.deepEqual([scene.eth.looks.length, scene.bsc.looks.length], [1, 0]);
-  assert.deepEqual(scene.log.linesOf("chain_suspended").map(({ level, fields: { chain, finding } }) => [
-    level,
-    chain,
-    finding,
-  ]), [["error", "EVM-97", "endpoint_wrong_chain"]]);
+  assert.deepEqual(
+    scene.log.linesOf("chain_suspended").map(({ level, fields: { chain, finding } }) => [
+      level,
+      chain,
+      finding,
+    ]),
+    [["error", "EVM-97", "endpoint_wrong_chain"]],
+  );
   assert.equal(scene.log.linesOf("epoch_length_mismatch").length, 1);
   assert.deepEqual(toCheckReasons(board.rows).map(({ chain, code }) => [chain, code]), [
     ["EVM-97", "check_chain_suspended"],

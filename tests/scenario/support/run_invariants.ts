@@ -41,7 +41,7 @@ export function* failuresSpread(facts: Facts): Iterable<string> {
 }
 
 /** Lines about a chain that does not answer. */
-const DOWN: ReadonlySet<unknown> = new Set<EventCode>(["chain_unavailable", "chain_still_unavailable"]);
+const DOWN: ReadonlySet<unknown> = new Set<EventCode>(["chain_unavailable", "chain_suspended"]);
 
 /** Lines about a worker or leg that has no work to do any more, or waits. */
 const INTERRUPTIONS: ReadonlySet<unknown> = new Set<EventCode>([
