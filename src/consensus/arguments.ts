@@ -29,9 +29,6 @@ export interface RunArguments extends CommonArguments, ListenOptions {
 /** Result of parsing the command line. */
 export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand<ConsensusRun>>;
 
-/** Command line with something to run. */
-export type RunRequest = Extract<ParsedArguments, { readonly kind: "run" }>;
-
 const DESCRIPTION =
   `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub, and the
 hub's to them. Every update is verified locally, by the target's rules, before it is submitted.
@@ -54,7 +51,8 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const line = createCommandLine(options);
   const { command } = line;
-  const base = "configured chain that must already follow a BEEFY hub, or the start fails, e.g. EVM-1";
+  const base =
+    "configured chain that must already follow a BEEFY hub: the log says whether it does, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   command.addOption(
     new Option(

@@ -3,14 +3,13 @@
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
-import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { ProverTurns } from "./control/prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
-import { observeCheck, proverEvents, reportFailedPoll } from "./poll_fault.ts";
+import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
@@ -26,32 +25,15 @@ export interface ChainWorkerDeps extends DeliverDeps {
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
 const POLL_TIMEOUT_MS = 30 * 60_000;
 
-/**
- * Creates the worker of one chain. @param check result of the start-up check: a chain that was unavailable then has to
- * pass it first.
- */
-export function chainWorker(
-  deps: ChainWorkerDeps,
-  prover: ConsensusProver,
-  check: CheckResult | undefined,
-): Worker {
-  let hasPassed = check?.kind === "checked";
+/** Creates the worker of one chain. */
+export function chainWorker(deps: ChainWorkerDeps, prover: ConsensusProver): Worker {
   const wake = new Wake(deps.clock);
   if (prover.l1 !== undefined) deps.notifier.follow(prover.l1, wake);
   const log = deps.log.with({ chain: prover.chain });
   const proverWorker = new ProverWorker({ ...deps, log }, prover);
-  const route = { chain: prover.chain, target: deps.hub.id.stateMachine };
   return {
-    name: `${route.chain} -> ${route.target}`,
-    run: async (signal) => {
-      if (!hasPassed) {
-        const check = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
-          observeCheck({ route, observer: deps.observer, check: () => checkProver(prover, inner) });
-        await checkUntilPassed(deps, { name: prover.chain, check }, signal);
-        hasPassed = true;
-      }
-      await runPollLoop({ ...deps, log }, proverWorker, { wake, signal });
-    },
+    name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
+    run: (signal) => runPollLoop({ ...deps, log }, proverWorker, { wake, signal }),
   };
 }
 

@@ -8,7 +8,7 @@ import { toHex } from "../core/encoding/bytes.ts";
 import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
+import { DeadlineFault, endpointBackoff, retry, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
 import { type InitialConsensusState, type InitialStateMaker, ProverFault } from "./prover.ts";
 import { type RunDeps, runSession } from "./session.ts";
@@ -70,7 +70,7 @@ function fetchState(
 ): Promise<InitialConsensusState> {
   const what = `the initial state of ${prover.chain}`;
   const options = {
-    backoff: { firstMs: 500, maxMs: 4_000 },
+    backoff: endpointBackoff,
     withinMs: RETRY_WITHIN_MS,
     decide: (error: unknown) => {
       const isPassing = error instanceof RpcFault && error.reaction === "retry";

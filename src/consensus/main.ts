@@ -1,6 +1,13 @@
 /** Entry point of the consensus relayer: exits with its status. */
-import { startProgram } from "../core/runtime/start_program.ts";
+import { startProgram } from "../core/commands/start_program.ts";
 
-const load = async () => (await import("./launch.ts")).launch;
-
-if (import.meta.main) Deno.exit(await startProgram({ name: "causeway-consensus", load }));
+if (import.meta.main) {
+  Deno.exit(
+    await startProgram({
+      name: "causeway-consensus",
+      loadParser: async () => (await import("./arguments.ts")).parseArguments,
+      loadFile: async () => (await import("./config/config_file.ts")).consensusFile,
+      loadProgram: async () => (await import("./program.ts")).runProgram,
+    }),
+  );
+}

@@ -1,7 +1,7 @@
 /** Handling of faults in workers that poll a chain. */
 import { BlockHeaderError } from "../core/evm/block_header.ts";
 import { RpcFault } from "../core/rpc/call.ts";
-import { DeadlineFault } from "../core/runtime/retry.ts";
+import { type Backoff, DeadlineFault, endpointBackoff } from "../core/runtime/retry.ts";
 import type { EventCode, Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { PollFailure, PollResult } from "./schedule.ts";
@@ -18,8 +18,8 @@ export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
   fork_not_followed: "fork_not_followed",
 };
 
-/** Poll interval while a node lacks a method: operators restart nodes, gateways change their rules. */
-const MISSING_METHOD_POLL_MS = 60_000;
+/** Pauses while a node lacks a method: operators restart nodes, gateways change their rules. */
+const missingMethodBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
 
 const USUAL_ADVICE =
   "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +
@@ -58,21 +58,17 @@ export function reportFailedPoll(
     log.error("header_not_carried", { error });
     return { kind: "suspended", failure };
   }
-  if (error instanceof RpcFault && error.reaction === "stop") {
-    log.error("endpoint_wrong_chain", {
-      error,
-    });
-    return { kind: "suspended", failure };
-  }
   if (error instanceof RpcFault && error.code === "missing_method") {
     const { method } = error.where;
     const advice = advices.get(method) ?? USUAL_ADVICE;
     log.error("endpoint_method_missing", { method, explanation: advice, error });
-    return { kind: "failed", failure, atLeastMs: MISSING_METHOD_POLL_MS };
+    return { kind: "failed", failure, backoff: missingMethodBackoff };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
-    log.warn("poll_failed", { failures: failures + 1, error });
-    return { kind: "failed", failure, atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
+    if (error instanceof RpcFault && error.code === "wrong_chain") {
+      log.error("endpoint_wrong_chain", { error });
+    } else log.warn("poll_failed", { failures: failures + 1, error });
+    return { kind: "failed", failure, backoff: endpointBackoff };
   }
   throw error;
 }

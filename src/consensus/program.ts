@@ -1,9 +1,10 @@
 /** Program from parsed arguments to exit status: configuration, log, signals, and the relayer itself. */
-import type { RunArguments, RunRequest } from "./arguments.ts";
+import type { ProgramRequest } from "../core/commands/start_program.ts";
+import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
-import { connectChains, isProved } from "./connect.ts";
+import { connectChains, type ConnectDeps, isProved } from "./connect.ts";
 import type { LossOptions } from "./client.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
@@ -11,12 +12,10 @@ import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
-import type { RecentWarning, UnknownThing } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
-import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
-import type { Round } from "../core/runtime/config_rounds.ts";
+import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { type Clock, systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
@@ -27,97 +26,94 @@ import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
-/** Everything but commands that run without a valid configuration. */
-interface ProgramRequest {
-  readonly arguments: RunArguments;
-  readonly command: Exclude<RunRequest["command"], { readonly kind: "standalone" }>;
-}
-
 /** Runs the relayer until it is stopped, or a command until it is done. */
-export function runProgram(
-  { arguments: args, command }: ProgramRequest,
+export async function runProgram(
+  { arguments: args, command }: ProgramRequest<RunArguments, ConsensusRun>,
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
   const read = (): ConfigResult<ConsensusConfig> => readConsensusConfig({ ...world, ...files }, args.config);
   const reading = read();
-  const hubName = reading.config?.hub.substrate.stateMachine ?? "";
-  const watch = new ConsensusWatch(systemClock, hubName);
-  const options = {
+  const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "");
+  using app = openApp(world, {
+    arguments: args,
     reading,
     readAgain: read,
     keepFixed: keepHub,
-    onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
-    onUnknown: (thing: UnknownThing, nowMs: number) => watch.checks.noteUnknown(thing, nowMs),
+    onWarning: (line) => watch.program.noteWarning(line),
+    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
+  });
+  if (app === undefined) return exitCodes.failed;
+  const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
+  const kept = openTexts(config, args.cache, log);
+  if (kept === undefined) return exitCodes.failed;
+  const keys = { config: args.config, keys: files.listKeyFiles(args.config) };
+  const machine = readMachineFacts(keys, countEndpoints(config));
+  const path = args.socket ??
+    (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
+  const control = { clock: systemClock, log };
+  const isRelay = command.kind === "relay";
+  const controlSocket = isRelay && path !== undefined ? await openFreeSocket(control, path) : undefined;
+  // A command needs the right to connect to the socket, before it has connections of its own.
+  if (isRelay) dropWriteAccess(log);
+  const deps = {
+    ...control,
+    ...kept,
+    random: systemRandomness,
+    setLogLevel,
+    observer: watch.endpoints,
+    watch,
   };
-  return runApp(world, { ...options, arguments: args }, async (config, context) => {
-    const { log, setLogLevel, print, hasColour, signal, inRounds } = context;
-    let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
-    let spentTexts: LossOptions["textOf"];
-    try {
-      cachedTexts = openCachedTexts(config, args.cache);
-      spentTexts = openSpentTexts(config, args.cache);
-    } catch (error) {
-      if (!(error instanceof PersistedTextFault)) throw error;
-      log.error("cache_unusable", { explanation: error.message });
-      return exitCodes.failed;
-    }
-    const machine = readMachineFacts(
-      { config: args.config, keys: files.listKeyFiles(args.config) },
-      countEndpoints(config),
-    );
-    const path = args.socket ??
-      (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
-    const control = { clock: systemClock, log };
-    const controlSocket = command.kind === "relay" && path !== undefined
-      ? await openFreeSocket(control, path)
-      : undefined;
-    // A command needs the right to connect to the socket, before it has connections of its own.
-    if (command.kind === "relay") dropWriteAccess(log);
-    const deps = {
-      clock: systemClock,
-      random: systemRandomness,
-      log,
-      setLogLevel,
-      cachedTexts,
-      spentTexts,
-      observer: watch.endpoints,
-      watch,
+  const depsWith = (current: ConsensusConfig): RunDeps => {
+    const connect = (): Connections => {
+      if (!isRelay) dropWriteAccess(log);
+      return connectChains(deps, current);
     };
-    const depsWith = (current: ConsensusConfig): RunDeps => {
-      const connect = (): Connections => {
-        if (command.kind !== "relay") dropWriteAccess(log);
-        return connectChains(deps, current);
-      };
-      return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
-    };
-    if (command.kind === "relay") {
-      const { listen: address, listenName: names } = args;
-      const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
-      const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
-        runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
-      try {
-        return await serveStatus(server, () => inRounds(round));
-      } finally {
-        controlSocket?.close();
-      }
-    }
+    return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
+  };
+  if (command.kind !== "relay") {
     const isJson = args.logFormat === "json";
     const printError = (text: string): void => world.writeError(`${text}\n`);
     const askRunning: ConsensusRun["askRunning"] = (request) =>
       path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
-    return await command.run({
-      deps: depsWith(config),
-      print,
-      printError,
-      askRunning,
-      hasColour,
-      isJson,
-      signal,
-    });
-  });
+    const run = { deps: depsWith(config), print, printError, askRunning, hasColour, isJson, signal };
+    return await command.run(run);
+  }
+  const { listen: address, listenName: names, base } = args;
+  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  try {
+    if (!isConfigured(config, base, log)) return exitCodes.failed;
+    return await serveStatus(
+      server,
+      () => inRounds((current, ending) => runConsensus(depsWith(current), { base }, ending)),
+    );
+  } finally {
+    controlSocket?.close();
+  }
+}
+
+/** False where `--base` names a chain that the configuration does not have, which is logged. */
+function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
+  const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
+  if (!isKnown) log.error("chain_not_configured", { base });
+  return isKnown;
+}
+
+/** Opens the files of `--cache`; `undefined`: they cannot be used, which is logged. */
+function openTexts(
+  config: ConsensusConfig,
+  folder: string | undefined,
+  log: Log,
+): Pick<ConnectDeps, "cachedTexts" | "spentTexts"> | undefined {
+  try {
+    return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
+  } catch (error) {
+    if (!(error instanceof PersistedTextFault)) throw error;
+    log.error("cache_unusable", { explanation: error.message });
+    return undefined;
+  }
 }
 
 /** Name of the socket in the folder of `--cache`. */

@@ -4,8 +4,7 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { AwaitedAnswers, CheckResult } from "../core/chains/check.ts";
-import { checkWithin, reportChecks, tellAwaited } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
@@ -13,7 +12,7 @@ import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine
 import { RpcFault } from "../core/rpc/call.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { retry } from "../core/runtime/retry.ts";
+import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
 import { consensusControlWorker } from "./control/consensus_control_worker.ts";
@@ -21,7 +20,7 @@ import { ProverTurns } from "./control/prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
-import type { BaseState } from "./client.ts";
+import { observeCheck } from "./poll_fault.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 
@@ -29,69 +28,61 @@ import { type Connections, type RunDeps, runSession } from "./session.ts";
 export interface RunOptions {
   /** `--base`: the chain whose view of the hub is the first to be proved from. */
   readonly base: StateMachine | undefined;
-  /** Called when the start checks have passed. */
-  readonly started?: () => void;
 }
-
-/** Time for which failing endpoints of `--base` are retried. */
-const BASE_TIMEOUT_MS = 30_000;
 
 /** Runs until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
   deps: RunDeps,
-  { base, started }: RunOptions,
+  { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { config } = deps;
-  if (base !== undefined && !config.chains.some(({ stateMachine }) => stateMachine === base)) {
-    deps.log.error("chain_not_configured", {
-      base,
-    });
-    return Promise.resolve(exitCodes.failed);
-  }
   return runSession(deps, async (connections) => {
-    const { watch } = deps;
-    watch?.plan(connections);
-    const checks = await tellAwaited(
-      deps,
-      (chain) => watch?.endpoints.listAsked(chain) ?? [],
-      (awaited) => checkAll({ ...deps, awaited }, connections, signal),
-    );
-    if (checks === undefined) return exitCodes.failed;
-    if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
-      return exitCodes.failed;
-    }
-    started?.();
-    const turns = new ProverTurns();
-    const socket = deps.controlSocket;
-    const { clock, log, setLogLevel } = deps;
-    const notifier = new HeightNotifier();
-    const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
-    const control = { log, setLogLevel, proving, status: () => watch?.status() };
-    const workers = [
-      ...planWorkers({ ...deps, turns, notifier }, connections, checks),
-      ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
-      ...planChecking(deps, connections),
-      ...watch === undefined ? [] : [watch.program.loopWorker()],
-    ];
-    watch?.program.noteWorkers(workers);
-    watch?.open();
-    logStart(deps, connections);
-    const outcome = await superviseWorkers(
-      { clock: deps.clock, randomness: deps.random, log: deps.log },
-      workers,
-      {
-        isFatal: (error) => error instanceof StallFault,
-        isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
-        signal,
-      },
-    );
-    const isReload = signal.reason instanceof ReloadRequested;
-    if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
-    if (isReload && outcome.stuck.length > 0) return exitCodes.failed; // no second worker for one job
-    return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
+    deps.watch?.plan(connections);
+    const { watch, board } = deps;
+    const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
+    const gateDeps = { ...deps, board, listAsked };
+    const gates = createGates(gateDeps, deps, connections);
+    const others = [...gates.provers.values(), ...gates.followers.values()];
+    await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
+    return await relay(deps, { connections, gates, base }, signal);
   }, signal);
+}
+
+/** Works with checked chains until the signal is aborted or a watched chain has stalled. */
+async function relay(
+  deps: RunDeps,
+  { connections, gates, base }: RunOptions & { readonly connections: Connections; readonly gates: Gates },
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
+  const turns = new ProverTurns();
+  const notifier = new HeightNotifier();
+  const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
+  const control = { log, setLogLevel, proving, status: () => watch?.status() };
+  const workers = [
+    ...planWorkers({ ...deps, turns, notifier }, connections, gates),
+    ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
+    ...planChecking(deps, connections),
+    ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
+    ...watch === undefined ? [] : [watch.program.loopWorker()],
+  ];
+  watch?.program.noteWorkers(workers);
+  watch?.open();
+  logStart(deps, connections);
+  const outcome = await superviseWorkers(
+    { clock, randomness: deps.random, log },
+    workers,
+    {
+      isFatal: (error) => error instanceof StallFault,
+      isPassing: (error) => error instanceof RpcFault,
+      onRestart: (worker) => watch?.program.noteRestart(worker),
+      signal,
+    },
+  );
+  const isReload = signal.reason instanceof ReloadRequested;
+  if (outcome.kind === "aborted" && !isReload) log.info("program_stopped");
+  if (isReload && outcome.stuck.length > 0) return exitCodes.failed; // no second worker for one job
+  return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
 }
 
 /** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */
@@ -103,49 +94,56 @@ function planChecking(
   return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, machine }))];
 }
 
-/** Results of the start-up checks. */
-interface Checks {
-  readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
-  /** Results of {@link checkFollowers}, by name. */
-  readonly followers: ReadonlyMap<string, CheckResult>;
+/** Gates of the hub, of the chains that are proved to it, and of those that follow it. */
+interface Gates {
+  readonly hub: ChainGate;
+  readonly provers: ReadonlyMap<ConsensusProver, ChainGate>;
+  /** By name of the chain. */
+  readonly followers: ReadonlyMap<string, ChainGate>;
 }
 
-/** Checks the hub and all chains in parallel; `undefined` when something must be fixed, which is logged. */
-async function checkAll(
-  deps: RunDeps & { readonly awaited: AwaitedAnswers },
+/** Creates the gates: all wait for the hub's, which the others read as well. */
+function createGates(
+  gateDeps: GateDeps,
+  { config, watch }: RunDeps,
   { hub, proved, hubConsensus }: Connections,
-  signal: AbortSignal,
-): Promise<Checks | undefined> {
+): Gates {
   const hubName = hub.id.stateMachine;
-  const hubCheck = checkWithin(deps, { name: hubName, check: (inner) => hub.check(inner) }, signal);
-  const chainChecks = proved.map(async (prover) => {
-    const check = async (inner: AbortSignal): Promise<readonly CheckFinding[]> => [
-      ...await checkProver(prover, inner),
-      ...await checkAccepted(hub, prover, inner),
-    ];
-    const name = prover.chain;
-    return { prover, name, result: await checkWithin(deps, { name, check }, signal) };
+  const observer = watch?.updates;
+  const hubGate = new ChainGate(gateDeps, {
+    name: hubName,
+    hubSetting: `[${config.hub.section}.substrate].rpc_ws`,
+    check: (signal) => hub.check(signal),
   });
-  const followerChecks = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
-  const targetChecks = followerChecks.map(async (check) => ({
-    name: check.name,
-    result: await checkWithin(deps, check, signal),
-  }));
-  const [result, chains, targets] = await Promise.all([
-    hubCheck,
-    Promise.all(chainChecks),
-    Promise.all(targetChecks),
-  ]);
-  const place = `[${deps.config.hub.section}.substrate].rpc_ws`;
-  // An unavailable hub is reported once: the provers read it as well.
-  const reported = result.kind === "unreachable"
-    ? chains.filter((chain) => chain.result.kind === "checked")
-    : chains;
-  if (!reportChecks(deps.log, { name: hubName, result, place }, [...reported, ...targets])) return undefined;
-  return {
-    provers: new Map(chains.map((chain) => [chain.prover, chain.result])),
-    followers: new Map(targets.map((target) => [target.name, target.result])),
-  };
+  const provers = proved.map((prover) => {
+    const route = { chain: prover.chain, target: hubName };
+    const check = async (signal: AbortSignal): Promise<readonly CheckFinding[]> => [
+      ...await checkProver(prover, signal),
+      ...await checkAccepted(hub, prover, signal),
+    ];
+    return [
+      prover,
+      new ChainGate(gateDeps, {
+        name: prover.chain,
+        behind: hubGate,
+        check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
+      }),
+    ] as const;
+  });
+  const hosts = (hubConsensus?.hosts ?? []).map(({ id, check }) => ({ name: id.stateMachine, check }));
+  const others = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
+  const followers = [...hosts, ...others].map(({ name, check }) => {
+    const route = { chain: hubName, target: name };
+    return [
+      name,
+      new ChainGate(gateDeps, {
+        name,
+        behind: hubGate,
+        check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
+      }),
+    ] as const;
+  });
+  return { hub: hubGate, provers: new Map(provers), followers: new Map(followers) };
 }
 
 /**
@@ -170,20 +168,14 @@ async function checkAccepted(
 function planWorkers(
   deps: RunDeps & { readonly turns: ProverTurns; readonly notifier: HeightNotifier },
   { hub, proved, receiveOnly, hubConsensus }: Connections,
-  checks: Checks,
+  gates: Gates,
 ): readonly Worker[] {
-  const { config, notifier } = deps;
+  const { config, notifier, clock, random, log, turns } = deps;
   const observer = deps.watch?.updates;
-  const shared = {
-    clock: deps.clock,
-    random: deps.random,
-    log: deps.log,
-    hub,
-    notifier,
-    observer,
-    turns: deps.turns,
-  };
-  const chains = proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
+  const shared = { clock, random, log, hub, notifier, observer, turns };
+  const chains = proved.map((prover) =>
+    behindGates(chainWorker(shared, prover), [gates.provers.get(prover)])
+  );
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
   const receivers = receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
@@ -194,9 +186,14 @@ function planWorkers(
   }, limits)];
   const ofHub = hubConsensus === undefined ? [] : planHubConsensus({ ...deps, observer }, hubConsensus, {
     hub: config.hub.substrate,
-    checks: checks.followers,
+    gates: gates.followers,
   });
-  return [...chains, ...heights, ...receivers, ...monitor, ...ofHub];
+  return [
+    ...chains,
+    ...[...heights, ...monitor].map((worker) => behindGates(worker, [gates.hub])),
+    ...receivers,
+    ...ofHub,
+  ];
 }
 
 /** Creates the worker of a receive-only chain, which keeps the program running when nothing else does. */
@@ -236,44 +233,33 @@ function followerNames(parts: Connections["hubConsensus"]): string {
 }
 
 /**
- * Validates `--base`: with BEEFY the chain must be a host with a client of the hub. Proofs for a chain start from that
- * chain's own state, so it has no other effect (docs/protocol/hub-consensus.md section 3.6).
+ * Creates a worker that says whether `--base` fits: with BEEFY the chain must be a host with a client of the hub. Proofs
+ * for a chain start from that chain's own state, so it has no other effect (docs/protocol/hub-consensus.md section 3.6).
  */
-async function checkBase(
-  { clock, random, log }: RunDeps,
-  { connections, base }: { readonly connections: Connections; readonly base: StateMachine },
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { fetchBase } = connections;
-  if (fetchBase === undefined) {
-    log.info("base_ignored", { base });
-    return true;
-  }
-  try {
-    const options = {
-      backoff: { firstMs: 500, maxMs: 4_000 },
-      withinMs: BASE_TIMEOUT_MS,
-      decide: (error: unknown) =>
-        error instanceof RpcFault && error.reaction === "retry"
-          ? { kind: "again" as const }
-          : { kind: "giveUp" as const },
-    };
-    const attempt = (inner: AbortSignal): Promise<BaseState> => fetchBase(base, inner);
-    const state = await retry({ clock, randomness: random, signal }, options, attempt);
-    if (state === undefined) {
-      log.error("base_client_missing", { base });
-      return false;
-    }
-    log.info("base_confirmed", {
-      base,
-      relayBlock: state.latestHeight,
-      set: state.current.id,
-    });
-    return true;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof RpcFault)) throw error;
-    log.error("base_state_unreadable", { base, error });
-    return false;
-  }
+function baseWorker(
+  { clock, random, log }: Pick<RunDeps, "clock" | "random" | "log">,
+  { fetchBase }: Connections,
+  base: StateMachine,
+): Worker {
+  return {
+    name: "base",
+    run: async (signal) => {
+      if (fetchBase === undefined) return log.info("base_ignored", { base });
+      const again = (error: unknown): boolean => error instanceof RpcFault && error.reaction === "retry";
+      const options = {
+        backoff: endpointBackoff,
+        decide: (error: unknown) => ({ kind: again(error) ? "again" as const : "giveUp" as const }),
+      };
+      try {
+        const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
+        const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);
+        if (state === undefined) return log.error("base_client_missing", { base });
+        log.info("base_confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof RpcFault)) throw error;
+        log.error("base_state_unreadable", { base, error });
+      }
+    },
+  };
 }

@@ -10,12 +10,8 @@ export type PollResult =
   | { readonly kind: "nothing"; readonly againInMs: number | undefined }
   /** The hub accepted the updates, ours or another relayer's. `hasMore`: it is still behind. */
   | { readonly kind: "updated"; readonly hasMore: boolean }
-  /** A retry may succeed. `atLeastMs`: minimum delay that an endpoint asked for. */
-  | {
-    readonly kind: "failed";
-    readonly failure: PollFailure;
-    readonly atLeastMs?: number | undefined;
-  }
+  /** A retry may succeed. `backoff`: pauses of this kind of failure; default 1 s to 1 min. */
+  | { readonly kind: "failed"; readonly failure: PollFailure; readonly backoff?: Backoff | undefined }
   /** The operator or governance has to fix something; polling often does not help. */
   | { readonly kind: "suspended"; readonly failure: PollFailure };
 
@@ -70,7 +66,7 @@ export function planPause(result: PollResult, pace: Pace, fraction: number): Pau
       return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
     }
     case "failed": {
-      const delayMs = Math.max(nextDelayMs(pollBackoff, failures + 1, fraction), result.atLeastMs ?? 0);
+      const delayMs = nextDelayMs(result.backoff ?? pollBackoff, failures + 1, fraction);
       return { delayMs: bounded(delayMs), interruptible: false, failures: failures + 1 };
     }
     case "suspended":

@@ -21,9 +21,6 @@ export interface RunArguments extends CommonArguments, ListenOptions {
 /** Parsed command line. */
 export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand<MessagingRun>>;
 
-/** Command line with something to run. */
-export type RunRequest = Extract<ParsedArguments, { readonly kind: "run" }>;
-
 const DESCRIPTION =
   `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,
 with proofs, keeps a receipt of every delivery in the database, and collects the fees.

@@ -23,10 +23,10 @@ import type {
   ReplacementContext,
 } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
+import { noteLegKnown } from "./relay/scan.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
-import { type CheckResult } from "../core/chains/check.ts";
-import { type ConfiguredChain, gated } from "./session.ts";
-import type { HubChain } from "../core/chains/hub.ts";
+import { behindGates, type ChainGate } from "../core/chains/check.ts";
+import type { ConfiguredChain, Session } from "./session.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";
 import { type FeeContext, FeeUnits, findHubKey, HubCalls, NonceTurns } from "./fees/fee_context.ts";
@@ -41,17 +41,9 @@ import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
 import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
 import * as z from "zod";
 
-/** Configured chain with a promise that resolves once it may be used. */
-export interface GatedChain {
-  readonly entry: ConfiguredChain;
-  readonly passed: Promise<void>;
-}
-
 /** Input for planning legs. */
-export interface LegPlanInput {
+export interface LegPlanInput extends Pick<Session, "hub" | "hubGate" | "chains"> {
   readonly config: MessagingConfig;
-  readonly hub: HubChain;
-  readonly chains: readonly GatedChain[];
   /** For price sources. */
   readonly fetch: Fetch;
 }
@@ -103,10 +95,10 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
   const inboundLegs: Leg[] = [];
   const outbound = new Map<StateMachine, Leg>();
   const workers: Worker[] = [];
-  for (const { entry, passed } of parts.chains) {
+  for (const { entry, gate } of parts.chains) {
     const inbound = inboundLeg(context, shared, entry);
     inboundLegs.push(inbound);
-    workers.push(gated(legWorker(inbound), [passed]));
+    workers.push(gatedLeg(inbound, gate));
     const leg = outboundLeg(context, shared, entry);
     const name = entry.chain.id.stateMachine;
     outbound.set(name, leg);
@@ -119,9 +111,9 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
       wake: leg.settleWake,
       legs: [leg.wake],
     };
-    workers.push(gated(settleWorker(settling), [passed]));
+    workers.push(behindGates(settleWorker(settling), [gate]));
     if (entry.config.inboundOnly || config.relayer.deliveryEndpoints?.includes(name) === false) continue;
-    workers.push(gated(legWorker(leg), [passed]));
+    workers.push(gatedLeg(leg, gate));
   }
   const hubSettling = {
     ...context,
@@ -132,9 +124,21 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     legs: inboundLegs.map(({ wake }) => wake),
   };
   return {
-    workers: [...workers, settleWorker(hubSettling)],
+    workers: [...workers, behindGates(settleWorker(hubSettling), [parts.hubGate])],
     legs: [...inboundLegs, ...outbound.values()],
     outbound,
+  };
+}
+
+/** Worker of a leg: notes at once since when the leg is known, and begins when its chain may be used. */
+function gatedLeg(leg: Leg, gate: ChainGate): Worker {
+  const { name, run } = behindGates(legWorker(leg), [gate]);
+  return {
+    name,
+    run: (signal) => {
+      noteLegKnown(leg);
+      return run(signal);
+    },
   };
 }
 
@@ -215,13 +219,9 @@ function outboundLeg(
 }
 
 /** Input for planning the fee workers. */
-export interface FeePlanInput {
+export interface FeePlanInput extends Pick<Session, "hub" | "chains"> {
   readonly config: MessagingConfig;
   readonly settings: RelaySettings;
-  readonly hub: HubChain;
-  readonly chains: readonly GatedChain[];
-  /** Results of the start checks: chains that passed are used at once, the others once they pass. */
-  readonly checks: ReadonlyMap<Chain, CheckResult>;
   /** The leg from the hub to each chain. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
   /** True in the running relayer, whose other workers deliver and settle. */
@@ -231,11 +231,7 @@ export interface FeePlanInput {
 /** Creates the context shared by the fee workers and the commands. */
 export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeContext {
   const { config, hub, isRunning = false } = parts;
-  const up = new Set<StateMachine>();
-  for (const { entry: { chain }, passed } of parts.chains) {
-    if (parts.checks.get(chain)?.kind === "checked") up.add(chain.id.stateMachine);
-    else void passed.then(() => up.add(chain.id.stateMachine));
-  }
+  const gates = new Map(parts.chains.map(({ entry, gate }) => [entry.chain.id.stateMachine, gate] as const));
   const hosts = new Map<StateMachine, Uint8Array>(
     config.chains.flatMap((chain) =>
       chain.type === "substrate" ? [] : [[chain.stateMachine, fromHex(chain.ismpHost)] as const]
@@ -250,7 +246,7 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
     ...deps,
     hub,
     chains: new Map(parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain])),
-    isUp: (chain) => up.has(chain),
+    isUp: (chain) => gates.get(chain)?.isOpen === true,
     hubKey: findHubKey(hub, config.hub.signer !== undefined),
     calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
     turns: new NonceTurns(),

@@ -1,6 +1,13 @@
 /** Entry point of the messaging relayer: exits with its status. */
-import { startProgram } from "../core/runtime/start_program.ts";
+import { startProgram } from "../core/commands/start_program.ts";
 
-const load = async () => (await import("./launch.ts")).launch;
-
-if (import.meta.main) Deno.exit(await startProgram({ name: "causeway", load }));
+if (import.meta.main) {
+  Deno.exit(
+    await startProgram({
+      name: "causeway",
+      loadParser: async () => (await import("./arguments.ts")).parseArguments,
+      loadFile: async () => (await import("./config/config_file.ts")).messagingFile,
+      loadProgram: async () => (await import("./program.ts")).runProgram,
+    }),
+  );
+}

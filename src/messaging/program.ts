@@ -2,7 +2,7 @@
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { CheckBoard } from "../core/checks/program_status.ts";
 import { platformFetch } from "../core/rpc/http.ts";
-import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
+import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { type MayWork, obeyFence } from "../core/runtime/fence.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
@@ -13,8 +13,9 @@ import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
-import type { RunArguments, RunRequest } from "./arguments.ts";
-import type { CommandDeps } from "./commands/command.ts";
+import type { ProgramRequest } from "../core/commands/start_program.ts";
+import type { RunArguments } from "./arguments.ts";
+import type { CommandDeps, MessagingRun } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
@@ -23,94 +24,70 @@ import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
 
-/** Everything but commands that run without a valid configuration. */
-interface ProgramRequest {
-  readonly arguments: RunArguments;
-  readonly command: Exclude<RunRequest["command"], { readonly kind: "standalone" }>;
-}
-
 /** Runs the program until it is stopped, or a command until it is done. */
-export function runProgram(
-  { arguments: args, command }: ProgramRequest,
+export async function runProgram(
+  { arguments: args, command }: ProgramRequest<RunArguments, MessagingRun>,
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
   const board = new CheckBoard();
   const watch = new RelayWatch(systemClock, board);
   const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
-  return runApp(
-    world,
-    {
-      arguments: args,
-      reading: read(),
-      readAgain: read,
-      keepFixed,
-      hasResult: command.kind === "command" && command.hasResult,
-      tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-      onWarning: (line) => watch.program.noteWarning(line),
-      onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
+  using app = openApp(world, {
+    arguments: args,
+    reading: read(),
+    readAgain: read,
+    keepFixed,
+    hasResult: command.kind === "command" && command.hasResult,
+    tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
+    onWarning: (line) => watch.program.noteWarning(line),
+    onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
+  });
+  if (app === undefined) return exitCodes.failed;
+  const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
+  const { fence } = args;
+  let mayWork: MayWork | undefined;
+  if (fence !== undefined) {
+    const fenced = { ...app, clock: systemClock, time: machineTime, read: () => world.readFile(fence) };
+    mayWork = obeyFence(fence, fenced);
+    if (mayWork === undefined) return exitCodes.fenced;
+  }
+  const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
+  const keys = { config: args.config, keys: files.listKeyFiles(args.config) };
+  const machine = (): MachineFacts => readMachineFacts(keys, countEndpoints(config));
+  const path = `${args.db}.sock`;
+  let socket: ControlSocket | undefined;
+  const deps: CommandDeps = {
+    ...base,
+    checks: { board, machine },
+    openLedger: () => {
+      const isReplicated = config.relayer.leaveCheckpoints;
+      const ledger = openLedger(args.db, { clock: systemClock, log, isReplicated });
+      // The database is locked, so that a socket that is there belongs to no living process.
+      if (command.kind === "relay") socket = openControlSocket(base, path);
+      dropWriteAccess(log);
+      return ledger;
     },
-    async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
-      const { fence } = args;
-      let mayWork: MayWork | undefined;
-      if (fence !== undefined) {
-        const read = (): Uint8Array => world.readFile(fence);
-        mayWork = obeyFence(fence, { clock: systemClock, time: machineTime, log, exitNow, read });
-        if (mayWork === undefined) return exitCodes.fenced;
-      }
-      const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
-      const machine = (): MachineFacts =>
-        readMachineFacts(
-          { config: args.config, keys: files.listKeyFiles(args.config) },
-          countEndpoints(config),
-        );
-      const path = `${args.db}.sock`;
-      let socket: ControlSocket | undefined;
-      const deps: CommandDeps = {
-        ...base,
-        checks: { board, machine },
-        openLedger: () => {
-          const ledger = openLedger(args.db, {
-            clock: systemClock,
-            log,
-            isReplicated: config.relayer.leaveCheckpoints,
-          });
-          // The database is locked, so that a socket that is there belongs to no living process.
-          if (command.kind === "relay") socket = openControlSocket(base, path);
-          dropWriteAccess(log);
-          return ledger;
-        },
-        dropWriteAccess: () => dropWriteAccess(log),
-        openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
-        askRunning: (request) => askControl(base, { path, ...request }),
-        connect: (checked) =>
-          watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
-        fetch: platformFetch,
-        print,
-        hasColour,
-        database: args.db,
-        machine,
-        printError: (text) => world.writeError(`${text}\n`),
-        logFormat: args.logFormat,
-      };
-      if (command.kind === "relay") {
-        const server = {
-          openListener: platformListener,
-          log,
-          address: args.listen,
-          names: args.listenName,
-          sources: watch.sources(),
-        };
-        try {
-          return await serveStatus(
-            server,
-            () => runRelayer({ ...deps, watch, controlSocket: () => socket, inRounds }, config, signal),
-          );
-        } finally {
-          socket?.close();
-        }
-      }
-      return await command.run({ deps, config, signal });
-    },
-  );
+    dropWriteAccess: () => dropWriteAccess(log),
+    openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
+    askRunning: (request) => askControl(base, { path, ...request }),
+    connect: (checked) =>
+      watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
+    fetch: platformFetch,
+    print,
+    hasColour,
+    database: args.db,
+    machine,
+    printError: (text) => world.writeError(`${text}\n`),
+    logFormat: args.logFormat,
+  };
+  if (command.kind !== "relay") return await command.run({ deps, config, signal });
+  const { listen: address, listenName: names } = args;
+  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };
+  try {
+    return await serveStatus(server, () => runRelayer(relayer, config, signal));
+  } finally {
+    socket?.close();
+  }
 }

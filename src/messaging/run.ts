@@ -2,8 +2,7 @@
  * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until it
  * is asked to stop. Everything it needs from its environment is passed in.
  */
-import type { HubChain, HubRewards } from "../core/chains/hub.ts";
-import type { Chain } from "../core/chains/port.ts";
+import type { HubRewards } from "../core/chains/hub.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
@@ -12,7 +11,7 @@ import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { AppContext } from "../core/runtime/app.ts";
-import { ReloadRequested, type Round } from "../core/runtime/config_rounds.ts";
+import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
@@ -21,15 +20,8 @@ import type { Relaying } from "./control/operation.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
-import { type CheckResult } from "../core/chains/check.ts";
-import {
-  type ConfiguredChain,
-  connectAndWork,
-  openGate,
-  type RunDeps,
-  type Session,
-  withLedger,
-} from "./session.ts";
+import { behindGates } from "../core/chains/check.ts";
+import { openSession, type ProgramRun, type RunDeps, type Session, withLedger } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
 import { formatDecimal } from "../core/encoding/bytes.ts";
@@ -53,26 +45,23 @@ export function runRelayer(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   return withLedger({ deps, config, signal }, (ledger) => {
-    const round = (current: MessagingConfig, { signal, started }: Round): Promise<ExitCode> =>
-      connectAndWork({ deps, config: current, signal }, ledger, (session) => {
-        started();
-        return relay(deps, current, { session, signal });
-      });
-    return deps.inRounds?.(round) ?? round(config, { signal, started: () => {} });
+    const round = async (current: MessagingConfig, signal: AbortSignal): Promise<ExitCode> => {
+      const run = { deps, config: current, signal };
+      await using session = await openSession(run, ledger);
+      return await relay(run, session);
+    };
+    return deps.inRounds?.(round) ?? round(config, signal);
   });
 }
 
-/** Relays with checked chains until `signal` is aborted. */
+/** Relays with the chains of a session until the signal is aborted. */
 async function relay(
-  deps: RelayerDeps,
-  config: MessagingConfig,
-  { session: { ledger: opened, ...parts }, signal }: {
-    readonly session: Session;
-    readonly signal: AbortSignal;
-  },
+  { deps, config, signal }: ProgramRun<RelayerDeps>,
+  { ledger: opened, hub, chains: gated, hubGate }: Session,
 ): Promise<ExitCode> {
   const machine = deps.checks?.machine();
   const { watch } = deps;
+  const parts = { hub, chains: gated.map(({ entry }) => entry) };
   const ledger = watch?.open(opened, parts) ?? opened;
   const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
     { clock: deps.clock, log: deps.log, board: deps.checks.board },
@@ -80,7 +69,12 @@ async function relay(
   )];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { messages: woken });
-  const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
+  const planned = planWorkers({ ...deps, ledger }, config, {
+    hub,
+    hubGate,
+    chains: gated,
+    fetch: deps.fetch,
+  });
   const socket = deps.controlSocket?.();
   const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
   const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
@@ -107,6 +101,7 @@ async function relay(
       workers,
       {
         isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
+        isPassing: (error) => error instanceof RpcFault,
         onRestart: (worker) => watch?.program.noteRestart(worker),
         signal,
       },
@@ -120,48 +115,29 @@ async function relay(
   }
 }
 
-/**
- * Plans the workers for legs, settling, fees and housekeeping; workers of a chain that does not answer yet wait at its
- * gate.
- */
+/** Plans the workers for legs, settling, fees and housekeeping; each waits at the gates of what it works with. */
 function planWorkers(
   deps: RelayDeps,
   config: MessagingConfig,
-  parts: {
-    readonly hub: HubChain;
-    readonly chains: readonly ConfiguredChain[];
-    readonly checks: ReadonlyMap<Chain, CheckResult>;
-    readonly fetch: Fetch;
-  },
+  parts: Pick<Session, "hub" | "hubGate" | "chains"> & { readonly fetch: Fetch },
 ): Relaying & { readonly workers: readonly Worker[] } {
-  const { hub } = parts;
+  const { hub, hubGate } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);
   const settings = toRelaySettings(config, listed.current);
-  const gates = parts.chains.map((entry) => ({
-    entry,
-    ...openGate(deps, { hub, entry }, parts.checks.get(entry.chain)),
-  }));
-  const legs = planLegs({ ...deps, settings }, { config, hub, chains: gates, fetch: parts.fetch });
-  const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>
-    worker !== undefined
-  );
-  const fees = createFeeContext(deps, {
-    config,
-    settings,
-    hub,
-    chains: gates,
-    checks: parts.checks,
-    outbound: legs.outbound,
-    isRunning: true,
-  });
-  const workers = [
-    ...extra,
-    ...legs.workers,
+  const planned = planLegs({ ...deps, settings }, { ...parts, config });
+  const { legs, outbound } = planned;
+  const fees = createFeeContext(deps, { ...parts, config, settings, outbound, isRunning: true });
+  const ofHub = [
+    ...listed.worker === undefined ? [] : [listed.worker],
     ...planFees(fees, config),
-    reconciliationWorker(deps, legs.legs, settings.reconciliationFrequencySec),
+    reconciliationWorker(deps, legs, settings.reconciliationFrequencySec),
+  ];
+  const workers = [
+    ...planned.workers,
+    ...ofHub.map((worker) => behindGates(worker, [hubGate])),
     housekeepingWorker(deps),
   ];
-  return { workers, legs: legs.legs, fees };
+  return { workers, legs, fees };
 }
 
 function logStart(log: Log, config: MessagingConfig): void {

@@ -5,14 +5,7 @@
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { tellAwaited } from "../core/chains/check.ts";
-import {
-  type CheckDeps,
-  type CheckResult,
-  checkUntilPassed,
-  checkWithin,
-  reportChecks,
-} from "../core/chains/check.ts";
+import { ChainGate, type GateDeps, isFatal, joinFindings, openGates } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/program_status.ts";
 import type {
   ChainConfig,
@@ -33,7 +26,7 @@ import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
-import type { ProofChecks } from "../core/chains/proofs.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 
 /** Adapters of the hub and of the chains of the configuration. */
 export interface Connections {
@@ -86,11 +79,12 @@ export interface SessionWatch {
   };
 }
 
-/** Open database and checked chains, none of which has a configuration error. */
-export interface Session extends Connections {
+/** Open database, and the chains with their gates. */
+export interface Session {
   readonly ledger: Ledger;
-  /** Results of the start checks; chains that did not answer may not be used before they pass. */
-  readonly checks: ReadonlyMap<Chain, CheckResult>;
+  readonly hub: HubChain;
+  readonly hubGate: ChainGate;
+  readonly chains: readonly GatedChain[];
 }
 
 /** One run of a program or command. */
@@ -101,12 +95,18 @@ export interface ProgramRun<Deps = RunDeps> {
   readonly signal: AbortSignal;
 }
 
-/** Runs `work` in a session; an abort and faults of the database become exit statuses. */
+/**
+ * Runs a command in a session; an abort and faults of the database become exit statuses. It ends at once without the
+ * hub; other chains that do not pass their checks are left out until they do.
+ */
 export function runSession(
   run: ProgramRun,
   work: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return withLedger(run, (ledger) => connectAndWork(run, ledger, work));
+  return withLedger(run, async (ledger) => {
+    await using session = await openSession(run, ledger);
+    return session.hubGate.isOpen ? await work(session) : exitCodes.failed;
+  });
 }
 
 /** As {@link runSession}, for work that only needs the database. */
@@ -114,15 +114,9 @@ export async function withLedger(
   { deps, config, signal }: ProgramRun<Pick<RunDeps, "log" | "openLedger">>,
   work: (ledger: Ledger) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  let ledger: Ledger;
+  let ledger: Ledger | undefined;
   try {
     ledger = deps.openLedger();
-  } catch (error) {
-    if (!(error instanceof LedgerFault)) throw error;
-    deps.log.error("database_unusable", { code: error.code, explanation: error.message });
-    return exitCodes.failed;
-  }
-  try {
     ledger.bindHub(config.hub.stateMachine);
     return await work(ledger);
   } catch (error) {
@@ -131,47 +125,40 @@ export async function withLedger(
     deps.log.error("database_unusable", { code: error.code, explanation: error.message });
     return exitCodes.failed;
   } finally {
-    ledger.close();
+    ledger?.close();
   }
 }
 
-/** Connects and checks the chains, works with them, and closes the connections. */
-export async function connectAndWork(
+/**
+ * Connects the chains, and checks those that are left out again until it is disposed of, which closes the connections.
+ * @throws the signal's reason
+ */
+export async function openSession(
   { deps, config, signal }: ProgramRun,
   ledger: Ledger,
-  work: (session: Session) => Promise<ExitCode>,
-): Promise<ExitCode> {
+): Promise<Session & AsyncDisposable> {
   const { hub, chains } = deps.connect(config);
-  try {
-    const checks = await tellAwaited(
-      deps,
-      (chain) => deps.watch?.endpoints.listAsked(chain) ?? [],
-      (awaited) => checkAll({ ...deps, awaited }, { hub, chains }, signal),
-    );
-    const hubCheck = {
-      name: hub.id.stateMachine,
-      place: `[${config.hub.section}].rpc_ws`,
-      result: checks.hub,
-    };
-    const chainChecks = chains.flatMap(({ chain }) => {
-      const result = checks.chains.get(chain);
-      return result === undefined ? [] : [{ name: chain.id.stateMachine, result }];
-    });
-    if (!reportChecks(deps.log, hubCheck, chainChecks)) return exitCodes.failed;
-    return await work({ ledger, hub, chains, checks: checks.chains });
-  } finally {
+  const { watch, checks } = deps;
+  const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
+  const gateDeps = { ...deps, board: checks?.board, listAsked };
+  const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
+  await using closing = new AsyncDisposableStack();
+  closing.defer(async () => {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
-  }
+  });
+  closing.use(await openGates(gateDeps, [hubGate, ...gated.map(({ gate }) => gate)], signal));
+  const open = closing.move();
+  return {
+    ledger,
+    hub,
+    hubGate,
+    chains: gated,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
 }
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
-}
-
-/** Configured chain as checked at start-up. */
-export interface ChainToCheck {
-  readonly config: ChainConfig;
-  readonly chain: Chain;
 }
 
 /** Configured chain with its adapter. */
@@ -179,143 +166,61 @@ export type ConfiguredChain =
   | { readonly config: EvmChainConfig | SubstrateEvmChainConfig; readonly chain: EvmChain }
   | { readonly config: SubstrateChainConfig; readonly chain: Chain };
 
-/** Dependencies of start-up. */
-export interface StartupDeps extends CheckDeps {
-  readonly log: Log;
+/** Configured chain as its checks see it. */
+export interface ChainToCheck {
+  readonly config: ChainConfig;
+  readonly chain: Chain;
 }
 
-export type { CheckResult };
+/** Configured chain, and the gate at which its workers wait. */
+export interface GatedChain {
+  readonly entry: ConfiguredChain;
+  readonly gate: ChainGate;
+}
 
 /** Hub as the checks see it. */
 export type CheckingHub = Chain & Pick<HubChain, "counterparties">;
 
-/**
- * Compares the hub and every chain with the configuration, concurrently, then what the hub knows of the chains.
- * Configuration errors end the program and are all listed; a chain that does not answer is polled again while the
- * others work. Source: docs/protocol/messaging.md section 4.
- */
-export async function checkAll(
-  deps: StartupDeps,
-  { hub, chains }: { readonly hub: CheckingHub; readonly chains: readonly ChainToCheck[] },
-  signal: AbortSignal,
-): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
-  const hubName = hub.id.stateMachine;
-  const hubCheck = checkWithin(
-    deps,
-    { name: hubName, check: (inner) => hub.check(hub.id, inner) },
-    signal,
-  );
-  const results = chains.map(async (entry) => {
-    const { chain } = entry;
-    const name = chain.id.stateMachine;
-    const own = await checkWithin(deps, { name, check: (inner) => chain.check(hub.id, inner) }, signal);
-    // An unreachable hub is reported once, not for every chain.
-    if ((await hubCheck).kind === "unreachable") return [chain, own] as const;
-    const onHub = { name: hubName, check: (inner: AbortSignal) => checkOnHub(hub, entry, inner) };
-    const known = await checkWithin(deps, onHub, signal);
-    const both = merged(own, known);
-    const { proofChecks } = chain;
-    if (proofChecks === undefined || both.kind === "unreachable" || both.findings.some(isFatal)) {
-      return [chain, both] as const;
-    }
-    const ofProofs = { id: chain.id, proofChecks };
-    const proofs = await checkWithin(
-      deps,
-      { name, check: (inner) => checkProofs(hub, ofProofs, inner) },
-      signal,
-    );
-    return [chain, { ...both, findings: [...both.findings, ...proofs.findings] }] as const;
+/** Creates the gates of the hub and of every chain, which waits for the hub's. @param hubSetting key of its endpoint */
+export function createGates<Entry extends ChainToCheck>(
+  deps: GateDeps,
+  { hub, chains }: { readonly hub: CheckingHub; readonly chains: readonly Entry[] },
+  hubSetting: string,
+): { readonly hubGate: ChainGate; readonly gated: readonly { entry: Entry; gate: ChainGate }[] } {
+  const hubGate = new ChainGate(deps, {
+    name: hub.id.stateMachine,
+    hubSetting,
+    check: (signal) => hub.check(hub.id, signal),
   });
-  const [hubResult, chainResults] = await Promise.all([hubCheck, Promise.all(results)]);
-  return { hub: hubResult, chains: new Map(chainResults) };
+  const gated = chains.map((entry) => ({
+    entry,
+    gate: new ChainGate(deps, {
+      name: entry.chain.id.stateMachine,
+      behind: hubGate,
+      check: (signal) => checkChain(hub, entry, signal),
+    }),
+  }));
+  return { hubGate, gated };
 }
 
-function isFatal({ severity }: CheckFinding): boolean {
-  return severity === "fatal";
-}
-
-/**
- * Checks that the chain's endpoints can prove the state that the hub knows; an unreachable chain was reported before.
- */
-async function checkProofs(
-  hub: CheckingHub,
-  chain: Pick<Chain, "id"> & { readonly proofChecks: ProofChecks },
-  signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
-  const { height } = await hub.reads.fetchView(chain.id, signal);
-  return height === 0n ? [] : await chain.proofChecks.checkProofs(height, signal);
-}
-
-/** Compares what the hub stores of the chain with the configuration. */
-function checkOnHub(
+/** Checks a chain, what the hub stores of it, and whether its endpoints prove the state that the hub knows. */
+async function checkChain(
   hub: CheckingHub,
   { config, chain }: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const host = config.type === "substrate" ? {} : { ismpHost: fromHex(config.ismpHost) };
-  return hub.counterparties.checkCounterparty({ id: chain.id, ...host }, signal);
-}
-
-function merged(own: CheckResult, known: CheckResult): CheckResult {
-  const findings = [...own.findings, ...known.findings];
-  if (own.kind === "unreachable") return { ...own, findings };
-  return { ...known, findings };
-}
-
-/** Checks a chain on both sides. */
-async function checkChain(
-  hub: CheckingHub,
-  entry: ChainToCheck,
-  signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
-  const [own, known] = await Promise.all([
-    entry.chain.check(hub.id, signal),
-    checkOnHub(hub, entry, signal),
-  ]);
-  return [...own, ...known];
-}
-
-/**
- * Creates a worker that waits until its chain answers and passes its checks, and then opens the gate of the chain's
- * workers.
- * @param open called once the chain may be used
- */
-function gateWorker(
-  deps: StartupDeps,
-  { hub, entry }: { readonly hub: CheckingHub; readonly entry: ChainToCheck },
-  open: () => void,
-): Worker {
-  const name = entry.chain.id.stateMachine;
-  return {
-    name: `connect ${name}`,
-    run: async (signal) => {
-      await checkUntilPassed(deps, { name, check: (inner) => checkChain(hub, entry, inner) }, signal);
-      open();
-    },
-  };
-}
-
-/** Creates a gate that is open at once for a checked chain, and otherwise opened by a worker that keeps polling. */
-export function openGate(
-  deps: StartupDeps,
-  ends: { readonly hub: CheckingHub; readonly entry: ConfiguredChain },
-  result: CheckResult | undefined,
-): { readonly passed: Promise<void>; readonly worker: Worker | undefined } {
-  if (result?.kind === "checked") return { passed: Promise.resolve(), worker: undefined };
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { passed: promise, worker: gateWorker(deps, ends, resolve) };
-}
-
-/** Makes a worker wait for its chains before it starts. */
-export function gated(worker: Worker, gates: readonly Promise<void>[]): Worker {
-  return {
-    name: worker.name,
-    run: async (signal) => {
-      const aborted = new Promise<never>((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      });
-      await Promise.race([Promise.all(gates), aborted]);
-      await worker.run(signal);
-    },
-  };
+  const findings = await joinFindings(
+    chain.check(hub.id, signal),
+    hub.counterparties.checkCounterparty({ id: chain.id, ...host }, signal),
+  );
+  if (chain.proofChecks === undefined || findings.some(isFatal)) return findings;
+  try {
+    const { height } = await hub.reads.fetchView(chain.id, signal);
+    return height === 0n ? findings : [...findings, ...await chain.proofChecks.checkProofs(height, signal)];
+  } catch (error) {
+    // Legs say so when they need a proof.
+    if (!(error instanceof RpcFault)) throw error;
+    return findings;
+  }
 }

@@ -9,6 +9,7 @@ import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/app.ts";
+import { CheckBoard, toCheckReasons } from "../../src/core/checks/program_status.ts";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../support/memory_target.ts";
@@ -60,9 +61,9 @@ class Scene {
     }),
   };
 
-  run(toml = GOOD_CONSENSUS_TOML, base?: string): Promise<number> {
+  run(toml = GOOD_CONSENSUS_TOML, base?: string, board?: CheckBoard): Promise<number> {
     const options = { base: base === undefined ? undefined : parseStateMachine(base) };
-    return runConsensus({ ...this.deps, config: configOf(toml) }, options, this.stop.signal);
+    return runConsensus({ ...this.deps, board, config: configOf(toml) }, options, this.stop.signal);
   }
 
   errors(): EventCode[] {
@@ -102,35 +103,55 @@ Deno.test("run: a signal during the first checks is a clean end, too", async () 
   scene.assertClosed();
 });
 
-Deno.test("run: everything that must be fixed is listed, and nothing is started", async () => {
+Deno.test("run: a chain that does not fit is left out with its reason, and joins when it fits; the others work", async () => {
   const scene = new Scene();
-  scene.hub.findings = [{ severity: "fatal", event: "pallets_missing", text: "another hub" }];
+  const board = new CheckBoard();
   scene.bsc.findings = [
     { severity: "fatal", event: "endpoint_wrong_chain", text: "another chain" },
     { severity: "warning", event: "epoch_length_mismatch", text: "epochs" },
   ];
-  assert.equal(await scene.clock.run(scene.run()), 1);
-  assert.deepEqual(scene.errors(), [
-    "pallets_missing",
-    "endpoint_wrong_chain",
-    "start_refused",
+  const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
+  await scene.clock.advance(200_000);
+  assert.deepEqual([scene.eth.looks.length, scene.bsc.looks.length], [1, 0]);
+  assert.deepEqual(
+    scene.log.linesOf("chain_suspended").map(({ level, fields: { chain, finding } }) => [
+      level,
+      chain,
+      finding,
+    ]),
+    [["error", "EVM-97", "endpoint_wrong_chain"]],
+  );
+  assert.equal(scene.log.linesOf("epoch_length_mismatch").length, 1);
+  assert.deepEqual(toCheckReasons(board.rows).map(({ chain, code }) => [chain, code]), [
+    ["EVM-97", "check_chain_suspended"],
   ]);
-  assert.ok(scene.log.events("warn").includes("epoch_length_mismatch"));
-  assert.equal(scene.eth.looks.length, 0);
+  scene.bsc.findings = [];
+  await scene.clock.advance(60_000);
+  assert.equal(scene.bsc.looks.length, 1);
+  assert.deepEqual([scene.log.linesOf("chain_available").length, board.rows], [1, []]);
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
   scene.assertClosed();
 });
 
-Deno.test("run: a hub that does not answer ends the start with 1, reported once", async () => {
+Deno.test("run: a hub that does not answer for four minutes is waited for, said once in five, and everything starts then", async () => {
   const scene = new Scene();
+  const board = new CheckBoard();
   scene.hub.fault = faultOf("unreachable", "KUSAMA-4009");
   scene.eth.checkFault = faultOf("unreachable", "KUSAMA-4009");
-  assert.equal(await scene.clock.run(scene.run()), 1);
-  assert.deepEqual(scene.errors(), [
-    "hub_unavailable",
-    "start_refused",
-  ]);
+  const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
+  await scene.clock.advance(240_000);
+  assert.deepEqual(scene.errors(), ["hub_unavailable"]);
   assert.equal(scene.log.linesOf("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
   assert.deepEqual(scene.log.linesOf("chain_unavailable"), []);
+  assert.deepEqual(toCheckReasons(board.rows).map(({ chain }) => chain), ["KUSAMA-4009"]);
+  scene.hub.fault = undefined;
+  scene.eth.checkFault = undefined;
+  await scene.clock.advance(15_000);
+  assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [1, 1, 1]);
+  assert.deepEqual(board.rows, []);
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
 });
 
 Deno.test("run: a chain that does not answer at the start is asked in the background while the others work", async () => {
@@ -140,7 +161,7 @@ Deno.test("run: a chain that does not answer at the start is asked in the backgr
   await scene.clock.advance(120_000);
   assert.deepEqual([scene.eth.looks.length, scene.bsc.looks.length], [1, 0]);
   scene.bsc.checkFault = undefined;
-  await scene.clock.advance(60_000);
+  await scene.clock.advance(15_000);
   assert.equal(scene.bsc.looks.length, 1);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
@@ -224,6 +245,7 @@ for (const limit of ["", "maximum_daily_loss = 50\n"]) {
     const scene = new Scene();
     const host = {
       id: idOf("EVM-97/BSC0"),
+      check: () => Promise.resolve([]),
       createWorker: () => ({ name: "host", run: () => new Promise<void>(() => {}) }),
       prove: () => assert.fail("nothing is proved by hand"),
       close: () => Promise.resolve(),
@@ -243,7 +265,7 @@ const BEEFY_TOML = GOOD_CONSENSUS_TOML.replace('type = "grandpa"', 'type = "beef
   "",
 );
 
-Deno.test("run: with BEEFY, --base must name a host that follows the hub", async () => {
+Deno.test("run: with BEEFY it is said whether --base names a host that follows the hub, and nothing else depends on it", async () => {
   const root = toHash256(new Uint8Array(32));
   const state = {
     latestHeight: 7n,
@@ -260,27 +282,26 @@ Deno.test("run: with BEEFY, --base must name a host that follows the hub", async
   good.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await good.clock.run(run), 0);
 
-  const other = new Scene();
-  other.fetchBase = () => Promise.resolve(undefined);
-  assert.equal(await other.clock.run(other.run(BEEFY_TOML, "EVM-97")), 1);
-  assert.deepEqual(other.errors(), [
-    "base_client_missing",
-  ]);
-
-  const silent = new Scene();
-  silent.fetchBase = () => Promise.reject(faultOf("unreachable"));
-  assert.equal(await silent.clock.run(silent.run(BEEFY_TOML, "EVM-97")), 1);
-  assert.deepEqual(silent.errors(), [
-    "base_state_unreadable",
-  ]);
+  for (
+    const [answer, errors] of [
+      [() => Promise.resolve(undefined), ["base_client_missing"]],
+      [() => Promise.reject(faultOf("reverted")), ["base_state_unreadable"]],
+      [() => Promise.reject(faultOf("unreachable")), []],
+    ] as const
+  ) {
+    const other = new Scene();
+    other.fetchBase = answer;
+    const running = other.run(BEEFY_TOML, "EVM-97");
+    await other.clock.advance(60_000);
+    assert.deepEqual(other.errors(), errors);
+    assert.equal(other.eth.looks.length, 1, "relaying does not depend on it");
+    other.stop.abort(new ShutdownRequested("SIGTERM"));
+    assert.equal(await other.clock.run(running), 0);
+  }
 });
 
-Deno.test("run: --base must name a configured chain", async () => {
+Deno.test("run: --base has no effect on a hub of another type", async () => {
   const scene = new Scene();
-  assert.equal(await scene.run(GOOD_CONSENSUS_TOML, "EVM-5"), 1);
-  assert.deepEqual(scene.errors(), [
-    "chain_not_configured",
-  ]);
   const run = scene.run(GOOD_CONSENSUS_TOML, "EVM-97");
   await scene.clock.advance(1_000);
   assert.ok(scene.log.events("info").some((event) => event === "base_ignored"));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { endpointBackoff } from "../../src/core/runtime/retry.ts";
 import fc from "fast-check";
 import {
   MAX_PAUSE_MS,
@@ -46,7 +47,8 @@ Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and a
   }
   assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
   assert.equal(failures, 8);
-  assert.equal(planPause({ kind: "failed", failure, atLeastMs: 90_000 }, pace, 0).delayMs, 90_000);
+  const late = { ...pace, failures };
+  assert.equal(planPause({ kind: "failed", failure, backoff: endpointBackoff }, late, 0).delayMs, 15_000);
   assert.equal(planPause({ kind: "suspended", failure }, pace, 0).delayMs, SUSPENDED_MS);
 });
 
@@ -60,7 +62,7 @@ Deno.test("schedule: no pause is shorter than a second or longer than a timer ca
     fc.record({
       kind: fc.constant("failed" as const),
       failure: fc.constant(failure),
-      atLeastMs: fc.option(fc.nat(), { nil: undefined }),
+      backoff: fc.option(fc.record({ firstMs: fc.nat(), maxMs: fc.nat() }), { nil: undefined }),
     }),
     fc.record({ kind: fc.constant("suspended" as const), failure: fc.constant(failure) }),
   );

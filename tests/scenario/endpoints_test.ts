@@ -96,10 +96,9 @@ async function playLateChain(devnet: Devnet): Promise<void> {
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   const host = endpointHost(proxy.httpUrl);
   await playGuardedOn(devnet, async (scene) => {
+    // What is sent to A and from it before it joins is read from the first start on.
     const changes = secretly(devnet.endpoints, {
       rpcUrls: { [a.stateMachine]: [secretUrl(proxy.httpUrl, { hasPath: true })] },
-      // What is sent to A before it is known there has to be read later.
-      sections: await scene.heightsNow(),
     });
     await proxy.setMode({ kind: "refuse" });
     const relayer = scene.relayer();

@@ -5,7 +5,7 @@
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import type { CheckResult } from "../../core/chains/check.ts";
+import { behindGates, type ChainGate } from "../../core/chains/check.ts";
 import type { HubSubstrateConfig } from "../config/hub_keys.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -28,6 +28,8 @@ export interface HubFollower {
 /** A host of an EVM chain, which has a worker of its own kind. */
 export interface HubHost {
   readonly id: StateMachineId;
+  /** Finds what makes endpoints or host unusable with this configuration. @throws {RpcFault} */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
   createWorker(deps: HostWorkerDeps): Worker;
   /**
    * Delivers once what the worker would deliver next. The caller holds the turn of this light client. @throws {RpcFault}
@@ -79,7 +81,7 @@ export interface StartCheck {
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
 }
 
-/** Start-up checks of the followers; hosts check themselves. */
+/** Start-up checks of the followers, and others than those of hosts. */
 export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly StartCheck[] {
   const targets = followers.map((chain): StartCheck => ({
     name: chain.target.id.stateMachine,
@@ -99,8 +101,8 @@ async function checkFollower(
 export interface FollowerPlan {
   /** Section `[hub.substrate]`. */
   readonly hub: Pick<HubSubstrateConfig, "pollIntervalSec">;
-  /** Results of {@link checkFollowers}, by name. */
-  readonly checks: ReadonlyMap<string, CheckResult>;
+  /** By name of the chain; absent: it is open. */
+  readonly gates: ReadonlyMap<string, ChainGate>;
 }
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
@@ -113,7 +115,9 @@ export function planHubConsensus(
     deps.log.info("hub_proofs_unsupported", { chain, explanation: consensus.skippedText });
   }
   const intervalMs = plan.hub.pollIntervalSec * 1_000;
-  const hosts = consensus.hosts.map((host) => host.createWorker({ ...deps, intervalMs }));
+  const hosts = consensus.hosts.map((host) =>
+    behindGates(host.createWorker({ ...deps, intervalMs }), [plan.gates.get(host.id.stateMachine)])
+  );
   const followers = consensus.followers.map(({ prover, target }) => {
     const log = deps.log.with({ to: target.id.stateMachine });
     const shared = {
@@ -125,7 +129,7 @@ export function planHubConsensus(
       observer: deps.observer,
       turns: deps.turns,
     };
-    return chainWorker(shared, prover, plan.checks.get(target.id.stateMachine));
+    return behindGates(chainWorker(shared, prover), [plan.gates.get(target.id.stateMachine)]);
   });
   return [...hosts, ...followers];
 }

@@ -1,202 +1,268 @@
 /**
- * Start-up checks of both programs: a chain has limited time to answer; an unreachable one is distinguished from a
- * misconfigured one and checked again while the others work. Source: docs/protocol/messaging.md section 4.
+ * Gates of chains: what a chain's checks find keeps the chain out, and nothing else. It is checked again until it passes,
+ * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
-import { describeFault } from "../checks/check_row.ts";
+import { adviseOnFault, type CheckRow, describeFault } from "../checks/check_row.ts";
+import type { CheckBoard } from "../checks/program_status.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
-import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
+import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
+import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs, withDeadline } from "../runtime/retry.ts";
+import { waitNoticeMs } from "../runtime/waiting.ts";
+import { superviseWorkers, type Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { CheckFinding } from "./check_finding.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;
 
-/**
- * Margin beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint.
- */
-const SLACK_MS = 2_000;
+/** Time of one check: a request that hangs ends before by itself, and names its endpoint. */
+const CHECK_ENDS_MS = 32_000;
 
-/** Pause before an unreachable chain is checked again. */
-const UNREACHABLE_PAUSE_MS = 10_000;
+/** Time after which chains that have not answered are named. */
+const TOLD_AFTER_MS = 3_000;
 
-/** Pause between checks of a chain whose endpoints turned out to serve another chain. */
-const SUSPENDED_PAUSE_MS = 10 * 60_000;
+/** Pauses between checks of a chain that answers, and has to be put right by somebody. */
+const misfitBackoff: Backoff = { firstMs: 15_000, maxMs: 60_000 };
 
-/** Dependencies of checks. */
-export interface CheckDeps {
+/** What gates need. */
+export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
-  /** Told which chains are asked; absent: nobody wants to know. */
-  readonly awaited?: AwaitedAnswers | undefined;
+  readonly log: Log;
+  /** Shows which chains are left out, and why; absent: nobody looks. */
+  readonly board?: Pick<CheckBoard, "noteGate"> | undefined;
+  /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
+  readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
 
-/** A chain and the check of it. */
+/** A chain behind a gate. */
 export interface ChainCheck {
-  /** Name of the chain. */
   readonly name: string;
+  /** Key of the configuration with the hub's endpoint; absent: it is not the hub. */
+  readonly hubSetting?: string;
+  /** Gate that opens first; absent: none. */
+  readonly behind?: ChainGate;
+  /** May throw an `RpcFault`: then the chain does not answer. */
   readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
 }
 
-/** Result of checking one chain; findings of the hub are reported even when the chain does not answer. */
-export type CheckResult =
-  | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
-  | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
+/** Why a chain is left out. */
+type Obstacle =
+  | { readonly kind: "misfit"; readonly findings: readonly CheckFinding[] }
+  | { readonly kind: "silent"; readonly error: Error };
 
-/** Runs a check until it gets an answer, for at most 30 s. */
-export function checkWithin(deps: CheckDeps, check: ChainCheck, signal: AbortSignal): Promise<CheckResult> {
-  const run = (): Promise<CheckResult> => runWithin(deps, check, signal);
-  return deps.awaited?.during(check.name, run) ?? run();
+/** Gate of one chain: closed until the chain passes its checks, then open for good. */
+export class ChainGate {
+  /** Resolves when the chain may be used. */
+  readonly passed: Promise<void>;
+  /** Resolves when it is known for the first time whether it may. */
+  readonly known: Promise<void>;
+  readonly #open: () => void;
+  readonly #tellKnown: () => void;
+  readonly #deps: GateDeps;
+  readonly #chain: ChainCheck;
+  readonly #told = new Set<string>();
+  #toldMs = -Infinity;
+  #fault: RpcFault | undefined;
+  #state: "waiting" | "asked" | "open" = "waiting";
+
+  constructor(deps: GateDeps, chain: ChainCheck) {
+    this.#deps = deps;
+    this.#chain = chain;
+    ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
+    ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
+  }
+
+  /** True when the chain may be used. */
+  get isOpen(): boolean {
+    return this.#state === "open";
+  }
+
+  /** Worker that checks the chain until it passes. */
+  get worker(): Worker {
+    return { name: `connect ${this.#chain.name}`, run: (signal) => this.#checkUntilPassed(signal) };
+  }
+
+  /** What the chain that is being asked has said so far; `undefined`: it is not being asked. */
+  describe(): string | undefined {
+    if (this.#state !== "asked") return undefined;
+    const { name } = this.#chain;
+    const fault = this.#fault;
+    if (fault !== undefined) return `${name} via ${fault.where.endpointHost}: ${describeFault(fault)}`;
+    const hosts = this.#deps.listAsked?.(name).join(", ") ?? "";
+    return `${name}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
+  }
+
+  /** Takes what the board shows of the chain away: nobody waits for it any more. */
+  close(): void {
+    this.#show(undefined);
+  }
+
+  #show(row: CheckRow | undefined): void {
+    this.#deps.board?.noteGate(this, row, this.#deps.clock.now());
+  }
+
+  async #checkUntilPassed(signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#deps;
+    const { name: chain, behind } = this.#chain;
+    if (behind !== undefined) await orAbort(behind.passed, signal);
+    this.#state = "asked";
+    const found = "left out until its first check passes, which has no answer yet";
+    this.#show({ chain, check: "first_answers_awaited", result: "failed", found });
+    const startMs = clock.now();
+    for (let failures = 1;; failures++) {
+      const obstacle = await this.#look(signal);
+      if (obstacle === undefined) break;
+      const leftMs = startMs + FIRST_ANSWER_MS - clock.now();
+      if (obstacle.kind === "misfit" || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
+      const backoff = obstacle.kind === "misfit" ? misfitBackoff : endpointBackoff;
+      const delayMs = nextDelayMs(backoff, failures, random.fraction());
+      await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
+    }
+    this.#state = "open";
+    this.close();
+    if (this.#toldMs > 0) log.info("chain_available", { chain });
+    this.#open();
+    this.#tellKnown();
+  }
+
+  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged once. */
+  async #look(signal: AbortSignal): Promise<Obstacle | undefined> {
+    const { clock, log } = this.#deps;
+    const { name, check } = this.#chain;
+    try {
+      const deadline = { what: `check of ${name}`, afterMs: CHECK_ENDS_MS, signal };
+      const found = await withDeadline(clock, deadline, check);
+      for (const { severity, event, text } of found) {
+        if (severity === "fatal" || this.#told.has(text)) continue;
+        this.#told.add(text);
+        log[severity === "note" ? "info" : "warn"](event, { chain: name, explanation: text });
+      }
+      const findings = found.filter(isFatal);
+      return findings.length === 0 ? undefined : { kind: "misfit", findings };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof RpcFault) this.#fault = error;
+      else if (!(error instanceof DeadlineFault)) throw error;
+      // A fault of an endpoint says more than the deadline.
+      return { kind: "silent", error: this.#fault ?? error };
+    }
+  }
+
+  /** Shows and logs why the chain is left out: at once what is new, and every five minutes what lasts. */
+  #tell(obstacle: Obstacle, waitedMs: number): void {
+    const { clock, log } = this.#deps;
+    const { name: chain, hubSetting } = this.#chain;
+    this.#show(toRow(chain, obstacle));
+    this.#tellKnown();
+    const texts = obstacle.kind === "silent" ? ["silent"] : obstacle.findings.map(({ text }) => text);
+    const isNew = texts.some((text) => !this.#told.has(text));
+    if (!isNew && clock.now() - this.#toldMs < waitNoticeMs) return;
+    this.#toldMs = clock.now();
+    texts.forEach((text) => this.#told.add(text));
+    const waitedSec = Math.round(waitedMs / 1_000);
+    if (obstacle.kind === "misfit") {
+      for (const { event, text } of obstacle.findings) {
+        log.error("chain_suspended", { chain, finding: event, explanation: text, waitedSec });
+      }
+      return;
+    }
+    const fields = { chain, error: obstacle.error, waitedSec };
+    if (hubSetting === undefined) log.warn("chain_unavailable", fields);
+    else log.error("hub_unavailable", { ...fields, setting: hubSetting });
+  }
 }
 
-async function runWithin(
-  deps: CheckDeps,
-  { name, check }: ChainCheck,
-  signal: AbortSignal,
-): Promise<CheckResult> {
-  let last: RpcFault | undefined;
-  const options = {
-    backoff: { firstMs: 500, maxMs: 4_000 },
-    withinMs: FIRST_ANSWER_MS,
-    decide: (error: unknown) => {
-      if (!(error instanceof RpcFault)) return { kind: "giveUp" as const };
-      last = error;
-      deps.awaited?.noteFault(name, error);
-      return { kind: "again" as const };
-    },
+/** True for what keeps a chain out. */
+export function isFatal({ severity }: CheckFinding): boolean {
+  return severity === "fatal";
+}
+
+/** Row of the board about a chain that is left out. */
+function toRow(chain: string, obstacle: Obstacle): CheckRow {
+  const row = { chain, result: "failed" } as const;
+  if (obstacle.kind === "misfit") {
+    const found = `left out, and checked again within a minute: ${
+      obstacle.findings.map(({ text }) => text).join("; ")
+    }`;
+    return { ...row, check: "chain_suspended", found, advice: "do what the sentence before names" };
+  }
+  const { error } = obstacle;
+  const said = error instanceof RpcFault
+    ? `${error.where.endpointHost}: ${describeFault(error)}`
+    : error.message;
+  const advice = error instanceof RpcFault ? adviseOnFault(error) : "check the endpoints of the chain";
+  return {
+    ...row,
+    check: "chain_unavailable",
+    found: `left out, and asked again every 15 s: it does not answer (${said})`,
+    advice,
   };
-  const deadline = { what: `first answer of ${name}`, afterMs: FIRST_ANSWER_MS + SLACK_MS, signal };
-  try {
-    const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
-      retry({ clock: deps.clock, randomness: deps.random, signal: inner }, options, check);
-    const findings = await withDeadline(deps.clock, deadline, attempt);
-    return { kind: "checked", findings };
-  } catch (error) {
-    signal.throwIfAborted();
-    // An earlier fault of an endpoint is more informative than the deadline.
-    const known = error instanceof DeadlineFault ? last ?? error : error;
-    if (known instanceof RpcFault || known instanceof DeadlineFault) {
-      return { kind: "unreachable", error: known, findings: [] };
-    }
-    throw error;
-  }
 }
-
-/** Checks until the chain answers without fatal findings; reports obstacles. */
-export async function checkUntilPassed(
-  deps: CheckDeps & { readonly log: Log },
-  check: ChainCheck,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name } = check;
-  for (;;) {
-    const result = await checkWithin(deps, check, signal);
-    if (result.kind === "unreachable") {
-      const fields = { chain: name, error: result.error };
-      deps.log.warn("chain_still_unavailable", fields);
-      await deps.clock.sleep(UNREACHABLE_PAUSE_MS, signal);
-      continue;
-    }
-    const fatal = result.findings.filter(({ severity }) => severity === "fatal");
-    if (fatal.length === 0) return deps.log.info("chain_available", { chain: name });
-    for (const { event, text } of fatal) {
-      deps.log.error("chain_suspended", { chain: name, finding: event, explanation: text });
-    }
-    await deps.clock.sleep(SUSPENDED_PAUSE_MS, signal);
-  }
-}
-
-/** Check of one chain, by name. */
-export interface NamedCheck {
-  readonly name: string;
-  readonly result: CheckResult;
-}
-
-const levels = { fatal: "error", warning: "warn", note: "info" } as const;
 
 /**
- * Logs every finding; false when one must be fixed before the program can run.
- * @param hub `place` is the configuration key of its endpoint.
+ * What several checks of one chain find together. While one of them gets no answer, the others count only where they
+ * keep the chain out. @throws the fault of the first without an answer
  */
-export function reportChecks(
-  log: Log,
-  hub: NamedCheck & { readonly place: string },
-  chains: readonly NamedCheck[],
-): boolean {
-  let problems = 0;
-  for (const { name, result } of [hub, ...chains]) {
-    for (const { severity, event, text } of result.findings) {
-      if (severity === "fatal") problems++;
-      log[levels[severity]](event, { chain: name, explanation: text });
-    }
-    if (result.kind !== "unreachable") continue;
-    const fields = { chain: name, error: result.error };
-    if (name !== hub.name) {
-      log.warn("chain_unavailable", fields);
-      continue;
-    }
-    problems++;
-    log.error("hub_unavailable", { ...fields, setting: hub.place });
-  }
-  if (problems === 0) return true;
-  log.error("start_refused", { problems });
-  return false;
+export async function joinFindings(
+  ...checks: readonly Promise<readonly CheckFinding[]>[]
+): Promise<readonly CheckFinding[]> {
+  const results = await Promise.allSettled(checks);
+  const findings = results.flatMap((result) => result.status === "fulfilled" ? result.value : []);
+  const failed = results.find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected" && !findings.some(isFatal)) throw failed.reason;
+  return findings;
 }
 
-/** Time after which chains that have not answered are named, ms. */
-const TOLD_AFTER_MS = 3_000;
-
-/** Lists the hosts of a chain that owe an answer now. */
-type ListAsked = (chain: string) => readonly string[];
-
-/** Chains that are being asked, with the latest fault of each. */
-export class AwaitedAnswers {
-  readonly #asked = new Map<string, { count: number; fault: RpcFault | undefined }>();
-
-  /** Runs `work`, which asks a chain. */
-  async during<T>(chain: string, work: () => Promise<T>): Promise<T> {
-    const entry = this.#asked.get(chain) ?? { count: 0, fault: undefined };
-    this.#asked.set(chain, entry);
-    entry.count++;
-    try {
-      return await work();
-    } finally {
-      if (--entry.count === 0) this.#asked.delete(chain);
-    }
-  }
-
-  /** Notes that an endpoint of a chain gave no usable answer; it is asked again. */
-  noteFault(chain: string, fault: RpcFault): void {
-    const entry = this.#asked.get(chain);
-    if (entry !== undefined) entry.fault = fault;
-  }
-
-  /** Describes every chain that is still asked: what an endpoint said last, or which ones say nothing. */
-  describe(listAsked: ListAsked): readonly string[] {
-    return [...this.#asked].map(([chain, { fault }]) => {
-      if (fault !== undefined) return `${chain} via ${fault.where.endpointHost}: ${describeFault(fault)}`;
-      const hosts = listAsked(chain).join(", ");
-      return `${chain}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
-    });
-  }
+/** The worker, which waits until the gates are open; one that is absent is open. */
+export function behindGates(
+  worker: Worker,
+  gates: readonly (Pick<ChainGate, "passed"> | undefined)[],
+): Worker {
+  return {
+    name: worker.name,
+    run: async (signal) => {
+      await orAbort(Promise.all(gates.map((gate) => gate?.passed)), signal);
+      await worker.run(signal);
+    },
+  };
 }
 
-/** Runs `work`, which asks chains; logs once which of them have not answered when it takes long. */
-export async function tellAwaited<T>(
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-  listAsked: ListAsked,
-  work: (awaited: AwaitedAnswers) => Promise<T>,
-): Promise<T> {
-  const awaited = new AwaitedAnswers();
-  const over = new AbortController();
-  const told = clock.sleep(TOLD_AFTER_MS, over.signal).then(
-    () => log.info("first_answers_awaited", { waitsFor: awaited.describe(listAsked).join("; ") }),
-    () => undefined, // everything was answered before
-  );
+/**
+ * Checks the chains behind the gates until it is disposed of. Returns when the first look at each has told something, or
+ * at the hub that it is not there; which chains have not answered is logged when that takes long.
+ * @param gates that of the hub first
+ * @throws the signal's reason
+ */
+export async function openGates(
+  deps: GateDeps,
+  gates: readonly [ChainGate, ...ChainGate[]],
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  const { clock, random: randomness, log } = deps;
+  const [hub, ...others] = gates;
+  const done = linkedAbort(signal);
+  const workers = gates.map(({ worker }) => worker);
+  const checking = superviseWorkers({ clock, randomness, log }, workers, { signal: done.signal });
+  const stopTelling = clock.after(TOLD_AFTER_MS, () => {
+    const waitsFor = gates.flatMap((gate) => gate.describe() ?? []).join("; ");
+    if (waitsFor !== "") log.info("first_answers_awaited", { waitsFor });
+  });
+  const close = async (): Promise<void> => {
+    done.abort();
+    await checking;
+    done.unlink();
+    gates.forEach((gate) => gate.close());
+  };
   try {
-    return await work(awaited);
+    await orAbort(hub.known, signal);
+    if (hub.isOpen) await orAbort(Promise.all(others.map(({ known }) => known)), signal);
+    return { [Symbol.asyncDispose]: close };
+  } catch (reason) {
+    await close();
+    throw reason;
   } finally {
-    over.abort();
-    await told;
+    stopTelling();
   }
 }

@@ -127,11 +127,18 @@ const MAX_UNKNOWN = 100;
 export class CheckBoard {
   #rows: ReadonlyMap<string, BoardRow> = new Map();
   readonly #unknown = new Map<string, BoardRow>();
+  readonly #gates = new Map<object, BoardRow>();
   #checkedMs: number | undefined;
 
-  /** Latest rows, in the order of the checks, then {@link unknown}. */
+  /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
   get rows(): readonly BoardRow[] {
-    return [...this.#rows.values(), ...this.unknown];
+    return [...this.#gates.values(), ...this.#rows.values(), ...this.unknown];
+  }
+
+  /** Keeps why the chain behind a gate is left out; `undefined`: it is not. @param nowMs when that was found */
+  noteGate(gate: object, row: CheckRow | undefined, nowMs: number): void {
+    if (row === undefined) this.#gates.delete(gate);
+    else this.#gates.set(gate, { ...row, sinceMs: this.#gates.get(gate)?.sinceMs ?? nowMs });
   }
 
   /** What the program met and does not know, each once, in the order in which it was met. */

@@ -8,7 +8,7 @@ import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, type LogOptions, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
-import { rereader, type Round, runRounds, tellConfiguration } from "./config_rounds.ts";
+import { rereader, runRounds, tellConfiguration } from "./config_rounds.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { systemClock } from "./system_clock.ts";
 import type { Terminal } from "./terminal.ts";
@@ -57,8 +57,9 @@ export interface AppOptions<C> extends Pick<LogOptions, "onWarning" | "onUnknown
   readonly tellsConfiguration: boolean;
 }
 
-/** Context of the program's work. */
-export interface AppContext<C> {
+/** Context of the program's work; the log is written when it is disposed of. */
+export interface AppContext<C> extends Disposable {
+  readonly config: C;
   readonly log: Log;
   /** Changes the minimum level that is logged, while the program runs. */
   readonly setLogLevel: (level: LogLevel) => void;
@@ -74,25 +75,21 @@ export interface AppContext<C> {
    * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
    * terminal SIGHUP says that the terminal is gone, and ends the program.
    */
-  readonly inRounds: (work: (config: C, round: Round) => Promise<ExitCode>) => Promise<ExitCode>;
+  readonly inRounds: (work: (config: C, signal: AbortSignal) => Promise<ExitCode>) => Promise<ExitCode>;
 }
 
 /** Characters of the status line: a line that the terminal breaks could not be taken away. */
 const STATUS_WIDTH = 79;
 
-/** Runs `work` with a checked configuration; an invalid one is only reported. */
-export async function runApp<C>(
-  env: ProcessEnv,
-  options: AppOptions<C>,
-  work: (config: C, context: AppContext<C>) => Promise<ExitCode>,
-): Promise<ExitCode> {
+/** Opens what surrounds the work of a checked configuration; an invalid one is only reported. */
+export function openApp<C>(env: ProcessEnv, options: AppOptions<C>): AppContext<C> | undefined {
   const { arguments: args, reading } = options;
   const journal = env.readVariable("JOURNAL_STREAM");
   env.closeEnvironment();
   const { config } = reading;
   if (config === undefined) {
     env.writeError(describeProblems(args.config, reading));
-    return exitCodes.failed;
+    return undefined;
   }
   const output = openOutput();
   const logOutput = options.hasResult ? openOutput(Deno.stderr) : output;
@@ -118,41 +115,34 @@ export async function runApp<C>(
     logOutput.flush();
     env.exit(code);
   };
-  const watch = abortOnSignals(systemSignals, {
+  const { signal, dispose } = abortOnSignals(systemSignals, {
     exit: exitNow,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
-  const hasColour = output.isTerminal && env.isColourWelcome;
-  const print = (text: string): void => {
-    logOutput.status(undefined);
-    log.flush();
-    output.write(text);
+  return {
+    config,
+    log,
+    setLogLevel: log.setLevel,
+    print: (text) => {
+      logOutput.status(undefined);
+      log.flush();
+      output.write(text);
+    },
+    hasColour: output.isTerminal && env.isColourWelcome,
+    signal,
+    exitNow,
+    inRounds: (round) => {
+      const read = rereader({ ...options, file: args.config, log }, config);
+      const watch = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
+      return runRounds({ read, watch }, { first: config, signal }, round);
+    },
+    [Symbol.dispose]: () => {
+      logOutput.status(undefined);
+      dispose();
+      log.flush();
+      output.flush();
+    },
   };
-  const { signal } = watch;
-  const reloads = { ...options, file: args.config, log };
-  const onHangupUnlessSeen = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
-  const inRounds = (round: (config: C, round: Round) => Promise<ExitCode>): Promise<ExitCode> =>
-    runRounds(
-      { log, read: rereader(reloads, config), watch: onHangupUnlessSeen },
-      { first: config, signal },
-      round,
-    );
-  try {
-    return await work(config, {
-      log,
-      setLogLevel: log.setLevel,
-      print,
-      hasColour,
-      signal,
-      exitNow,
-      inRounds,
-    });
-  } finally {
-    logOutput.status(undefined);
-    watch.dispose();
-    log.flush();
-    output.flush();
-  }
 }
 
 /** Signals that end a program. */

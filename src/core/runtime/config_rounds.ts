@@ -4,7 +4,6 @@
  */
 import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
-import type { Log } from "../telemetry/log.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort } from "./linked_abort.ts";
@@ -16,32 +15,24 @@ export class ReloadRequested extends Error {
   readonly code = "reload";
 }
 
-/** One round. */
-export interface Round {
-  /** Aborted when the program is asked to stop, and when the next round is to begin. */
-  readonly signal: AbortSignal;
-  /** Called when the start checks have passed: until then a new configuration can be taken back. */
-  readonly started: () => void;
-}
-
 /** How a configuration is read again. */
 export interface ReloadOptions<C> {
   /** Reads the file and logs what is wrong or new; `undefined`: nothing is to be changed. */
   readonly read: () => C | undefined;
   /** Calls `request` whenever the file is to be read again; returns what ends that. */
   readonly watch: (request: () => void) => () => void;
-  readonly log: Log;
 }
 
-/** Runs rounds until the program is stopped, or one of them ends by itself. */
+/**
+ * Runs rounds until the program is stopped, or one of them ends by itself.
+ * @param work its signal is aborted when the program is asked to stop, and when the next round is to begin
+ */
 export async function runRounds<C>(
-  { read, watch, log }: ReloadOptions<C>,
+  { read, watch }: ReloadOptions<C>,
   { first, signal }: { readonly first: C; readonly signal: AbortSignal },
-  work: (config: C, round: Round) => Promise<ExitCode>,
+  work: (config: C, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   let current = first;
-  /** What to return to when the current configuration does not pass the start checks. */
-  let proven: C | undefined;
   let next: C | undefined;
   let endRound = (): void => {};
   const unwatch = watch(() => {
@@ -54,22 +45,11 @@ export async function runRounds<C>(
     for (;;) {
       const round = linkedAbort(signal);
       endRound = () => round.abort(new ReloadRequested());
-      const started = (): void => {
-        proven = current;
-      };
-      const code = await endedBy(round.signal, work(current, { signal: round.signal, started }));
+      const code = await endedBy(round.signal, work(current, round.signal));
       round.unlink();
-      if (signal.aborted) return code;
-      if (next !== undefined && code === exitCodes.ok) {
-        current = next;
-        next = undefined;
-      } else if (proven !== undefined && proven !== current) {
-        log.error("configuration_returned", {
-          explanation:
-            "the chains do not fit the new configuration, see above; the one before it is used again",
-        });
-        current = proven;
-      } else return code;
+      if (signal.aborted || next === undefined || code !== exitCodes.ok) return code;
+      current = next;
+      next = undefined;
     }
   } finally {
     unwatch();

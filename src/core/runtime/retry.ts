@@ -14,8 +14,8 @@ export interface Backoff {
   readonly jitter?: number;
 }
 
-/** Transient faults of a chain: 2 s to 5 min (docs/protocol/messaging.md section 11.2). */
-export const transientBackoff: Backoff = { firstMs: 2_000, maxMs: 300_000 };
+/** Pauses of whatever waits for an endpoint: what has come back is used within 15 s. */
+export const endpointBackoff: Backoff = { firstMs: 1_000, maxMs: 15_000 };
 
 /**
  * Pause after `failures` consecutive failures (1 or more), in whole milliseconds. `fraction` in [0, 1) subtracts up

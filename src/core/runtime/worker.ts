@@ -6,7 +6,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Clock, Randomness } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort, orAbort } from "./linked_abort.ts";
-import { type Backoff, nextDelayMs } from "./retry.ts";
+import { type Backoff, endpointBackoff, nextDelayMs } from "./retry.ts";
 
 /** Unrecoverable fault: the program ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
 export class FatalFault extends Error {
@@ -25,7 +25,7 @@ export interface Worker {
 export interface SupervisorOptions {
   /** Stops all workers. */
   readonly signal: AbortSignal;
-  /** Pauses before restarts; default 1 s to 1 min. */
+  /** Pauses before restarts; default 1 s to 1 min, of transient faults to 15 s. */
   readonly backoff?: Backoff;
   /** A run of at least this length resets the count of failures, ms; default 10 min. */
   readonly healthyAfterMs?: number;
@@ -143,10 +143,11 @@ class Supervisor {
 
   async #pause(worker: Worker, error: unknown, failures: number): Promise<void> {
     const { clock, randomness, log } = this.#deps;
-    const { backoff = defaultBackoff, isPassing, signal } = this.#options;
+    const { isPassing, signal } = this.#options;
+    const level = isPassing?.(error) ? "warn" : "error";
+    const { backoff = level === "warn" ? endpointBackoff : defaultBackoff } = this.#options;
     this.#options.onRestart?.(worker.name);
     const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
-    const level = isPassing?.(error) ? "warn" : "error";
     log[level]("worker_restarting", { worker: worker.name, failures, againInMs: delayMs, error });
     try {
       await clock.sleep(delayMs, signal);

@@ -14,9 +14,9 @@ import {
 import type { CommandDeps } from "./command.ts";
 import type { HubConfig } from "../config/schema.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
-import { withRelaying } from "../control/own_relaying.ts";
+import { planRelaying } from "../control/own_relaying.ts";
 import { type ProgramRun, runSession } from "../session.ts";
-import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
@@ -40,12 +40,9 @@ export function runAccumulation(
   return runSession(run, async (session) => {
     const { pollIntervalSec } = config.hub;
     const print = deps.logFormat === "human" ? deps.print : (): void => {};
-    // Chains that did not answer are polled again, so that --wait can continue with them.
-    return await withRelaying(
-      run,
-      session,
-      ({ fees }) => claimAndWithdraw(fees, { ...options, pollIntervalSec, print }, signal),
-    );
+    // Chains that are left out are checked again, so that --wait can continue with them.
+    const { fees } = planRelaying(run, session);
+    return await claimAndWithdraw(fees, { ...options, pollIntervalSec, print }, signal);
   });
 }
 
@@ -190,7 +187,7 @@ class WithdrawalPass {
     while (!await this.#once(signal)) {
       const backoffMs = this.#failures === 0
         ? 0
-        : nextDelayMs(transientBackoff, this.#failures, this.#context.random.fraction());
+        : nextDelayMs(endpointBackoff, this.#failures, this.#context.random.fraction());
       await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
     }
   }

@@ -2,7 +2,7 @@
  * Claims fees until nothing claimable is left, or with `--wait` until nothing is left to wait for. Uses the same rounds
  * as the running relayer; what an earlier run left in the journal is settled first.
  */
-import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import {
   type ClaimEvent,
@@ -80,7 +80,7 @@ class ClaimRun {
       if (isDone) return;
       const backoffMs = this.#hubFailures === 0
         ? 0
-        : nextDelayMs(transientBackoff, this.#hubFailures, this.#context.random.fraction());
+        : nextDelayMs(endpointBackoff, this.#hubFailures, this.#context.random.fraction());
       await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
     }
   }

@@ -10,7 +10,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type ProgramRun, runSession, withLedger } from "../session.ts";
 import { readStatus } from "../status/build_status.ts";
 import type { Operation, OperationContext, Relaying } from "./operation.ts";
-import { withRelaying } from "./own_relaying.ts";
+import { planRelaying } from "./own_relaying.ts";
 
 /** A question to whoever has the database. */
 interface Question<Input, Output> extends RunningQuestion<Output> {
@@ -58,9 +58,6 @@ function runHere<Input, Output>(
     case "write":
       return withLedger(run, (ledger) => work(ledger));
     case "chains":
-      return runSession(
-        run,
-        (session) => withRelaying(run, session, (relaying) => work(session.ledger, relaying)),
-      );
+      return runSession(run, (session) => work(session.ledger, planRelaying(run, session)));
   }
 }

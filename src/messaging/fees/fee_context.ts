@@ -82,7 +82,7 @@ export function findKey(
 
 /** True for temporary faults of endpoints: the work is retried later and the worker continues. */
 export function isPassing(error: unknown): error is RpcFault {
-  return error instanceof RpcFault && error.reaction !== "stop";
+  return error instanceof RpcFault;
 }
 
 /** Finds the key of `[hub].signer`, if configured; the hub's adapter signs with it. */

@@ -1,7 +1,7 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
 import type { ChainReads, CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { pauseOf } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/log.ts";
@@ -92,7 +92,7 @@ class LegLoop {
         this.#failures = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+        if (!(error instanceof RpcFault)) throw error;
         pauseMs = this.#pauseAfter(error);
       }
       await leg.wake.wait(pauseMs, signal);
@@ -246,11 +246,7 @@ class LegLoop {
     const fields = { leg: legName(this.#leg), error: fault };
     if (this.#failures === 3) this.#leg.log.warn("leg_paused", fields);
     else this.#leg.log.debug("poll_failed", fields);
-    const delayMs = nextDelayMs(transientBackoff, this.#failures, this.#leg.random.fraction());
-    return Math.max(
-      Math.min(delayMs, this.#leg.pollIntervalMs * 2 ** this.#failures),
-      fault.retryAfterMs ?? 0,
-    );
+    return nextDelayMs(endpointBackoff, this.#failures, this.#leg.random.fraction());
   }
 
   #logRecovery(): void {

@@ -17,6 +17,23 @@ import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 
+function knownKey(leg: Leg): string {
+  return `known since on ${legName(leg)}`;
+}
+
+/** Notes when the leg was first to be served with this database: a source that joins later is read from that time on. */
+export function noteLegKnown(leg: Leg): void {
+  const { meta, transaction } = leg.ledger;
+  if (meta.find(knownKey(leg)) !== undefined) return;
+  transaction(() => meta.write(knownKey(leg), leg.clock.now().toString()));
+}
+
+/** Time for which the leg has been known, seconds. */
+function knownForSec(leg: Leg): bigint {
+  const sinceMs = Number(leg.ledger.meta.find(knownKey(leg)) ?? leg.clock.now());
+  return BigInt(Math.max(0, Math.round((leg.clock.now() - sinceMs) / 1_000)));
+}
+
 /** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */
 export async function startCursor(
   leg: LegRun,
@@ -25,10 +42,19 @@ export async function startCursor(
   const { cursors } = leg.ledger;
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
-  const start = chooseScanStart({
+  const timeOf = (height: bigint): Promise<bigint> => leg.source.reads.fetchBlockTime(height, leg.signal);
+  // What a node has forgotten cannot be read from it either.
+  const timeOrOld = (height: bigint): Promise<bigint> =>
+    timeOf(height).catch((error: unknown) => {
+      if (error instanceof RpcFault && error.code === "pruned") return 0n;
+      throw error;
+    });
+  const start = await chooseScanStart(timeOrOld, {
     initialHeight: leg.initialHeight,
     cursor: cursors.find(source, target),
     observed: view.height,
+    nowSec: view.nowSec,
+    knownForSec: knownForSec(leg),
   });
   if (start.skipped !== undefined) {
     leg.log.warn("blocks_skipped", {
@@ -39,7 +65,7 @@ export async function startCursor(
   }
   let { scanned } = start;
   if (start.because === "cursor") {
-    scanned = await boundCatchUp((height) => leg.source.reads.fetchBlockTime(height, leg.signal), {
+    scanned = await boundCatchUp(timeOf, {
       scanned,
       observed: view.height,
       nowSec: view.nowSec,

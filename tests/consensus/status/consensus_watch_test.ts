@@ -55,11 +55,7 @@ async function withServer(
   const log = new RecordedLog();
   const stop = new AbortController();
   const shared = { clock, random: fixedRandomness(0), log, notifier: new HeightNotifier() };
-  const worker = chainWorker(
-    { ...shared, hub, observer: watch.updates },
-    prover,
-    { kind: "checked", findings: [] },
-  );
+  const worker = chainWorker({ ...shared, hub, observer: watch.updates }, prover);
   let port = 0;
   const openListener = (
     ...args: Parameters<typeof platformListener>

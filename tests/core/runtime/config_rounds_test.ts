@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  ReloadRequested,
-  rereader,
-  type Round,
-  runRounds,
-  tellConfiguration,
-} from "../../../src/core/runtime/config_rounds.ts";
+import { ReloadRequested, rereader, runRounds, tellConfiguration } from "../../../src/core/runtime/config_rounds.ts";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";
@@ -14,11 +8,10 @@ import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited, GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
-type Work = (config: string, round: Round) => Promise<ExitCode>;
+type Work = (config: string, signal: AbortSignal) => Promise<ExitCode>;
 
 /** Rounds over texts: `request` has the next one read, `undefined` being a file that changes nothing. */
 class Rounds {
-  readonly log = new RecordedLog();
   readonly stop = new AbortController();
   readonly worked: string[] = [];
   isWatched = false;
@@ -38,17 +31,16 @@ class Rounds {
         this.isWatched = false;
       };
     };
-    const options = { read: () => this.#next, watch, log: this.log };
-    return runRounds(options, { first: "first", signal: this.stop.signal }, (config, round) => {
+    const options = { read: () => this.#next, watch };
+    return runRounds(options, { first: "first", signal: this.stop.signal }, (config, signal) => {
       this.worked.push(config);
-      return work(config, round);
+      return work(config, signal);
     });
   }
 }
 
 /** Works until the round ends, as a relayer does. */
-function untilEnded({ signal, started }: Round): Promise<ExitCode> {
-  started();
+function untilEnded(signal: AbortSignal): Promise<ExitCode> {
   return new Promise((resolve) =>
     signal.addEventListener("abort", () => resolve(exitCodes.ok), { once: true })
   );
@@ -56,7 +48,7 @@ function untilEnded({ signal, started }: Round): Promise<ExitCode> {
 
 Deno.test("rounds: a new configuration ends the round and begins another, a stop ends them all", async () => {
   const rounds = new Rounds();
-  const ended = rounds.run((config, round) => {
+  const ended = rounds.run((config, signal) => {
     if (config === "first") queueMicrotask(() => rounds.request("second"));
     else {
       queueMicrotask(() => {
@@ -64,7 +56,7 @@ Deno.test("rounds: a new configuration ends the round and begins another, a stop
         rounds.stop.abort(new Error("stop"));
       });
     }
-    return untilEnded(round);
+    return untilEnded(signal);
   });
   assert.equal(await ended, 0);
   assert.deepEqual([rounds.worked, rounds.isWatched], [["first", "second"], false]);
@@ -76,26 +68,9 @@ Deno.test("rounds: a round that ends by itself ends the program with its status"
   assert.deepEqual(rounds.worked, ["first"]);
 });
 
-Deno.test("rounds: a configuration that does not pass the start checks is taken back; the first one is not", async () => {
-  const rounds = new Rounds();
-  const ended = rounds.run((config, round) => {
-    if (config === "bad") return Promise.resolve(exitCodes.failed);
-    queueMicrotask(() =>
-      rounds.worked.length === 1 ? rounds.request("bad") : rounds.stop.abort(new Error("stop"))
-    );
-    return untilEnded(round);
-  });
-  assert.equal(await ended, 0);
-  assert.deepEqual(rounds.worked, ["first", "bad", "first"]);
-  assert.deepEqual(rounds.log.lines.map(({ event }) => event), ["configuration_returned"]);
-  const never = new Rounds();
-  assert.equal(await never.run(() => Promise.resolve(exitCodes.failed)), exitCodes.failed);
-  assert.deepEqual(never.worked, ["first"]);
-});
-
 Deno.test("rounds: an abort during the start is the end of the round, other faults end the program", async () => {
   const rounds = new Rounds();
-  const ended = rounds.run(async (config, { signal }) => {
+  const ended = rounds.run(async (config, signal) => {
     if (config === "second") return exitCodes.ok;
     rounds.request("second");
     assert.ok(signal.reason instanceof ReloadRequested);
@@ -110,9 +85,9 @@ Deno.test("rounds: an abort during the start is the end of the round, other faul
 
 Deno.test("rounds: a round that could not end in order ends the program", async () => {
   const rounds = new Rounds();
-  const ended = rounds.run(async (_, round) => {
+  const ended = rounds.run(async (_, signal) => {
     queueMicrotask(() => rounds.request("second"));
-    await untilEnded(round);
+    await untilEnded(signal);
     return exitCodes.failed;
   });
   assert.equal(await ended, exitCodes.failed);

@@ -2,9 +2,9 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import fc from "fast-check";
 import {
   DeadlineFault,
+  endpointBackoff,
   nextDelayMs,
   retry,
-  transientBackoff,
   withDeadline,
 } from "../../../src/core/runtime/retry.ts";
 import { orAbort } from "../../../src/core/runtime/linked_abort.ts";
@@ -25,9 +25,9 @@ Deno.test("backoff: every pause is between three quarters of its size and its si
       fc.integer({ min: 1, max: 10_000 }),
       fc.double({ min: 0, max: 0.999, noNaN: true }),
       (n, f) => {
-        const whole = nextDelayMs(transientBackoff, n, 0);
-        const delay = nextDelayMs(transientBackoff, n, f);
-        ok(delay <= whole && delay >= Math.floor(whole * 0.75) && whole <= transientBackoff.maxMs);
+        const whole = nextDelayMs(endpointBackoff, n, 0);
+        const delay = nextDelayMs(endpointBackoff, n, f);
+        ok(delay <= whole && delay >= Math.floor(whole * 0.75) && whole <= endpointBackoff.maxMs);
       },
     ),
   );

@@ -55,9 +55,9 @@ Deno.test("log: a line for people has time, level, leg, text and values in this 
     "gas=1180591620717411303424 hash=0x01ff",
     "2026-01-01T00:00:00.000Z WARN  EVM-56                       Account balance low; send it funds " +
     'note="two words" list=["1","a"] [balance_low]',
-    "2026-01-01T00:00:00.000Z ERROR                              Chain suspended, checking again in 10 min: " +
+    "2026-01-01T00:00:00.000Z ERROR                              Chain left out, checking again within a minute: " +
     "EVM-1: host 0x00 is wrong finding=host_invalid " +
-    'reaction="the chain is checked again in 10 min, the others continue" ' +
+    'reaction="the chain is checked again in 15 s to a minute, the others work" ' +
     'advice="Fix what the line names. The chain is used when its checks pass." [chain_suspended]',
   ]);
 });
@@ -141,10 +141,10 @@ Deno.test("log: no text starts a line of its own or moves the cursor", () => {
 
 Deno.test("log: colours appear only when asked for, and never in JSON", () => {
   const coloured = newScene({ hasColour: true });
-  coloured.log.error("start_refused");
+  coloured.log.error("chain_suspended");
   ok(coloured.lines[0]?.includes("\x1b[31mERROR\x1b[0m"));
   const json = newScene({ hasColour: true, format: "json" });
-  json.log.error("start_refused");
+  json.log.error("chain_suspended");
   ok(!json.lines[0]?.includes("\x1b"));
 });
 
@@ -352,7 +352,7 @@ Deno.test("output: an error is written at once", () => {
   const seen: string[] = [];
   const { log } = newScene({ write: (line) => seen.push(line), flush: () => seen.push("flush") });
   log.info("batch_sent");
-  log.error("start_refused");
+  log.error("chain_suspended");
   equal(seen.length, 3);
   equal(seen.at(-1), "flush");
 });

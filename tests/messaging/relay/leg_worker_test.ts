@@ -167,7 +167,7 @@ Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)
   });
 });
 
-Deno.test("leg: an endpoint that fails is asked more and more seldom, reported once, and its return is reported", async () => {
+Deno.test("leg: an endpoint that fails is asked every 15 seconds, reported once, and its return is used and reported by then", async () => {
   const fixture = new Fixture();
   await withLeg(fixture, "out", async (relayer) => {
     relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
@@ -178,32 +178,17 @@ Deno.test("leg: an endpoint that fails is asked more and more seldom, reported o
     };
     const first = await callsIn(60_000);
     await fixture.clock.advance(600_000);
-    const later = await callsIn(600_000);
-    assert.ok(first >= 3 && first <= 10, `${first} calls in the first minute`);
-    assert.ok(later >= 1 && later <= 4, `${later} calls in ten minutes`);
+    const later = await callsIn(60_000);
+    assert.ok(first >= 5 && first <= 10, `${first} calls in the first minute`);
+    assert.ok(later >= 4 && later <= 6, `${later} calls in a later one`);
     assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
     relayer.two.faults.clear("fetchView");
-    await fixture.clock.advance(400_000);
+    await fixture.clock.advance(15_000);
     assert.ok(relayer.log.events("info").includes("leg_resumed"));
     const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     await fixture.blocks(10);
     assert.ok(isDelivered(fixture, message));
   });
-});
-
-Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
-  const fixture = new Fixture();
-  await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  relayer.two.faults.add("fetchView", { kind: "throw", code: "throttled", retryAfterMs: 90_000 });
-  const worker = legWorker(outbound(relayer));
-  const end = worker.run(relayer.signal).catch(() => undefined);
-  await fixture.clock.advance(89_000);
-  assert.equal(relayer.two.calls.length, 1);
-  await fixture.clock.advance(2_000);
-  assert.ok(relayer.two.calls.length > 1);
-  relayer.kill();
-  await end;
 });
 
 Deno.test("leg: a worker that is started again continues at its cursor, whatever initial_height says (F1)", async () => {

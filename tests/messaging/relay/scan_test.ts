@@ -3,9 +3,10 @@ import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
+import { noteLegKnown, scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
+import { faultOf } from "../../support/rpc_faults.ts";
 import { withLedgerFile } from "../../support/ledger.ts";
 
 async function scan(relayer: Relayer, leg: LegRun): Promise<number> {
@@ -41,6 +42,34 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
     for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
     assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
   });
+});
+
+Deno.test("scan: a chain that joins minutes after the start begins at the block of the start, also where its node forgets", async () => {
+  for (
+    const [isKnown, isForgetful, found] of [[true, false, 3], [true, true, 3], [false, false, 0]] as const
+  ) {
+    const fixture = new Fixture();
+    await fixture.sendFrom(fixture.one, fixture.hub, 2);
+    await fixture.blocks(10);
+    const relayer = new Relayer(fixture, memoryLedger(fixture));
+    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+    if (isKnown) noteLegKnown(leg);
+    const before = fixture.one.head.height - 5n;
+    await fixture.blocks(2);
+    const missed = await fixture.sendFrom(fixture.one, fixture.hub, 3);
+    await fixture.blocks(60);
+    noteLegKnown(leg); // as a restart does
+    await fixture.update(fixture.one, fixture.hub);
+    const fetchBlockTime = relayer.one.reads.fetchBlockTime;
+    relayer.one.reads.fetchBlockTime = (height, signal) =>
+      isForgetful && height <= before
+        ? Promise.reject(faultOf("pruned"))
+        : fetchBlockTime.call(relayer.one.reads, height, signal);
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), found);
+    const rows = missed.filter(({ commitment }) => relayer.ledger.messages.find(commitment, names.hub));
+    assert.equal(rows.length, found);
+  }
 });
 
 Deno.test("scan: very many rows come in slices, the cursor with the last, and a crash between two loses nothing", async () => {

@@ -256,9 +256,8 @@ export class Checks {
   /** Lines that tell of a defect: no trouble of the outside world is an error. */
   #complaints(): readonly string[] {
     return this.#course.programs.flatMap(({ log }) =>
-      log.lines.filter(({ level }) => level === "error").filter(({ event }) =>
-        event !== "hub_unavailable" && event !== "start_refused"
-      ).map(({ event, fields }) => `Error line: ${event} ${Deno.inspect(fields)}`)
+      log.lines.filter(({ level }) => level === "error").filter(({ event }) => event !== "hub_unavailable")
+        .map(({ event, fields }) => `Error line: ${event} ${Deno.inspect(fields)}`)
     );
   }
 

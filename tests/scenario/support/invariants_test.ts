@@ -438,7 +438,7 @@ Deno.test("invariants: I12, a leg that failed for another chain's fault, and one
     [],
     "too early to tell",
   );
-  const down = line(0, { event: "chain_still_unavailable", chain: B });
+  const down = line(0, { event: "chain_suspended", chain: B });
   assert.deepEqual(broken({}, {}, { lines: [relaying, down, ...starts], endedAtMs: 70_000 }), []);
 });
 

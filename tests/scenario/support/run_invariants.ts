@@ -41,7 +41,11 @@ export function* failuresSpread(facts: Facts): Iterable<string> {
 }
 
 /** Lines about a chain that does not answer. */
-const DOWN: ReadonlySet<unknown> = new Set<EventCode>(["chain_unavailable", "chain_still_unavailable"]);
+const DOWN: ReadonlySet<unknown> = new Set<EventCode>([
+  "hub_unavailable",
+  "chain_unavailable",
+  "chain_suspended",
+]);
 
 /** Lines about a worker or leg that has no work to do any more, or waits. */
 const INTERRUPTIONS: ReadonlySet<unknown> = new Set<EventCode>([
@@ -91,7 +95,7 @@ function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace):
     const leg = `${source} -> ${target}`;
     const ofLeg = lines.filter(({ record }) => record?.leg === leg);
     const hasStarted = ofLeg.some(({ record }) => record?.event === "leg_started");
-    const isExcused = isDown(chain) || told(source, target) === 0n ||
+    const isExcused = isDown(hub) || isDown(chain) || told(source, target) === 0n ||
       ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.event));
     if (!hasStarted && !isExcused) yield `I12: ${leg} never started`;
   }

@@ -6,9 +6,9 @@
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
-import { observeCheck, reportFailedPoll } from "../../poll_fault.ts";
+import { reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, runPollLoop } from "../../poll_loop.ts";
-import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
+import type { PollResult } from "../../schedule.ts";
 import type { HostDelivery, Sent } from "./host_delivery.ts";
 import type { BatchedProof } from "./proof_finder.ts";
 
@@ -37,29 +37,8 @@ export function hostWorker(deps: BeefyWorkerDeps): Worker {
   const watched = { ...deps, log: deps.log.with({ chain: target }) };
   return {
     name: `${chain} -> ${target}`,
-    run: async (signal) => {
-      await passCheck(watched, signal);
-      await runPollLoop(watched, new HostWorker(watched), { signal });
-    },
+    run: (signal) => runPollLoop(watched, new HostWorker(watched), { signal }),
   };
-}
-
-/**
- * Waits until endpoints and host match the configuration. Capabilities that only messages need are not reported here.
- */
-async function passCheck(
-  { delivery, clock, log, observer }: Pick<BeefyWorkerDeps, "delivery" | "clock" | "log" | "observer">,
-  signal: AbortSignal,
-): Promise<void> {
-  const { route } = delivery;
-  for (;;) {
-    const misfits = await observeCheck({ route, observer, check: () => delivery.findMisfits(signal) });
-    if (misfits.length === 0) return;
-    for (const { event, text } of misfits) {
-      log.error("chain_suspended", { finding: event, explanation: text });
-    }
-    await clock.sleep(SUSPENDED_MS, signal);
-  }
 }
 
 /** Polls one host and delivers proofs. */

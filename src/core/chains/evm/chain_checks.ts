@@ -16,7 +16,7 @@ import { EvmGas, fetchDecimals } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import type { ProofProbe } from "./proof_checks.ts";
-import { blockNumber } from "./queries.ts";
+import { contractCode } from "./queries.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
 import { SignerFault } from "./remote_account.ts";
@@ -48,7 +48,7 @@ export function planEvmChecks(
   let answering: Promise<EvmContext> | undefined;
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
   const findAnswering = (signal: AbortSignal): Promise<EvmContext> =>
-    answering ??= findAnsweringEndpoint(endpoints, signal).then((endpoint) =>
+    answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
   const isReachable = createReach(clock, chain, findAnswering);
@@ -118,19 +118,25 @@ export function planEvmChecks(
   };
 }
 
-/** Finds the first endpoint that answers for the right chain. @throws {RpcFault} of the preferred one. */
+/**
+ * Finds the first endpoint that answers for the right chain and, where there is one, has the host's contract: others
+ * are not synced. @throws {RpcFault} of the preferred one.
+ */
 async function findAnsweringEndpoint(
-  endpoints: RpcEndpointSet,
+  { endpoints, host }: Pick<EvmContext["at"], "endpoints" | "host">,
   signal: AbortSignal,
 ): Promise<RpcEndpointSet> {
   const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
+  let unsynced: RpcEndpointSet | undefined;
   const attempts = endpoints.each().map(async (endpoint) => {
-    await callOne(endpoint, blockNumber, conditions);
-    return endpoint;
+    if (await callOne(endpoint, contractCode(host), conditions) !== "0x") return endpoint;
+    unsynced ??= endpoint;
+    throw new Error("No contract at the host's address");
   });
   try {
     return await Promise.any(attempts);
   } catch (error) {
+    if (unsynced !== undefined) return unsynced;
     const [first] = error instanceof AggregateError ? error.errors : [error];
     throw first;
   }

@@ -46,8 +46,7 @@ export async function checkChain(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const { silent, facts } = await askEndpoints(context, hub, signal);
-  const [best] = facts;
-  if (best === undefined) throw allSilent(silent);
+  if (facts.length === 0) throw allSilent(silent);
   const chain = context.at.id.stateMachine;
   const findings: CheckFinding[] = silent.map((fault) => ({
     severity: "warning",
@@ -55,18 +54,34 @@ export async function checkChain(
     text:
       `${chain}: endpoint ${fault.where.endpointHost} does not answer (${fault.code}); the others are used`,
   }));
-  const strangers = facts.filter(({ chainId }) => chainId !== BigInt(context.at.chainId));
-  findings.push(...strangers.map((each) => wrongChain(context, each)));
-  if (strangers.length > 0) return findings;
+  const own = facts.filter(({ chainId }) => chainId === BigInt(context.at.chainId));
+  const severity = own.length === 0 ? "fatal" : "warning";
+  const strangers = facts.filter((each) => !own.includes(each));
+  findings.push(...strangers.map((each) => ({ ...wrongChain(context, each), severity } as const)));
+  // A node that is not synced yet has no contract, and says nothing about the others.
+  const synced = own.filter(({ hostCode }) => hostCode !== "0x");
+  const [best] = synced.length > 0 ? synced : own;
+  if (best === undefined) return findings;
+  if (synced.length > 0) findings.push(...own.filter((each) => !synced.includes(each)).map(behind(context)));
   // Nothing is simulated, sent or paid for on a chain that is only a source.
-  if (context.signs) findings.push(...abilityFindings(context, facts));
+  if (context.signs) findings.push(...abilityFindings(context, own));
   findings.push(...hostFindings(context, best, hub));
   if (context.signs) findings.push(...balanceFindings(context, best));
   if (!(best.params instanceof RpcFault)) {
     context.hostParams.note(best.params);
-    findings.push(...await contractFindings(context, best.params, signal));
+    findings.push(...await contractFindings(context, { params: best.params, endpoint: best.host }, signal));
   }
   return findings;
+}
+
+/** Finding about an endpoint without the host's contract, which another one has. */
+function behind({ at: { id, host } }: EvmContext): (facts: EndpointAnswers) => CheckFinding {
+  return (facts) => ({
+    severity: "warning",
+    event: "host_not_found",
+    text: `${id.stateMachine}: endpoint ${facts.host} has no contract at ismp_host ${host} yet, others do; ` +
+      "wait until the node is synced, or remove it",
+  });
 }
 
 async function askEndpoints(
@@ -161,10 +176,12 @@ function readTolerant<T>(
   }
 }
 
-function wrongChain(context: EvmContext, { host, chainId }: EndpointAnswers): CheckFinding {
+function wrongChain(
+  context: EvmContext,
+  { host, chainId }: EndpointAnswers,
+): Omit<CheckFinding, "severity"> {
   const { stateMachine } = context.at.id;
   return {
-    severity: "fatal",
     event: "endpoint_wrong_chain",
     text:
       `${stateMachine}: endpoint ${host} serves EVM-${chainId}; remove it from rpc_urls or correct state_machine`,
@@ -247,13 +264,15 @@ function balanceFindings(
   return [{ severity: "warning", event: "balance_low", text }];
 }
 
+/** Asks the endpoint that the host's parameters are from: another one may not be synced. */
 async function contractFindings(
   context: EvmContext,
-  params: HostParams,
+  { params, endpoint }: { readonly params: HostParams; readonly endpoint: string },
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const chain = context.at.id.stateMachine;
-  const batch = new RpcBatch(context.at.endpoints);
+  const asked = context.at.endpoints.each().find(({ hosts }) => hosts.includes(endpoint));
+  const batch = new RpcBatch(asked ?? context.at.endpoints);
   const code = batch.add(ask.contractCode(params.handler));
   const decimals = batch.addOptional(
     ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),

@@ -1,5 +1,5 @@
 /** Events about chains and their ISMP parts: start-up checks, governance, accounts, light clients. */
-import { type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
+import { type EventText, LEFT_OUT, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const chainEvents = {
@@ -13,21 +13,22 @@ export const chainEvents = {
   },
   host_not_found: {
     text: "No contract at ismp_host",
-    meaning: "The configured address of the ISMP host has no code.",
-    action: "Correct `ismp_host`.",
-    reaction: NOT_STARTED,
+    meaning:
+      "The configured address of the ISMP host has no code; at level warn, at one endpoint only, which is not used first.",
+    action: "Correct `ismp_host`, or wait until the node is synced.",
+    reaction: LEFT_OUT,
   },
   host_invalid: {
     text: "Contract at ismp_host is not an ISMP host",
     meaning: "The contract does not answer as an ISMP host does.",
     action: "Correct `ismp_host`.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   host_wrong_hub: {
     text: "Host belongs to another hub",
     meaning: "The ISMP host of the chain is connected to a hub other than the configured one.",
     action: "Correct `ismp_host`, or `state_machine` of the hub.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   hub_not_accepted: {
     text: "Hub not accepted by the chain: nothing can be delivered to it",
@@ -39,13 +40,13 @@ export const chainEvents = {
     text: "No contract at the host's handler address",
     meaning: "The host names a handler that has no code.",
     action: "Correct `ismp_host`, or tell those who run the host.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   fee_token_unreadable: {
     text: "Decimals of the host's fee token cannot be read",
     meaning: "Amounts of fees would have no scale.",
     action: "Correct `ismp_host`, or tell those who run the host.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   batch_call_unavailable: {
     text: "Handler has no batchCall: consensus proofs cannot travel with messages",
@@ -81,7 +82,7 @@ export const chainEvents = {
     text: "State machine of the node unknown: not an ISMP chain",
     meaning: "The node does not tell which ISMP state machine it is, or one of an unknown kind.",
     action: "Correct `rpc_ws`.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   clock_skewed: {
     text: "Clock differs from the chain's",
@@ -92,19 +93,19 @@ export const chainEvents = {
     text: "Headers are hashed with another algorithm",
     meaning: "The configured hash algorithm does not give the hash of a known block.",
     action: "Set `hashing` as the line says.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   pallets_missing: {
     text: "Required pallets missing in the runtime",
     meaning: "The chain is no ISMP chain, or an older one.",
     action: "Correct `rpc_ws`, or remove the chain.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   runtime_unsupported: {
     text: "Runtime has other calls, storage or events than this program knows",
     meaning: "The chain runs a newer or much older runtime, which would be misread.",
     action: "Update the program.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   runtime_differs: {
     text: "Runtime has other calls, storage or events than this program knows for part of its work",
@@ -115,7 +116,7 @@ export const chainEvents = {
     text: "Chain unknown to the hub",
     meaning: "The hub has no height of the chain under the configured `consensus_state_id`.",
     action: "Correct `consensus_state_id`, or run a consensus relayer for the chain.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   chain_not_accepted: {
     text: "Chain not listed by its light client: its messages are not accepted",
@@ -131,13 +132,13 @@ export const chainEvents = {
     text: "Host contract of the chain unknown to the hub: every proof would be refused",
     meaning: "The hub stores no ISMP host for the chain.",
     action: "Governance of the hub must set it.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   host_contract_mismatch: {
     text: "Host contract differs from the one that the hub stores",
     meaning: "`ismp_host` is not the address that the hub verifies proofs against.",
     action: "Set `ismp_host` to the address of the line.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   host_changed: {
     text: "Host parameters changed by governance",
@@ -178,7 +179,7 @@ export const chainEvents = {
     text: "Light client missing",
     meaning: "There is no light client with the configured `consensus_state_id`.",
     action: "Correct the id, or let governance create the client with the output of `log-consensus-state`.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   client_id_mismatch: {
     text: "Light client has another id than configured",

@@ -1,5 +1,5 @@
 /** Events about endpoints: what they serve, what they lack, what they say. */
-import { CHECK_ENDPOINT, type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, LEFT_OUT, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const endpointEvents = {
@@ -15,9 +15,9 @@ export const endpointEvents = {
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
     meaning:
-      "An endpoint belongs to a chain or network other than the configured one. It is not used; after the start it is asked again every ten minutes.",
+      "An endpoint belongs to a chain or network other than the configured one. It is not used; where there is no other one, the chain is left out.",
     action: "Correct or remove its URL.",
-    reaction: "the endpoint is not used, and checked again in 10 min",
+    reaction: "the endpoint is not used, and asked again within a minute",
   },
   endpoint_method_missing: {
     text: "Endpoint lacks a required RPC method, checking again in 1 min",
@@ -81,7 +81,7 @@ export const endpointEvents = {
     text: "Required RPC methods missing",
     meaning: "The node lacks RPC methods without which it cannot be used.",
     action: "Use a node of the chain's own software.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   offchain_storage_unavailable: {
     text: "Consensus proofs unavailable from this node",

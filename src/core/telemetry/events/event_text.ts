@@ -18,9 +18,8 @@ export interface EventText {
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */
 export const CHECK_ENDPOINT = "Nothing if it passes. Otherwise check the endpoint, or add another one.";
 
-/** What happens after a start check that found something which must be fixed. */
-export const NOT_STARTED =
-  "nothing is started until it is fixed; a chain of the running program is suspended and checked again in 10 min";
+/** What happens after a check of a chain that found something which must be fixed. */
+export const LEFT_OUT = "the chain is left out and checked again within a minute, the others start";
 
 /** What happens after a fault of a light client or of its proofs. */
 export const POLLED_AGAIN = "the chain is polled again, the others continue";

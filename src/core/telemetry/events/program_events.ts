@@ -15,7 +15,8 @@ export const programEvents = {
   },
   program_started: {
     text: "Relaying started",
-    meaning: "All checks passed; the workers start. The line lists what is relayed.",
+    meaning:
+      "Every chain has been looked at; the workers start. Lines before name chains that are left out until they pass their checks. The line lists what is relayed.",
   },
   program_stopping: {
     text: "Stopping: work under way is completed or stored; a second signal ends the program at once",
@@ -58,12 +59,6 @@ export const programEvents = {
     text: "Workers did not stop in time",
     meaning: "The listed workers were still busy when the program ended; what they sent is recorded.",
     action: "Report it as a defect if it repeats.",
-  },
-  start_refused: {
-    text: "Nothing was started: fix the problems listed above and start again",
-    meaning: "At least one start-up check failed.",
-    action: "Fix what the error lines before it name, then start again.",
-    reaction: "the program ends",
   },
   file_access_dropped: {
     text: "Right to write files dropped",
@@ -109,12 +104,6 @@ export const programEvents = {
     meaning: "After SIGHUP: the file has a problem; there is one line per problem.",
     reaction: "the program continues with the configuration that it has",
     action: "Correct the file as the explanation says, and send SIGHUP again.",
-  },
-  configuration_returned: {
-    text: "New configuration cannot be used, returning to the one before",
-    meaning: "After SIGHUP: the start checks failed with the new values.",
-    reaction: "the program continues with the configuration that it had before",
-    action: "Read the errors before this line, correct the file, and send SIGHUP again.",
   },
   restart_needed: {
     text: "Changed settings that need a restart",
@@ -162,36 +151,33 @@ export const programEvents = {
   first_answers_awaited: {
     text: "Waiting for the first answers of chains, for 30 s at most",
     meaning:
-      "The chains in `waitsFor` have not answered 3 s after the start; what their endpoints said is beside them.",
+      "The chains in `waitsFor` have not answered 3 s after the start; what their endpoints said is beside them. The others start then without them.",
     action: "Nothing if they answer soon. Otherwise check the endpoints that the line names.",
   },
   hub_unavailable: {
     text: "Hub unavailable",
-    meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
+    meaning:
+      "No endpoint of the hub gives a usable answer. Nothing works without it: the program waits for it, and says so every five minutes.",
     action: "Check the setting that the line names, and the hub node.",
-    reaction: "at the start the program ends, later the hub is asked again",
+    reaction: "the hub is asked again every 15 s, and everything starts when it answers",
   },
   chain_unavailable: {
-    text: "Chain unavailable at start-up; continuing without it. Check its endpoints",
-    meaning: "No endpoint of the chain gave a usable answer within 30 s.",
+    text: "Chain left out, it does not answer; it is asked again every 15 s",
+    meaning:
+      "No endpoint of the chain gave a usable answer since the start. The line comes after 30 s, and every five minutes.",
     action: "Check the endpoints of the chain. It is used as soon as it answers.",
-  },
-  chain_still_unavailable: {
-    text: "Chain still unavailable, checking again in 10 s",
-    meaning: "A chain that did not answer at the start does not answer yet.",
-    action: "Check the endpoints of the chain.",
   },
   chain_available: {
     text: "Chain available",
-    meaning: "A chain that did not answer at the start has passed its checks and is used now.",
+    meaning: "A chain that was left out has passed its checks and is used now.",
   },
   chain_suspended: {
-    text: "Chain suspended, checking again in 10 min",
+    text: "Chain left out, checking again within a minute",
     meaning:
       "The chain answers, but a check failed that needs you; `finding` is the event of that check. The other " +
-      "chains continue.",
+      "chains work. The line comes again every five minutes.",
     action: "Fix what the line names. The chain is used when its checks pass.",
-    reaction: "the chain is checked again in 10 min, the others continue",
+    reaction: "the chain is checked again in 15 s to a minute, the others work",
   },
   check_failed: {
     text: "Check failed",

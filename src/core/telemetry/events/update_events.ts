@@ -1,5 +1,5 @@
 /** Events of the consensus relayer: updates of light clients on the hub, and what proofs are made from. */
-import { CHECK_ENDPOINT, type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, LEFT_OUT, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const updateEvents = {
@@ -86,7 +86,7 @@ export const updateEvents = {
     text: "Chain not in the configuration",
     meaning: "The command line names a chain that the configuration does not have. Nothing was started.",
     action: "Correct the argument, or add the chain.",
-    reaction: NOT_STARTED,
+    reaction: "the program ends",
   },
   base_confirmed: {
     text: "--base is a host that follows the hub; proofs start from what each chain holds",
@@ -98,16 +98,16 @@ export const updateEvents = {
     action: "Leave it out.",
   },
   base_client_missing: {
-    text: "--base names a chain without a BEEFY client of the hub; nothing was started",
+    text: "--base names a chain without a BEEFY client of the hub",
     meaning: "The host of that chain trusts nothing of the hub.",
     action: "Name another chain, or leave the option out.",
-    reaction: NOT_STARTED,
+    reaction: "relaying continues, for which the option is not needed",
   },
   base_state_unreadable: {
-    text: "State of the chain of --base cannot be read; nothing was started",
+    text: "State of the chain of --base cannot be read",
     meaning: "Its endpoints do not answer.",
     action: CHECK_ENDPOINT,
-    reaction: NOT_STARTED,
+    reaction: "relaying continues, for which the option is not needed",
   },
   initial_state_unavailable: {
     text: "No initial state: the hub has no light client for the finality of this chain",
@@ -124,7 +124,7 @@ export const updateEvents = {
     text: "--cache cannot be used; nothing was started",
     meaning: "The folder does not exist or may not be written.",
     action: "Correct the path or its rights.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   summaries_discarded: {
     text: "Cached historical summaries do not fit; reading them again",
@@ -144,7 +144,7 @@ export const updateEvents = {
     text: "Rollup contract differs from the one that the hub stores",
     meaning: "The hub refuses proofs of any other contract than its own.",
     action: "Correct the key of the line, or remove it: then the hub's contract is used.",
-    reaction: NOT_STARTED,
+    reaction: LEFT_OUT,
   },
   games_unlisted: {
     text: "Only dispute games of types that the hub does not list are created: nothing can be proved",

@@ -8,7 +8,7 @@ import { toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { pauseOf } from "../../../core/runtime/clock.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
-import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
+import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import {
@@ -47,7 +47,7 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
           if (!isPassing(error)) throw error;
           failures++;
           context.log.debug("claims_interrupted", { error });
-          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, context.random.fraction()));
+          pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
         }
         await context.clock.sleep(pauseMs, signal);
       }

@@ -4,7 +4,7 @@
  * indefinitely, `accumulate-fees --withdraw` until everything is paid.
  */
 import { pauseOf } from "../../../core/runtime/clock.ts";
-import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
+import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { Deferred, type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
@@ -47,7 +47,7 @@ export function withdrawalWorker(context: FeeContext, everyMs: number): Worker {
           failures++;
           const level = failures === 3 ? "warn" : "debug";
           context.log[level]("withdrawals_interrupted", { failures, error });
-          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, context.random.fraction()));
+          pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
         }
         await context.clock.sleep(pauseMs, signal);
       }

@@ -9,20 +9,35 @@ export interface ScanStart {
   readonly scanned: bigint;
   /** Blocks skipped on purpose, both inclusive; logged for the operator. */
   readonly skipped: { readonly from: bigint; readonly to: bigint } | undefined;
-  readonly because: "initial_height" | "cursor" | "first_start";
+  readonly because: "initial_height" | "cursor" | "first_start" | "late_start";
+}
+
+/** Time after the start within which a leg counts as having worked from the start, seconds. */
+const AT_ONCE_SEC = 15n;
+
+/** What the first cursor of a leg is chosen by. */
+export interface ScanStartFacts {
+  readonly initialHeight: bigint | undefined;
+  readonly cursor: bigint | undefined;
+  /** The target's height of the source. */
+  readonly observed: bigint;
+  /** Clock of the target, Unix seconds. */
+  readonly nowSec: bigint;
+  /** Time for which the leg has been to be served, by the clock of this machine. */
+  readonly knownForSec: bigint;
 }
 
 /**
  * Chooses the first cursor of a leg after a start of the program. A configured `initial_height` wins over the stored
  * cursor; without either the leg starts from now, which is the target's height of the source (not the source's own
- * head, which no proof covers yet).
+ * head, which no proof covers yet). A leg that could not work at first starts from where it would have: from the block
+ * of the time at which it was first to be served, up to {@link CATCH_UP_LIMIT_SEC} back.
+ * @param timeOf Unix seconds of a block
  */
-export function chooseScanStart(facts: {
-  readonly initialHeight: bigint | undefined;
-  readonly cursor: bigint | undefined;
-  readonly observed: bigint;
-}): ScanStart {
-  const { initialHeight, cursor, observed } = facts;
+export async function chooseScanStart(
+  timeOf: (height: bigint) => Promise<bigint>,
+  { initialHeight, cursor, observed, nowSec, knownForSec }: ScanStartFacts,
+): Promise<ScanStart> {
   if (initialHeight !== undefined) {
     const skips = cursor !== undefined && initialHeight > cursor;
     return {
@@ -32,7 +47,10 @@ export function chooseScanStart(facts: {
     };
   }
   if (cursor !== undefined) return { scanned: cursor, skipped: undefined, because: "cursor" };
-  return { scanned: observed, skipped: undefined, because: "first_start" };
+  if (knownForSec <= AT_ONCE_SEC) return { scanned: observed, skipped: undefined, because: "first_start" };
+  const backSec = knownForSec < CATCH_UP_LIMIT_SEC ? knownForSec : CATCH_UP_LIMIT_SEC;
+  const scanned = await lastBlockBefore(timeOf, { floor: 0n, observed, sec: nowSec - backSec });
+  return { scanned, skipped: undefined, because: "late_start" };
 }
 
 /** Computes the next chunk of blocks to scan, both inclusive; `undefined` when everything observed is scanned. */
@@ -83,7 +101,7 @@ export class ScanWidth {
 export const CATCH_UP_LIMIT_SEC = 7n * 24n * 3600n;
 
 /**
- * Finds the first block that is younger than the catch-up limit, by bisection over block times.
+ * Finds the last block that is older than the catch-up limit.
  * @param timeOf Unix seconds of a block
  * @returns the new cursor: `scanned` itself when nothing has to be left out.
  */
@@ -91,14 +109,34 @@ export async function boundCatchUp(
   timeOf: (height: bigint) => Promise<bigint>,
   facts: { readonly scanned: bigint; readonly observed: bigint; readonly nowSec: bigint },
 ): Promise<bigint> {
-  const oldest = facts.nowSec - CATCH_UP_LIMIT_SEC;
-  if (facts.observed <= facts.scanned || await timeOf(facts.scanned + 1n) >= oldest) return facts.scanned;
-  let tooOld = facts.scanned + 1n;
-  let young = facts.observed;
-  while (young - tooOld > 1n) {
-    const middle = (tooOld + young) / 2n;
-    if (await timeOf(middle) < oldest) tooOld = middle;
+  const { scanned, observed } = facts;
+  const sec = facts.nowSec - CATCH_UP_LIMIT_SEC;
+  if (observed <= scanned || await timeOf(scanned + 1n) >= sec) return scanned;
+  return await lastBlockBefore(timeOf, { floor: scanned + 1n, observed, sec });
+}
+
+/**
+ * The last block up to `observed` that is older than `sec`, or `floor`. It is looked for from the newest block back,
+ * since nodes forget old ones.
+ */
+async function lastBlockBefore(
+  timeOf: (height: bigint) => Promise<bigint>,
+  { floor, observed, sec }: { readonly floor: bigint; readonly observed: bigint; readonly sec: bigint },
+): Promise<bigint> {
+  let old = floor;
+  let young = observed + 1n;
+  for (let back = 0n; observed - back > floor; back = back * 2n + 1n) {
+    const height = observed - back;
+    if (await timeOf(height) < sec) {
+      old = height;
+      break;
+    }
+    young = height;
+  }
+  while (young - old > 1n) {
+    const middle = (old + young) / 2n;
+    if (await timeOf(middle) < sec) old = middle;
     else young = middle;
   }
-  return tooOld;
+  return old;
 }

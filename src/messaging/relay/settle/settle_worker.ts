@@ -57,7 +57,7 @@ export function settleWorker(work: SettledTarget): Worker {
           }
         } catch (error) {
           signal.throwIfAborted();
-          if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+          if (!(error instanceof RpcFault)) throw error;
           work.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
         }
         const isAwaited = isRoomAwaited(work);

@@ -469,6 +469,7 @@ Deno.test("evm chain: signing refuses what the account cannot pay and notices an
 
 Deno.test("evm chain: the start-up check is content with a right configuration and names what is wrong", async () => {
   await using stranger = await startAnvil({ chainId: 31499 });
+  await using fresh = await startAnvil({ chainId: 31410 });
   await withHost(31410, async (host) => {
     const right = chainOf(host);
     assert.deepEqual(await right.chain.check(hub, never), []);
@@ -476,12 +477,21 @@ Deno.test("evm chain: the start-up check is content with a right configuration a
 
     const textsOf = async (chain: Chain, of = hub): Promise<readonly (readonly [string, string])[]> =>
       (await chain.check(of, never)).map(({ severity, text }) => [severity, text]);
-    const [wrong] = await textsOf(chainOf(host, [host.rpcUrl, stranger.rpcUrl]).chain);
-    assert.equal(wrong?.[0], "fatal");
-    assert.match(
-      wrong?.[1] ?? "",
-      new RegExp(`EVM-31410: endpoint 127.0.0.1:${stranger.port} serves EVM-31499`),
-    );
+    const strange = `EVM-31410: endpoint 127.0.0.1:${stranger.port} serves EVM-31499`;
+    for (
+      const [urls, severity] of [[[stranger.rpcUrl, host.rpcUrl], "warning"], [
+        [stranger.rpcUrl],
+        "fatal",
+      ]] as const
+    ) {
+      const [[found, text] = [], ...more] = await textsOf(chainOf(host, urls).chain);
+      assert.deepEqual([found, text?.startsWith(strange), more], [severity, true, []]);
+    }
+    // A node that is not synced yet has none of the contracts.
+    const unsynced = chainOf(host, [fresh.rpcUrl, host.rpcUrl]);
+    const [[level, said] = [], ...others] = await textsOf(unsynced.chain);
+    assert.deepEqual([level, others], ["warning", []]);
+    assert.match(said ?? "", new RegExp(`endpoint 127.0.0.1:${fresh.port} has no contract at ismp_host`));
 
     const stateMachine = evmStateMachine(host.chainId);
     const empty = chainUnderTest([host.rpcUrl], {

@@ -8,28 +8,53 @@ import {
   ScanWidth,
 } from "../../../../src/messaging/relay/decisions/heights.ts";
 
-Deno.test("chooseScanStart: a first start begins at the height that the target knows", () => {
-  assert.deepEqual(chooseScanStart({ initialHeight: undefined, cursor: undefined, observed: 70n }), {
-    scanned: 70n,
-    skipped: undefined,
-    because: "first_start",
-  });
+/** A block every 12 seconds. */
+const twelve = (height: bigint): Promise<bigint> => Promise.resolve(height * 12n);
+const begun = { initialHeight: undefined, cursor: undefined, observed: 70n, nowSec: 1_000n, knownForSec: 0n };
+
+Deno.test("chooseScanStart: a first start begins at the height that the target knows, a restart at the cursor, both without a question", async () => {
+  const unasked = (): Promise<bigint> => assert.fail("a block's time was asked for");
+  const first = { scanned: 70n, skipped: undefined, because: "first_start" };
+  assert.deepEqual(await chooseScanStart(unasked, { ...begun, knownForSec: 15n }), first);
+  const restart = { scanned: 50n, skipped: undefined, because: "cursor" };
+  assert.deepEqual(
+    await chooseScanStart(unasked, { ...begun, cursor: 50n, knownForSec: 9_000n }),
+    restart,
+  );
 });
 
-Deno.test("chooseScanStart: a restart resumes at the cursor", () => {
-  const start = chooseScanStart({ initialHeight: undefined, cursor: 50n, observed: 70n });
-  assert.deepEqual(start, { scanned: 50n, skipped: undefined, because: "cursor" });
+Deno.test("chooseScanStart: a chain that was left out begins at the block of the time since when it is known", async () => {
+  const observed = 200_000n;
+  const nowSec = observed * 12n + 100n;
+  for (const knownForSec of [16n, 240n, 86_400n, 30n * 86_400n]) {
+    let asked = 0;
+    const timeOf = (height: bigint): Promise<bigint> => {
+      asked++;
+      return twelve(height);
+    };
+    const { scanned, because } = await chooseScanStart(timeOf, { ...begun, observed, nowSec, knownForSec });
+    const sec = nowSec - (knownForSec < CATCH_UP_LIMIT_SEC ? knownForSec : CATCH_UP_LIMIT_SEC);
+    assert.equal(because, "late_start");
+    assert.ok(await twelve(scanned) < sec, "nothing since then is left out");
+    assert.ok(scanned === observed || await twelve(scanned + 1n) >= sec, "nothing before is read");
+    assert.ok(asked <= 40, `${asked} questions`);
+  }
+  const young = await chooseScanStart(twelve, { ...begun, observed: 3n, nowSec: 40n, knownForSec: 900n });
+  assert.equal(young.scanned, 0n, "a chain that is younger is read from its first block");
 });
 
-Deno.test("chooseScanStart: initial_height wins below, at and above the cursor; above it names what is skipped (F7)", () => {
-  const start = (initialHeight: bigint) => chooseScanStart({ initialHeight, cursor: 50n, observed: 70n });
-  assert.deepEqual(start(10n), { scanned: 10n, skipped: undefined, because: "initial_height" });
-  assert.deepEqual(start(50n), { scanned: 50n, skipped: undefined, because: "initial_height" });
-  assert.deepEqual(start(60n), {
-    scanned: 60n,
-    skipped: { from: 51n, to: 60n },
-    because: "initial_height",
-  });
+Deno.test("chooseScanStart: initial_height wins below, at and above the cursor; above it names what is skipped (F7)", async () => {
+  const because = "initial_height";
+  for (
+    const [initialHeight, skipped] of [
+      [10n, undefined],
+      [50n, undefined],
+      [60n, { from: 51n, to: 60n }],
+    ] as const
+  ) {
+    const facts = { ...begun, initialHeight, cursor: 50n, knownForSec: 900n };
+    assert.deepEqual(await chooseScanStart(twelve, facts), { scanned: initialHeight, skipped, because });
+  }
 });
 
 Deno.test("nextChunk: chunks cover every observed block exactly once, in order", () => {
