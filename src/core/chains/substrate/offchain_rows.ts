@@ -3,13 +3,13 @@
  * Both are there only on nodes that imported the blocks with offchain indexing.
  */
 import type { CheckRow } from "../../checks/check_row.ts";
-import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProofs } from "../hub.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { decodeValue, type SubstrateNode } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { storedCall } from "./stored.ts";
 
 /** Blocks below the final one in which the newest message is looked for: some days. */
 const SEARCHED_BLOCKS = 65_536n;
@@ -96,11 +96,11 @@ async function readCounters(
     throw client.fault("lagging", "chain_getBlockHash", "blocks below the final one are missing");
   }
   const values = await client.callAllSettled(
-    asked.map((hash) => calls.storage(counterOf(node), hash)),
+    asked.map((hash) => storedCall(node, counterOf(node), hash)),
     signal,
   );
   return values.map((value) => {
-    if (!(value instanceof RpcFault)) return decodeValue(node, value, u64, "counter") ?? 0n;
+    if (!(value instanceof RpcFault)) return value ?? 0n;
     if (value.code !== "pruned") throw value;
     return undefined;
   });
