@@ -185,15 +185,18 @@ export const u128: Codec<bigint> = checkedBigint(scaleU128, 128);
 /** Thirty-two bytes, little endian (`U256`). */
 export const u256: Codec<bigint> = checkedBigint(scaleU256, 256);
 
+function requireLength(value: Uint8Array, length: number, code: ScaleErrorCode): Uint8Array {
+  if (value.length !== length) throw new ScaleError(code, `[u8; ${length}]`);
+  return value;
+}
+
 /** Exactly `length` bytes without a prefix (`[u8; N]`, `H160`). */
 export function fixedBytes(length: number): Codec<Uint8Array> {
   const inner = Bytes(length);
-  const checkedFor = (code: ScaleErrorCode) => (value: Uint8Array): Uint8Array => {
-    if (value.length !== length) throw new ScaleError(code, `[u8; ${length}]`);
-    return value;
-  };
-  const checkRead = checkedFor("truncated");
-  const codec = createCodec(checkedFor("invalid"), createDecoder((input) => checkRead(inner.dec(input))));
+  const codec = createCodec<Uint8Array>(
+    (value) => requireLength(value, length, "invalid"),
+    createDecoder((input) => requireLength(inner.dec(input), length, "truncated")),
+  );
   return withLayout(codec, () => [{ array: ["u8"], length }]);
 }
 
@@ -201,21 +204,13 @@ export function fixedBytes(length: number): Codec<Uint8Array> {
 export const bytes: Codec<Uint8Array> = withLayout(
   createCodec(
     Bytes().enc,
-    createDecoder((input) => bytesOfLength(Number(compact.dec(input))).dec(input)),
+    createDecoder((input) => {
+      const length = Number(compact.dec(input));
+      return requireLength(Bytes(length).dec(input), length, "truncated");
+    }),
   ),
   () => [{ list: ["u8"] }],
 );
-
-/** Codecs of the lengths of identifiers and short bodies, which come again and again. */
-const shortBytes = new Map<number, Codec<Uint8Array>>();
-const MAX_SHORT = 256;
-
-function bytesOfLength(length: number): Codec<Uint8Array> {
-  if (length > MAX_SHORT) return fixedBytes(length);
-  const codec = shortBytes.get(length) ?? fixedBytes(length);
-  shortBytes.set(length, codec);
-  return codec;
-}
 
 const utf8 = {
   encoder: new TextEncoder(),

@@ -237,24 +237,17 @@ export function childTrieKey(name: ChildTrieName = "ISMPv2"): Uint8Array {
   return ascii(`:child_storage:default:${name}`);
 }
 
-type ByCommitment = (commitment: Hash256) => Uint8Array;
-
-function childKey(prefix: string): ByCommitment {
+function childKey(prefix: string): (commitment: Hash256) => Uint8Array {
   return (commitment) => concatBytes(ascii(prefix), fromHex(commitment));
 }
 
 /** Keys inside the ISMP child trie: the plain prefix and the raw commitment, unhashed. */
-export const childTrieKeys: {
-  readonly requestCommitment: ByCommitment;
-  readonly requestReceipt: ByCommitment;
-  /** By the commitment of the response. */
-  readonly responseCommitment: ByCommitment;
-  /** By the commitment of the request. */
-  readonly responseReceipt: ByCommitment;
-} = {
+export const childTrieKeys = {
   requestCommitment: childKey("RequestCommitments"),
   requestReceipt: childKey("RequestReceipts"),
+  /** By the commitment of the response. */
   responseCommitment: childKey("ResponseCommitments"),
+  /** By the commitment of the request. */
   responseReceipt: childKey("ResponseReceipts"),
 };
 
@@ -263,18 +256,16 @@ function bigEndian(value: bigint): Uint8Array {
 }
 
 /** Keys of the node's offchain database (kind PERSISTENT). */
-export const offchainKeys: {
+export const offchainKeys = {
   /** Consensus proof about the hub by the height it proves. */
-  readonly beefyMessagingProof: (height: bigint) => Uint8Array;
+  beefyMessagingProof: (height: bigint): Uint8Array =>
+    concatBytes(ascii("beefy_consensus_proofs::"), bigEndian(height)),
   /** Consensus proof that rotates to this authority set. */
-  readonly beefyRotationProof: (setId: bigint) => Uint8Array;
+  beefyRotationProof: (setId: bigint): Uint8Array =>
+    concatBytes(ascii("beefy_consensus_proofs::rotation::"), bigEndian(setId)),
   /** Leaf before finality. */
-  readonly leafByCommitment: ByCommitment;
-  /** MMR node after finality, by position. */
-  readonly mmrCanonNode: (position: bigint) => Uint8Array;
-} = {
-  beefyMessagingProof: (height) => concatBytes(ascii("beefy_consensus_proofs::"), bigEndian(height)),
-  beefyRotationProof: (setId) => concatBytes(ascii("beefy_consensus_proofs::rotation::"), bigEndian(setId)),
   leafByCommitment: childKey("no_op"),
-  mmrCanonNode: (position) => concatBytes(bytes.enc(ascii("ISMP-mmr-v2")), u64.enc(position)),
+  /** MMR node after finality, by position. */
+  mmrCanonNode: (position: bigint): Uint8Array =>
+    concatBytes(bytes.enc(ascii("ISMP-mmr-v2")), u64.enc(position)),
 };

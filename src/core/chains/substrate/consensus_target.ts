@@ -13,7 +13,7 @@ import type {
 } from "../consensus_target.ts";
 import type { SubstrateNode } from "./node.ts";
 import { SubstrateReads } from "./reads.ts";
-import { readStored, storedCall, toSeconds } from "./stored.ts";
+import { fetchStored, readStored, toSeconds } from "./stored.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
 import type { IsmpMessage } from "../../ismp/ismp_message.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
@@ -83,15 +83,12 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     of: StateMachineId,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const wanted = ismpKeys.latestStateMachineHeight.of(of);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal);
+    return await fetchStored(this.#node, ismpKeys.latestStateMachineHeight.of(of), { signal });
   }
 
   /** Fetches the clock of the target, Unix seconds. One round trip. */
   async fetchNowSec(signal: AbortSignal): Promise<bigint> {
-    return toSeconds(
-      await this.#node.client.call(storedCall(this.#node, otherKeys.timestampNow.of()), signal),
-    );
+    return toSeconds(await fetchStored(this.#node, otherKeys.timestampNow.of(), { signal }));
   }
 
   /** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */

@@ -3,8 +3,7 @@
  * is measured; a record that cannot be measured (another program's pallet, a changed type) is skipped. Source:
  * paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs (`EventRecord`, `Phase`); SCALE specification.
  */
-import type { TypeLookup } from "./layout.ts";
-import type { PalletEntry } from "./metadata.ts";
+import type { PalletEntry, TypeLookup } from "./metadata.ts";
 
 /** An event of a block. */
 export interface RuntimeEvent {

@@ -4,7 +4,6 @@
  */
 import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
 import { equalBytes } from "../../encoding/bytes.ts";
-import type { RuntimeType } from "./layout.ts";
 
 /** Bytes that are not metadata of version 14, 15 or 16. */
 export class UnreadableMetadata extends Error {
@@ -34,6 +33,21 @@ export interface StorageEntry {
   readonly key: number | undefined;
   readonly value: number;
 }
+
+/** A type of a runtime, as far as its encoding goes. */
+export type RuntimeType =
+  | { readonly kind: "primitive"; readonly name: string }
+  | { readonly kind: "list"; readonly of: number }
+  | { readonly kind: "array"; readonly of: number; readonly length: number }
+  | { readonly kind: "fields"; readonly of: readonly number[] }
+  | { readonly kind: "variants"; readonly of: ReadonlyMap<number, readonly number[]> }
+  /** A number of one to 68 bytes. */
+  | { readonly kind: "compact" }
+  | { readonly kind: "bits"; readonly storeBytes: number }
+  | { readonly kind: "other"; readonly name: string };
+
+/** Finds a type by its number in the metadata. */
+export type TypeLookup = (id: number) => RuntimeType;
 
 /** Indexes and types of one runtime. */
 export interface RuntimeTables {

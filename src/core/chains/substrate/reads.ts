@@ -15,7 +15,9 @@ import type { ChainFees } from "../fees.ts";
 import { UNSURE } from "../reads.ts";
 import { readReceipts, receiptSet } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
-import { keysOf, pickStored, storedCall, toSeconds, type Wanted } from "./stored.ts";
+import { fetchStored, keysOf, pickStored, storedCall, toSeconds, type Wanted } from "./stored.ts";
+
+const now = otherKeys.timestampNow.of();
 
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {
@@ -51,10 +53,8 @@ export class SubstrateReads implements ChainReads {
     height: bigint,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const hash = await fetchBlockHash(this.#node, height, signal);
-    return toSeconds(
-      await this.#node.client.call(storedCall(this.#node, otherKeys.timestampNow.of(), hash), signal),
-    );
+    const block = await fetchBlockHash(this.#node, height, signal);
+    return toSeconds(await fetchStored(this.#node, now, { block, signal }));
   }
 
   /** The chain's view of `counterparty`, at one block in one round trip; none while the best block is the same. */
@@ -67,8 +67,7 @@ export class SubstrateReads implements ChainReads {
     height: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const wanted = await updateTimeOf(this.#node, height, signal);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal);
+    return await fetchStored(this.#node, await updateTimeOf(this.#node, height, signal), { signal });
   }
 
   /** Root in the commitment of a counterparty's block. One round trip. */
@@ -90,7 +89,7 @@ export class SubstrateReads implements ChainReads {
     const wanted = isBounded
       ? ismpKeys.boundedStateCommitments.of(of.id, of.height)
       : ismpKeys.stateCommitments.of(of);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal);
+    return await fetchStored(this.#node, wanted, { signal });
   }
 
   /** Fetches the relayer per message; one round trip. */
@@ -167,7 +166,7 @@ export class SubstrateCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<boolean> {
     const [header, nowMs] = await this.#node.client.callAll(
-      [calls.header(), storedCall(this.#node, otherKeys.timestampNow.of())],
+      [calls.header(), storedCall(this.#node, now)],
       signal,
     );
     return header !== undefined && header.height >= height && toSeconds(nowMs) >= timeSec;
@@ -260,8 +259,6 @@ class CounterpartyViews {
     return { height, nowSec: toSeconds(now), challengePeriodSec: period, isFrozen: frozen };
   }
 }
-
-const now = otherKeys.timestampNow.of();
 
 type WantedView = Wanted<{ now: bigint; height: bigint; period: bigint; frozen: boolean }>;
 

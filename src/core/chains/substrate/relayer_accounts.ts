@@ -7,7 +7,7 @@ import { calls } from "../../rpc/substrate_calls.ts";
 import type { ClaimStatus, HubRewards, RelayerAccounts } from "../hub.ts";
 import { fetchRequestMetadata } from "./fees.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
-import { pickStored, storedCall } from "./stored.ts";
+import { fetchStored, pickStored } from "./stored.ts";
 
 /**
  * Default if none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs,
@@ -58,8 +58,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     address: Uint8Array,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const wanted = relayerKeys.fees.of(chain, address);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal) ?? 0n;
+    return await fetchStored(this.#node, relayerKeys.fees.of(chain, address), { signal }) ?? 0n;
   }
 
   /** `Relayer.MinimumWithdrawalAmount`; one round trip. */
@@ -68,7 +67,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     signal: AbortSignal,
   ): Promise<bigint> {
     const wanted = relayerKeys.minimumWithdrawalAmount.of(chain);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal) ?? DEFAULT_MINIMUM_WITHDRAWAL;
+    return await fetchStored(this.#node, wanted, { signal }) ?? DEFAULT_MINIMUM_WITHDRAWAL;
   }
 
   /** `Relayer.Nonce`; one round trip. */
@@ -77,8 +76,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     chain: StateMachine,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const wanted = relayerKeys.nonce.of(address, chain);
-    return await this.#node.client.call(storedCall(this.#node, wanted), signal) ?? 0n;
+    return await fetchStored(this.#node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
   }
 }
 

@@ -30,7 +30,7 @@ import { Findings, headerHash } from "./checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
-import { keysOf, pickStored, readStored, storedCall, toSeconds } from "./stored.ts";
+import { fetchStored, keysOf, pickStored, readStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
@@ -247,7 +247,7 @@ class SubstrateCounterparties implements Counterparties {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const wanted = ismpKeys.consensusStateClient.of(consensusStateId);
-    const clientId = await this.#node.client.call(storedCall(this.#node, wanted), signal);
+    const clientId = await fetchStored(this.#node, wanted, { signal });
     if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
       const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
       this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });

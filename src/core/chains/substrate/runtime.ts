@@ -1,12 +1,20 @@
-/** Runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name. */
+/**
+ * Runtime as its metadata describes it: indexes of calls, events and errors by name, and how its types differ from the
+ * layouts of this program's codecs, so that bytes of one layout are never sent to a runtime with another.
+ */
 import { concatBytes } from "../../encoding/bytes.ts";
-import { type Codec, type Layout, layoutOf } from "../../encoding/scale.ts";
+import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encoding/scale.ts";
 import type { StorageItem } from "../../ismp/storage_keys.ts";
 import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, EventRecords } from "./event_records.ts";
-import { LayoutComparison, type TypeLookup } from "./layout.ts";
-import { readMetadata, type RuntimeTables, UnreadableMetadata } from "./metadata.ts";
+import {
+  readMetadata,
+  type RuntimeTables,
+  type RuntimeType,
+  type TypeLookup,
+  UnreadableMetadata,
+} from "./metadata.ts";
 
 /** Reason why a runtime cannot be used. */
 export type RuntimeFaultCode =
@@ -188,4 +196,86 @@ class MetadataRuntime implements Runtime {
     const runtime = `${this.version.specName} ${this.version.specVersion}`;
     return new RuntimeFault(code, { chain: this.#chain, runtime }, detail, options);
   }
+}
+
+/** More parts in a row than any honest type has. */
+const MAX_PARTS = 1_000;
+
+/** How a comparison is made. */
+interface Comparison {
+  /** Where the types are, for the text. */
+  readonly path: string;
+  /**
+   * True for what is only read: newer versions of a type may have more fields at its end, also of the last field, which
+   * are skipped. What is written must fit exactly.
+   */
+  readonly isRead: boolean;
+}
+
+/** Comparison of a runtime's types with layouts: only the encoding matters, not the names of types and fields. */
+class LayoutComparison {
+  readonly #lookup: TypeLookup;
+  readonly #rows = new Map<number, readonly RuntimeType[]>();
+
+  constructor(lookup: TypeLookup) {
+    this.#lookup = lookup;
+  }
+
+  /**
+   * First difference of types in a row from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when
+   * they fit. Variants that the layout does not have are allowed: they do not change the others.
+   */
+  findMismatch(ids: readonly number[], expected: Layout, { path, isRead }: Comparison): string | undefined {
+    const found = ids.flatMap((id) => this.#rowOf(id));
+    const mayContinue = isRead && expected.length > 0;
+    const isShort = found.length < expected.length;
+    for (const [at, part] of expected.slice(0, found.length).entries()) {
+      const isLast = at === expected.length - 1;
+      const place = { path: expected.length === 1 ? path : `${path}.${at}`, isRead: isRead && isLast };
+      const mismatch = this.#comparePart(found[at], part, place);
+      if (mismatch !== undefined) return mismatch;
+    }
+    if (!isShort && (mayContinue || found.length === expected.length)) return undefined;
+    return `${path || "argument"}: expected ${expected.length} fields, found ${found.length}`;
+  }
+
+  #comparePart(found: RuntimeType | undefined, part: LayoutPart, at: Comparison): string | undefined {
+    const { path } = at;
+    const inside = { path: `${path}[]`, isRead: false };
+    if (typeof part === "string") {
+      if (found?.kind === "primitive" && found.name === part) return undefined;
+    } else if ("list" in part) {
+      if (found?.kind === "list") return this.findMismatch([found.of], part.list, inside);
+    } else if ("array" in part) {
+      const isOfLength = found?.kind === "array" && found.length === part.length;
+      if (isOfLength) return this.findMismatch([found.of], part.array, inside);
+    } else if (found?.kind === "variants") {
+      for (const [index, fields] of Object.entries(part.variants)) {
+        const ids = found.of.get(Number(index));
+        if (ids === undefined) return `${path || "argument"}: no variant ${index}`;
+        const mismatch = this.findMismatch(ids, fields, { ...at, path: `${path}.${index}` });
+        if (mismatch !== undefined) return mismatch;
+      }
+      return undefined;
+    }
+    const kind = typeof part === "string" ? part : Object.keys(part)[0];
+    return `${path || "argument"}: expected ${kind}, found ${nameOf(found)}`;
+  }
+
+  /** A type with its structs and tuples replaced by their fields; found once, so that none is nested without end. */
+  #rowOf(id: number): readonly RuntimeType[] {
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known;
+    this.#rows.set(id, [{ kind: "other", name: "a type within itself" }]);
+    const type = this.#lookup(id);
+    const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field)) : [type];
+    const row = all.slice(0, MAX_PARTS);
+    this.#rows.set(id, row);
+    return row;
+  }
+}
+
+function nameOf(type: RuntimeType | undefined): string {
+  if (type === undefined) return "nothing";
+  return type.kind === "primitive" || type.kind === "other" ? type.name : type.kind;
 }

@@ -14,6 +14,15 @@ export function storedCall<Value>(
   return { ...call, read: (json, fail) => decodeValue(node, call.read(json, fail), codec, item) };
 }
 
+/** Fetches one value, at the best block unless one is named; one round trip. @throws {RpcFault} `malformed`. */
+export async function fetchStored<Value>(
+  node: SubstrateNode,
+  wanted: Stored<Value>,
+  { block, signal }: { readonly block?: Hash256; readonly signal: AbortSignal },
+): Promise<Value | undefined> {
+  return await node.client.call(storedCall(node, wanted, block), signal);
+}
+
 /** Values to be read, by names for the caller. */
 export type Wanted<Values> = { readonly [Name in keyof Values]: Stored<Values[Name]> };
 
