@@ -95,7 +95,7 @@ const hashers: Readonly<Record<StorageHasher, (key: Uint8Array) => Uint8Array>> 
 };
 
 /** What this program assumes of a storage item: its name as `Pallet.Item`, and codecs of key and value. */
-export interface StorageItem {
+export interface KnownItem {
   readonly item: string;
   /** None: a plain value. */
   readonly keys: readonly { readonly hasher: StorageHasher; readonly codec: object }[];
@@ -109,8 +109,8 @@ export interface Stored<Value> {
   readonly codec: Codec<Value>;
 }
 
-/** A {@link StorageItem} that makes the key of a value, and says how the value is read. */
-export interface StoredItem<Key extends readonly unknown[], Value> extends StorageItem {
+/** A {@link KnownItem} that makes the key of a value, and says how the value is read. */
+export interface StoredItem<Key extends readonly unknown[], Value> extends KnownItem {
   (...key: Key): Uint8Array;
   of(...key: Key): Stored<Value>;
   readonly value: Codec<Value>;

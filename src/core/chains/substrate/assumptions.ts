@@ -23,10 +23,10 @@ import {
   beefyProofsKeys,
   hostExecutiveKeys,
   ismpKeys,
+  type KnownItem,
   mmrKeys,
   otherKeys,
   relayerKeys,
-  type StorageItem,
 } from "../../ismp/storage_keys.ts";
 import { contractRecordKey } from "../../substrate/contract_state.ts";
 import type { Assumed, Runtime, RuntimeCall } from "./runtime.ts";
@@ -64,12 +64,15 @@ export interface Assumptions {
   /** What does not work where one of them does not hold. */
   readonly without: string;
   /** A list holds alternatives: older releases keep the value elsewhere. */
-  readonly needs: readonly (Assumed | readonly StorageItem[])[];
+  readonly needs: readonly (Assumed | readonly KnownItem[])[];
   /** True: the rest works without it. */
   readonly isOptional: boolean;
   /** True: what the runtime lacks altogether is no difference: older ones do without. */
   readonly mayLack: boolean;
 }
+
+const needed = { isOptional: false, mayLack: false } as const;
+const optional = { isOptional: true, mayLack: true } as const;
 
 /** To tell what an extrinsic did. */
 const outcomes: Assumptions = {
@@ -96,8 +99,7 @@ const clients: Assumptions["needs"] = [
 /** To deliver messages to any Substrate chain. */
 const relaying: Assumptions = {
   without: "no message can be delivered to it",
-  isOptional: false,
-  mayLack: false,
+  ...needed,
   needs: [
     runtimeCalls.requests,
     ...clients,
@@ -109,8 +111,7 @@ const relaying: Assumptions = {
 /** To answer GET requests, and to be paid. */
 const earning: Assumptions = {
   without: "GET requests cannot be answered, or fees not claimed",
-  isOptional: false,
-  mayLack: false,
+  ...needed,
   needs: [
     runtimeCalls.getRequests,
     runtimeCalls.accumulateFees,
@@ -125,8 +126,7 @@ const earning: Assumptions = {
 
 const rewards: Assumptions = {
   without: "rewards of the hub are not claimed",
-  isOptional: true,
-  mayLack: true,
+  ...optional,
   needs: [
     runtimeCalls.claimRotation,
     runtimeCalls.claimRequest,
@@ -139,30 +139,26 @@ const rewards: Assumptions = {
 
 const bandwidth: Assumptions = {
   without: "the bandwidth of senders is not known before their messages are proved",
-  isOptional: true,
-  mayLack: true,
+  ...optional,
   needs: [bandwidthKeys.bandwidthManager, bandwidthKeys.allowance, bandwidthKeys.allowlist],
 };
 
 const acceptedProofs: Assumptions = {
   without: "consensus proofs cannot be delivered together with messages",
-  isOptional: true,
-  mayLack: true,
+  ...optional,
   needs: [beefyProofsKeys.messagingProofs, beefyProofsKeys.rotationProofs],
 };
 
 const hosts: Assumptions = {
   without: "the host contracts of chains are not compared with the hub's list",
-  isOptional: true,
-  mayLack: true,
+  ...optional,
   needs: [hostExecutiveKeys.evmHosts],
 };
 
 /** To submit consensus updates. */
 const updating: Assumptions = {
   without: "no consensus update can be submitted to it",
-  isOptional: false,
-  mayLack: false,
+  ...needed,
   needs: [
     runtimeCalls.consensus,
     ...clients,
@@ -175,8 +171,7 @@ const updating: Assumptions = {
 /** To prove the state of EVM contracts as the hub reads it: `core/substrate/contract_state.ts`. */
 const contracts: Assumptions = {
   without: "the hub cannot read the state of its contracts",
-  isOptional: false,
-  mayLack: false,
+  ...needed,
   needs: [otherKeys.timestampNow, contractRecordKey],
 };
 

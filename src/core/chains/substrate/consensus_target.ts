@@ -13,7 +13,7 @@ import type {
 } from "../consensus_target.ts";
 import type { SubstrateNode } from "./node.ts";
 import { SubstrateReads } from "./reads.ts";
-import { fetchStored, readStored, toSeconds } from "./stored.ts";
+import { fetchManyStored, fetchStored, toSeconds } from "./stored.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
 import type { IsmpMessage } from "../../ismp/ismp_message.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
@@ -64,7 +64,7 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     block: HubBlock,
     signal: AbortSignal,
   ): Promise<ClientSnapshot> {
-    const found = await readStored(this.#node, {
+    const found = await fetchManyStored(this.#node, {
       state: ismpKeys.consensusStates.of(id),
       clientId: ismpKeys.consensusStateClient.of(id),
       updatedSec: ismpKeys.consensusClientUpdateTime.of(id),

@@ -1,6 +1,6 @@
 /** Events of a range of blocks, in order and without gaps. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
+import type { IsmpEvent } from "../../ismp/event.ts";
 import {
   type DecodedEvent,
   type EventMetadata,
@@ -82,7 +82,7 @@ export class SubstrateEvents implements ChainEvents {
       if (!isTooMuch) throw fault;
       if (from !== to) return await halves();
       if (fault.code !== "too_large") throw fault;
-      found = await this.#readStored(from, signal);
+      found = await this.#fetchManyStored(from, signal);
     }
     if (found.missing > 0n) {
       if (from !== to) return await halves();
@@ -182,7 +182,7 @@ export class SubstrateEvents implements ChainEvents {
   }
 
   /** Reads a block whose events are more than the node answers with. */
-  async #readStored(block: bigint, signal: AbortSignal): Promise<Range> {
+  async #fetchManyStored(block: bigint, signal: AbortSignal): Promise<Range> {
     const [parent, hash] = await this.#node.client.callAll(
       [calls.blockHash(block - 1n), calls.blockHash(block)],
       signal,
@@ -348,13 +348,14 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
     case "GetResponse":
       return { kind: "message", message: messageOf(event), at };
     case "PostRequestHandled":
-      return { kind: "handled", of: "post", ...event.value, at };
     case "GetRequestHandled":
-      return { kind: "handled", of: "get", ...event.value, at };
+      return { kind: "handled", of: event.tag === "GetRequestHandled" ? "get" : "post", ...event.value, at };
     case "PostRequestTimeoutHandled":
-      return timeoutHandled("post", event.value, at);
-    case "GetRequestTimeoutHandled":
-      return timeoutHandled("get", event.value, at);
+    case "GetRequestTimeoutHandled": {
+      const of = event.tag === "GetRequestTimeoutHandled" ? "get" : "post";
+      const { commitment, source } = event.value;
+      return { kind: "timeoutHandled", of, commitment, source, at };
+    }
     case "StateMachineUpdated": {
       const { stateMachineId: id, latestHeight: height } = event.value;
       return { kind: "updated", stateMachine: id.stateMachine, id, height, at };
@@ -364,12 +365,4 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
       return { kind: "vetoed", stateMachine: id.stateMachine, height, at };
     }
   }
-}
-
-function timeoutHandled(
-  of: "post" | "get",
-  { commitment, source }: TimeoutHandled,
-  at: EventPosition,
-): ChainEvent {
-  return { kind: "timeoutHandled", of, commitment, source, at };
 }

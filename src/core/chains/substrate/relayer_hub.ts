@@ -30,7 +30,7 @@ import { Findings, headerHash } from "./checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchStored, keysOf, pickStored, readStored, toSeconds } from "./stored.ts";
+import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
@@ -96,7 +96,7 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);
     if (this.#read?.block === block) return this.#read.index;
-    const { rotations = new Map(), messaging = [] } = await readStored(this.#node, {
+    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.#node, {
       rotations: beefyProofsKeys.rotationProofs.of(),
       messaging: beefyProofsKeys.messagingProofs.of(),
     }, { block, signal });

@@ -4,7 +4,7 @@
  */
 import { concatBytes } from "../../encoding/bytes.ts";
 import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encoding/scale.ts";
-import type { StorageItem } from "../../ismp/storage_keys.ts";
+import type { KnownItem } from "../../ismp/storage_keys.ts";
 import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, EventRecords } from "./event_records.ts";
@@ -56,7 +56,7 @@ export interface RuntimeEventType {
 }
 
 /** What this program assumes of a runtime. */
-export type Assumed = Pick<RuntimeCall<unknown>, "call" | "layout"> | StorageItem | RuntimeEventType;
+export type Assumed = Pick<RuntimeCall<unknown>, "call" | "layout"> | KnownItem | RuntimeEventType;
 
 /** Names and indexes of one runtime version. */
 export interface Runtime {
@@ -148,7 +148,7 @@ class MetadataRuntime implements Runtime {
     return codec && this.#comparison.findMismatch(fields, layoutOf(codec), { path: "", isRead: true });
   }
 
-  #differenceOfItem({ item, keys, value }: StorageItem): string | undefined {
+  #differenceOfItem({ item, keys, value }: KnownItem): string | undefined {
     const found = this.#tables.storage.get(item);
     const hashers = [keys.map(({ hasher }) => hasher), found?.hashers ?? []]
       .map((each) => each.join(" and ") || "no map");

@@ -30,7 +30,7 @@ export type Wanted<Values> = { readonly [Name in keyof Values]: Stored<Values[Na
  * Reads several values at one block, at the best unless one is named; one round trip. @throws {RpcFault} `malformed`
  * when one is no value of its type.
  */
-export async function readStored<Values extends object>(
+export async function fetchManyStored<Values extends object>(
   node: SubstrateNode,
   wanted: Wanted<Values>,
   { block, signal }: { readonly block?: Hash256 | undefined; readonly signal: AbortSignal },
@@ -45,7 +45,7 @@ export function keysOf<Values extends object>(wanted: Wanted<Values>): readonly 
   return keys;
 }
 
-/** The wanted ones of values that were read together. @throws {RpcFault} as {@link readStored}. */
+/** The wanted ones of values that were read together. @throws {RpcFault} as {@link fetchManyStored}. */
 export function pickStored<Values extends object>(
   node: SubstrateNode,
   wanted: Wanted<Values>,
