@@ -158,12 +158,10 @@ export function stored<Value, const Key extends readonly unknown[]>(
   });
 }
 
-const { id, height, chain, state } = {
-  id: blake(stateMachineIdCodec),
-  height: blake(stateMachineHeightCodec),
-  chain: blake(stateMachineCodec),
-  state: blake(consensusStateIdCodec),
-};
+const id = blake(stateMachineIdCodec);
+const height = blake(stateMachineHeightCodec);
+const chain = blake(stateMachineCodec);
+const state = blake(consensusStateIdCodec);
 
 /** Storage of pallet `Ismp`. Heights and times in seconds are u64. */
 export const ismpKeys = {

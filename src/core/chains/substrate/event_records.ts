@@ -128,7 +128,7 @@ export class EventRecords {
     try {
       for (const field of type.fields) this.#skip(input, field, 0);
       const fields = input.bytes.subarray(start, input.at);
-      input.skip(input.count() * TOPIC_SIZE);
+      skipTopics(input);
       return { ...head, fields };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -147,7 +147,7 @@ export class EventRecords {
       for (let start = from; start < input.bytes.length && input.tried < MAX_TRIED; start++) {
         input.at = start;
         input.tried++;
-        const next = this.#endOfTopics(input);
+        const next = orUndefined(() => skipTopics(input));
         if (next === undefined || !this.#canRead(input, count)) continue;
         if (isToEnd ? input.at !== input.bytes.length : count === 0) continue;
         input.at = next;
@@ -155,13 +155,6 @@ export class EventRecords {
       }
     }
     throw new RangeError(`events cannot be separated from byte ${from} on`);
-  }
-
-  #endOfTopics(input: Input): number | undefined {
-    return orUndefined(() => {
-      input.skip(input.count() * TOPIC_SIZE);
-      return input.at;
-    });
   }
 
   #canRead(input: Input, count: number): boolean {
@@ -230,6 +223,12 @@ export class EventRecords {
       0,
     );
   }
+}
+
+/** Skips the topics of a record, which end it. */
+function skipTopics(input: Input): number {
+  input.skip(input.count() * TOPIC_SIZE);
+  return input.at;
 }
 
 function skipCompact(input: Input): void {

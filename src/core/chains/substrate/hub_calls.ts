@@ -55,7 +55,14 @@ export class SubstrateHubCalls implements RelayerHubCalls {
     signal: AbortSignal,
   ): Promise<HubCallRefusal | undefined> {
     try {
-      return await this.#ask(call, signal);
+      const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
+        // Never compressed: the decompressor's own error could hide the pallet's.
+        build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
+        maxCallBytes: this.#maxCallBytes,
+      }, signal);
+      if (result.kind === "valid") return undefined;
+      const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
+      return await this.#explain(call, more ?? result, signal);
     } catch (fault) {
       return { ...toSizeRefusal(fault), error: undefined };
     }
@@ -77,20 +84,6 @@ export class SubstrateHubCalls implements RelayerHubCalls {
       },
       maxCallBytes: this.#maxCallBytes,
     }, signal);
-  }
-
-  async #ask(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<HubCallRefusal | undefined> {
-    const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
-      // Never compressed: the decompressor's own error could hide the pallet's.
-      build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
-      maxCallBytes: this.#maxCallBytes,
-    }, signal);
-    if (result.kind === "valid") return undefined;
-    const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
-    return await this.#explain(call, more ?? result, signal);
   }
 
   async #explain(

@@ -246,8 +246,9 @@ class SubstrateCounterparties implements Counterparties {
     { stateMachine, consensusStateId }: StateMachineId,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const wanted = ismpKeys.consensusStateClient.of(consensusStateId);
-    const clientId = await fetchStored(this.#node, wanted, { signal });
+    const clientId = await fetchStored(this.#node, ismpKeys.consensusStateClient.of(consensusStateId), {
+      signal,
+    });
     if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
       const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
       this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
