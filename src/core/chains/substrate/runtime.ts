@@ -198,8 +198,10 @@ class MetadataRuntime implements Runtime {
   }
 }
 
-/** More parts in a row than any honest type has. */
+/** More parts in a row, and structs in each other, than any honest type has. */
 const MAX_PARTS = 1_000;
+const MAX_DEPTH = 200;
+const NESTED: readonly RuntimeType[] = [{ kind: "other", name: "a type nested without end" }];
 
 /** How a comparison is made. */
 interface Comparison {
@@ -263,12 +265,13 @@ class LayoutComparison {
   }
 
   /** A type with its structs and tuples replaced by their fields; found once, so that none is nested without end. */
-  #rowOf(id: number): readonly RuntimeType[] {
+  #rowOf(id: number, depth = 0): readonly RuntimeType[] {
     const known = this.#rows.get(id);
     if (known !== undefined) return known;
-    this.#rows.set(id, [{ kind: "other", name: "a type within itself" }]);
+    if (depth > MAX_DEPTH) return NESTED;
+    this.#rows.set(id, NESTED);
     const type = this.#lookup(id);
-    const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field)) : [type];
+    const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field, depth + 1)) : [type];
     const row = all.slice(0, MAX_PARTS);
     this.#rows.set(id, row);
     return row;

@@ -1,8 +1,10 @@
 /** Stored values and events that are cut off, lengthened or of other types: named faults of the node, never a crash. */
 import assert from "node:assert/strict";
+import { metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
 import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
 import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Randomness } from "../../../../src/core/runtime/clock.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
@@ -110,4 +112,38 @@ Deno.test("damaged values: the search for the record after an unreadable one has
   const startMs = performance.now();
   assert.throws(() => runtime.decodeEvents(value), RuntimeFault);
   assert.ok(performance.now() - startMs < 20_000);
+});
+
+Deno.test("damaged values: types that are nested in each other without end are a difference, and their events skipped", () => {
+  const { metadata } = hubMetadata("nexus-head");
+  const changed = metadataCodec.dec(metadata);
+  assert.ok(changed.metadata.tag === "v14");
+  const { lookup, pallets } = changed.metadata.value;
+  // A chain of structs, whose last one holds itself twice.
+  const first = lookup.length;
+  const [like] = lookup;
+  assert.ok(like !== undefined);
+  for (let at = first; at < first + 20_000; at++) {
+    const next = Math.min(at + 1, first + 19_999);
+    lookup.push({ ...like, id: at, def: { tag: "tuple", value: [next, next] } });
+  }
+  const ismp = pallets.find(({ name }) => name === "Ismp");
+  const nonce = ismp?.storage?.items.find(({ name }) => name === "Nonce");
+  const events = lookup.find(({ id }) => id === ismp?.events)?.def;
+  assert.ok(nonce?.type.tag === "plain" && events?.tag === "variant");
+  nonce.type.value = first;
+  const [field] = events.value.find(({ name }) => name === "PostRequestHandled")?.fields ?? [];
+  assert.ok(field !== undefined);
+  field.type = first;
+  const runtime = loadRuntime(
+    "POLKADOT-3367",
+    { specName: "nexus", specVersion: 1 },
+    metadataCodec.enc(changed),
+  );
+  assert.match(runtime.findDifference(ismpKeys.nonce) ?? "", /Ismp\.Nonce: value: expected/);
+  const [handled, , updated] = records;
+  assert.ok(handled !== undefined && updated !== undefined);
+  const { events: read, skipped } = runtime.decodeEvents(concatBytes(Uint8Array.of(4 * 2), handled, updated));
+  assert.deepEqual(read.map(({ name }) => name), ["StateMachineUpdated"]);
+  assert.deepEqual(skipped.map(({ name }) => name), ["PostRequestHandled"]);
 });
