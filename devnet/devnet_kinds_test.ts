@@ -2,7 +2,8 @@ import { hostParamCodec } from "./hub/pallets/host_params.ts";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { encodeFunctionData } from "viem";
 import { fromHex, type Hex, toHex } from "../src/core/encoding/bytes.ts";
-import { hostExecutiveKeys, offchainKeys } from "../src/core/ismp/storage_keys.ts";
+import { stateMachineCodec } from "../src/core/ismp/state_machine.ts";
+import { offchainKeys, stored, twox } from "../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../src/core/encoding/scale.ts";
 import { parseMessagingConfig } from "../src/messaging/config/read.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
@@ -101,10 +102,10 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
   ok(devnet.prover !== undefined);
   devnet.prover.rotateNext();
   await waitUntil("a rotation without messages", () => ownProofs.rotationProofs.has(firstSet + 3n));
-  const stored = await resultHttp(devnet.hub.httpUrl, "state_getStorage", [
-    toHex(hostExecutiveKeys.hostParams(a.stateMachine)),
+  const params = await resultHttp(devnet.hub.httpUrl, "state_getStorage", [
+    toHex(stored("HostExecutive.HostParams", hostParamCodec, twox(stateMachineCodec))(a.stateMachine)),
   ]);
-  const { value } = decodeStrict(hostParamCodec, fromHex(String(stored)), "HostParam");
+  const { value } = decodeStrict(hostParamCodec, fromHex(String(params)), "HostParam");
   equal(toHex(value.hostManager), a.host.addresses.hostManager.toLowerCase());
   equal(toHex(value.feeToken), a.host.addresses.feeToken.toLowerCase());
 });

@@ -158,7 +158,7 @@ async function checkAccepted(
   const client = await hub.reads.fetchClient(consensusStateId, "best", signal);
   const list = client && findAcceptedChains(client.clientId);
   if (list === undefined) return [];
-  const [entry] = await hub.reads.fetchStorage([list.key(stateMachine)], signal);
+  const [entry] = await hub.reads.fetchStorage([list.entry(stateMachine)], signal);
   if (entry !== undefined) return [];
   const text = `${hub.id.stateMachine} ${describeUnlisted(stateMachine, list)}; updates are submitted anyway`;
   return [{ severity: "warning", event: "chain_not_accepted", text }];

@@ -1,15 +1,21 @@
 /**
- * Strict SCALE: scale-ts codecs with range checks on the way out and {@link decodeStrict} on the way in. Nothing else
- * in the program decodes SCALE bytes from outside. Source of the format: paritytech/parity-scale-codec: README.md.
+ * Strict SCALE: scale-ts codecs with range checks on the way out and {@link decodeStrict} on the way in, and with
+ * layouts that can be compared with the metadata of a runtime. Nothing else in the program decodes SCALE bytes from
+ * outside. Source of the format: paritytech/parity-scale-codec: README.md.
  */
 import {
+  _void,
+  bool as scaleBool,
   Bytes,
   type Codec,
   compact,
   createCodec,
   createDecoder,
-  enhanceCodec,
-  Tuple,
+  enhanceCodec as scaleEnhance,
+  Enum as scaleEnum,
+  Option as scaleOption,
+  Struct as scaleStruct,
+  Tuple as scaleTuple,
   u128 as scaleU128,
   u256 as scaleU256,
   u32 as scaleU32,
@@ -19,7 +25,63 @@ import {
 } from "scale-ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
 
-export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
+export type { Codec };
+
+/** How the bytes of a type follow each other. Structs and tuples have none of their own: their fields stand in a row. */
+export type Layout = readonly LayoutPart[];
+
+/** One part of a {@link Layout}. Variants are by their index, each with its fields. */
+export type LayoutPart =
+  | "bool"
+  | "u8"
+  | "u16"
+  | "u32"
+  | "u64"
+  | "u128"
+  | { readonly list: Layout }
+  | { readonly array: Layout; readonly length: number }
+  | { readonly variants: Readonly<Record<number, Layout>> };
+
+const layouts = new WeakMap<object, () => Layout>();
+
+/** Layout of what a codec reads and writes. @throws {Error} for a codec that was not made of those in this file. */
+export function layoutOf(codec: object): Layout {
+  const layout = layouts.get(codec);
+  if (layout === undefined) throw new Error("This codec has no layout");
+  return layout();
+}
+
+/** The codec, with its layout. */
+export function withLayout<C extends object>(codec: C, layout: () => Layout): C {
+  layouts.set(codec, layout);
+  return codec;
+}
+
+/** A function that makes codecs, whose layouts follow from its arguments. */
+function laidOut<Make>(make: Make, layout: (...parts: never[]) => Layout): Make {
+  const made = (...parts: never[]): object =>
+    withLayout((make as (...parts: never[]) => object)(...parts), () => layout(...parts));
+  return made as Make;
+}
+
+/** Nothing at all: a unit. */
+export const nothing: Codec<undefined> = withLayout(_void, () => []);
+/** One byte, 0 or 1. */
+export const bool: Codec<boolean> = withLayout(scaleBool, () => ["bool"]);
+/** Fields in a row, by name. */
+export const Struct = laidOut(scaleStruct, (fields: object) => Object.values(fields).flatMap(layoutOf));
+/** Fields in a row. */
+export const Tuple = laidOut(scaleTuple, (...fields: object[]) => fields.flatMap(layoutOf));
+/** A byte, 0 or 1, and the value after 1. */
+export const Option = laidOut(scaleOption, (inner: object) => [{ variants: { 0: [], 1: layoutOf(inner) } }]);
+/** The index of a variant in one byte, and what the variant holds. */
+export const Enum = laidOut(scaleEnum, (variants: object, indexes: readonly number[] = []) => [{
+  variants: Object.fromEntries(
+    Object.values(variants).map((inner, at) => [indexes[at] ?? at, layoutOf(inner)]),
+  ),
+}]);
+/** The same bytes for another type of values. */
+export const enhanceCodec = laidOut(scaleEnhance, layoutOf);
 
 /** Reason why bytes or a value do not fit a SCALE type. */
 export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid" | "too_long";
@@ -44,13 +106,9 @@ export class ScaleError extends Error {
  * @throws {ScaleError}
  */
 export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
-  const value = decodeLoose(codec, bytes, typeName);
-  const canonical = codec.enc(value);
-  if (startsWith(bytes, canonical)) {
-    if (bytes.length === canonical.length) return value;
+  return decodePrefix(codec, bytes, typeName, () => {
     throw new ScaleError("trailing", typeName);
-  }
-  throw new ScaleError("non_canonical", typeName);
+  });
 }
 
 /**
@@ -98,65 +156,61 @@ function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
   return true;
 }
 
-function checkedNumber(codec: Codec<number>, bits: number, name: string): Codec<number> {
-  return createCodec((value) => {
-    if (!Number.isInteger(value) || value < 0 || value >= 2 ** bits) throw new ScaleError("invalid", name);
+function checkedNumber(codec: Codec<number>, bits: 8 | 32): Codec<number> {
+  const checked = createCodec<number>((value) => {
+    const isInside = Number.isInteger(value) && value >= 0 && value < 2 ** bits;
+    if (!isInside) throw new ScaleError("invalid", `u${bits}`);
     return codec.enc(value);
   }, codec.dec);
+  return withLayout(checked, () => [`u${bits}`]);
 }
 
-function checkedBigint(codec: Codec<bigint>, bits: bigint, name: string): Codec<bigint> {
-  return createCodec((value) => {
-    if (typeof value !== "bigint" || value < 0n || value >> bits !== 0n) {
-      throw new ScaleError("invalid", name);
-    }
+function checkedBigint(codec: Codec<bigint>, bits: 64 | 128 | 256): Codec<bigint> {
+  const checked = createCodec<bigint>((value) => {
+    const isInside = typeof value === "bigint" && value >= 0n && value >> BigInt(bits) === 0n;
+    if (!isInside) throw new ScaleError("invalid", `u${bits}`);
     return codec.enc(value);
   }, codec.dec);
+  return withLayout(checked, () => bits === 256 ? [{ array: ["u64"], length: 4 }] : [`u${bits}`]);
 }
 
 /** One byte. Encoding throws {@link ScaleError} `invalid` out of range, as all integers here do. */
-export const u8: Codec<number> = checkedNumber(scaleU8, 8, "u8");
+export const u8: Codec<number> = checkedNumber(scaleU8, 8);
 /** Four bytes, little endian. */
-export const u32: Codec<number> = checkedNumber(scaleU32, 32, "u32");
+export const u32: Codec<number> = checkedNumber(scaleU32, 32);
 /** Eight bytes, little endian. */
-export const u64: Codec<bigint> = checkedBigint(scaleU64, 64n, "u64");
+export const u64: Codec<bigint> = checkedBigint(scaleU64, 64);
 /** Sixteen bytes, little endian. */
-export const u128: Codec<bigint> = checkedBigint(scaleU128, 128n, "u128");
+export const u128: Codec<bigint> = checkedBigint(scaleU128, 128);
 /** Thirty-two bytes, little endian (`U256`). */
-export const u256: Codec<bigint> = checkedBigint(scaleU256, 256n, "u256");
+export const u256: Codec<bigint> = checkedBigint(scaleU256, 256);
+
+function requireLength(value: Uint8Array, length: number, code: ScaleErrorCode): Uint8Array {
+  if (value.length !== length) throw new ScaleError(code, `[u8; ${length}]`);
+  return value;
+}
 
 /** Exactly `length` bytes without a prefix (`[u8; N]`, `H160`). */
 export function fixedBytes(length: number): Codec<Uint8Array> {
   const inner = Bytes(length);
-  return createCodec(
-    (value) => {
-      if (value.length !== length) throw new ScaleError("invalid", `[u8; ${length}]`);
-      return value;
-    },
-    createDecoder((input) => {
-      const value = inner.dec(input);
-      if (value.length !== length) throw new ScaleError("truncated", `[u8; ${length}]`);
-      return value;
-    }),
+  const codec = createCodec<Uint8Array>(
+    (value) => requireLength(value, length, "invalid"),
+    createDecoder((input) => requireLength(inner.dec(input), length, "truncated")),
   );
+  return withLayout(codec, () => [{ array: ["u8"], length }]);
 }
 
 /** Bytes with a compact length (`Vec<u8>`). */
-export const bytes: Codec<Uint8Array> = createCodec(
-  Bytes().enc,
-  createDecoder((input) => bytesOfLength(Number(compact.dec(input))).dec(input)),
+export const bytes: Codec<Uint8Array> = withLayout(
+  createCodec(
+    Bytes().enc,
+    createDecoder((input) => {
+      const length = Number(compact.dec(input));
+      return requireLength(Bytes(length).dec(input), length, "truncated");
+    }),
+  ),
+  () => [{ list: ["u8"] }],
 );
-
-/** Codecs of the lengths of identifiers and short bodies, which come again and again. */
-const shortBytes = new Map<number, Codec<Uint8Array>>();
-const MAX_SHORT = 256;
-
-function bytesOfLength(length: number): Codec<Uint8Array> {
-  if (length > MAX_SHORT) return fixedBytes(length);
-  const codec = shortBytes.get(length) ?? fixedBytes(length);
-  shortBytes.set(length, codec);
-  return codec;
-}
 
 const utf8 = {
   encoder: new TextEncoder(),
@@ -188,7 +242,7 @@ const announcedItems = new WeakMap<Uint8Array, number>();
 /** Compact length and items (`Vec<T>`, `BoundedVec<T>`). Decoding throws {@link ScaleError} `too_long`. */
 export function list<T>(item: Codec<T>): Codec<readonly T[]> {
   const encode = Vector(item).enc;
-  return createCodec<readonly T[]>(
+  const codec = createCodec<readonly T[]>(
     (values) => encode([...values]),
     // scale-ts allocates the announced length at once and mistakes big-integer lengths.
     createDecoder((input) => {
@@ -201,12 +255,12 @@ export function list<T>(item: Codec<T>): Codec<readonly T[]> {
       return values;
     }),
   );
+  return withLayout(codec, () => [{ list: layoutOf(item) }]);
 }
 
 /** Two values in order (a tuple). */
 export function pair<A, B>(first: Codec<A>, second: Codec<B>): Codec<readonly [A, B]> {
-  const inner = Tuple(first, second);
-  return createCodec<readonly [A, B]>(([a, b]) => inner.enc([a, b]), inner.dec);
+  return enhanceCodec<[A, B], readonly [A, B]>(Tuple(first, second), ([a, b]) => [a, b], (both) => both);
 }
 
 /** A number as one byte that selects one of `names` (an enum whose variants carry nothing). */
@@ -214,9 +268,8 @@ export function unitEnum<const Name extends string>(
   names: readonly Name[],
   firstIndex = 0,
 ): Codec<Name> {
-  return enhanceCodec(scaleU8, (name) => names.indexOf(name) + firstIndex, (index) => {
-    const name = names[index - firstIndex];
-    if (name === undefined) throw new ScaleError("invalid", names.join("|"));
+  return enhanceCodec(openEnum(names, firstIndex), (name) => name, (name) => {
+    if (isUnknown(name)) throw new ScaleError("invalid", names.join("|"));
     return name;
   });
 }
@@ -229,10 +282,14 @@ export function openEnum<const Name extends string>(
   names: readonly Name[],
   firstIndex = 0,
 ): Codec<Name | UnknownVariant> {
-  return enhanceCodec(
+  const codec = scaleEnhance<number, Name | UnknownVariant>(
     scaleU8,
     (name) => isUnknown(name) ? Number(name.slice("unknown(".length, -1)) : names.indexOf(name) + firstIndex,
     (index) => nameVariant(names, index - firstIndex, index),
+  );
+  return withLayout(
+    codec,
+    () => [{ variants: Object.fromEntries(names.map((_, at) => [at + firstIndex, []])) }],
   );
 }
 
@@ -260,9 +317,10 @@ export function orderedMap<K extends string | number | bigint, V>(
   compare: (a: K, b: K) => number,
 ): Codec<ReadonlyMap<K, V>> {
   const entries = list(pair(key, value));
-  return createCodec<ReadonlyMap<K, V>>(
-    (map) => entries.enc([...map].sort(([a], [b]) => compare(a, b))),
-    createDecoder((input) => new Map(entries.dec(input))),
+  return enhanceCodec<readonly (readonly [K, V])[], ReadonlyMap<K, V>>(
+    entries,
+    (map) => [...map].sort(([a], [b]) => compare(a, b)),
+    (found) => new Map(found),
   );
 }
 

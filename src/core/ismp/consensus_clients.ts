@@ -9,8 +9,8 @@ import {
   stateMachineCodec,
   toConsensusClientId,
 } from "./state_machine.ts";
-import { concatBytes } from "../encoding/bytes.ts";
-import { storagePrefix, twoxConcat } from "./storage_keys.ts";
+import { bool } from "../encoding/scale.ts";
+import { stored, type StoredItem, twox } from "./storage_keys.ts";
 
 /** By what the client verifies. */
 export const consensusClientIds = {
@@ -33,16 +33,16 @@ export interface AcceptedChains {
   readonly name: string;
   /** Call by which governance adds a chain. */
   readonly addCall: string;
-  /** Key of a chain's entry; there is an entry for every chain of the list. */
-  key(chain: StateMachine): Uint8Array;
+  /** There is an entry for every chain of the list. */
+  readonly entry: StoredItem<[chain: StateMachine], boolean>;
 }
 
 function listOf(pallet: string): AcceptedChains {
-  const item = "SupportedStatemachines";
+  const name = `${pallet}.SupportedStatemachines` as const;
   return {
-    name: `${pallet}.${item}`,
+    name,
     addCall: `${pallet}.add_state_machine`,
-    key: (chain) => concatBytes(storagePrefix(pallet, item), twoxConcat(stateMachineCodec.enc(chain))),
+    entry: stored(name, bool, twox(stateMachineCodec)),
   };
 }
 

@@ -67,7 +67,7 @@ export interface GetRequestsWithProof {
 }
 
 /** SCALE of {@link ConsensusMessage}. */
-const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
+export const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
   consensusProof: bytes,
   consensusStateId: consensusStateIdCodec,
   signer: bytes,
@@ -82,7 +82,7 @@ const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
 });
 
 /** SCALE of {@link RequestMessage}. */
-const requestMessageCodec: Codec<RequestMessage> = Struct({
+export const requestMessageCodec: Codec<RequestMessage> = Struct({
   requests: list(postRequestCodec),
   proof: proofCodec,
   signer: bytes,

@@ -2,19 +2,22 @@
  * Names of chains and of the light clients that follow them: text, SCALE and Solidity forms.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
-import { createCodec, enhanceCodec } from "scale-ts";
+import { createCodec } from "scale-ts";
 import { fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
 import {
   type Codec,
   compareBytes,
+  enhanceCodec,
   Enum,
   fixedBytes,
   hash256,
+  layoutOf,
   Option,
   orderedMap,
   Struct,
   u32,
   u64,
+  withLayout,
 } from "../encoding/scale.ts";
 
 /**
@@ -279,19 +282,28 @@ function bigEndian(value: number): Uint8Array {
 /** Four raw bytes as text. Decoding throws {@link IdentifierError} `not_utf8`. */
 const utf8Id: Codec<string> = enhanceCodec(fixedBytes(4), (text) => encoder.encode(text), decodeUtf8);
 
-const partsCodec = Enum({
+const parts = {
   Evm: u32,
   Polkadot: u32,
   Kusama: u32,
   Substrate: utf8Id,
   Tendermint: utf8Id,
   Relay: Struct({ relay: utf8Id, paraId: u32 }),
-});
+};
+const partsCodec = Enum(parts);
 
-/** SCALE of a state machine: variant index and payload. Decoding ids without text form throws {@link IdentifierError}. */
-export const stateMachineCodec: Codec<StateMachine> = createCodec(
-  (value) => partsCodec.enc(stateMachineParts(value)),
-  (input) => formatStateMachine(partsCodec.dec(input)),
+const { Relay: _, ...sentParts } = parts;
+
+/**
+ * SCALE of a state machine: variant index and payload. Decoding ids without text form throws {@link IdentifierError}.
+ * Its layout is without `Relay`, which July 2025 releases lack and no relayer sends.
+ */
+export const stateMachineCodec: Codec<StateMachine> = withLayout(
+  createCodec(
+    (value) => partsCodec.enc(stateMachineParts(value)),
+    (input) => formatStateMachine(partsCodec.dec(input)),
+  ),
+  () => layoutOf(Enum(sentParts)),
 );
 
 /** Checked constructor: exactly four ASCII characters. @throws {IdentifierError} */

@@ -5,19 +5,30 @@
 import { Twox128, Twox64Concat } from "@polkadot-api/substrate-bindings";
 import { blake2b128, concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
 import {
+  bool,
   bytes,
   type Codec,
+  compareIntegers,
   fixedBytes,
   hash256,
+  list,
+  nothing,
   openEnum,
+  orderedMap,
   Struct,
   u128,
-  u32,
+  u256,
   u64,
   type UnknownVariant,
 } from "../encoding/scale.ts";
-import type { ConsensusStateId, StateMachine, StateMachineId } from "./state_machine.ts";
-import { consensusStateIdCodec, stateMachineCodec, stateMachineIdCodec } from "./state_machine.ts";
+import {
+  consensusClientIdCodec,
+  consensusStateIdCodec,
+  stateCommitmentCodec,
+  stateMachineCodec,
+  stateMachineHeightCodec,
+  stateMachineIdCodec,
+} from "./state_machine.ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
@@ -74,171 +85,146 @@ export function storagePrefix(pallet: string, item: string): Uint8Array {
   return prefix;
 }
 
-type Hasher = (key: Uint8Array) => Uint8Array;
+/** How a part of a key is hashed, as metadata names it. */
+export type StorageHasher = "Blake2128Concat" | "Twox64Concat" | "Identity";
 
-const identity: Hasher = (key) => key;
+const hashers: Readonly<Record<StorageHasher, (key: Uint8Array) => Uint8Array>> = {
+  Blake2128Concat: blake2Concat,
+  Twox64Concat: twoxConcat,
+  Identity: (key) => key,
+};
 
-function plain(pallet: string, item: string): () => Uint8Array {
-  return () => storagePrefix(pallet, item);
+/** What this program assumes of a storage item: its name as `Pallet.Item`, and codecs of key and value. */
+export interface KnownItem {
+  readonly item: string;
+  /** None: a plain value. */
+  readonly keys: readonly { readonly hasher: StorageHasher; readonly codec: object }[];
+  readonly value: object;
 }
 
-/** Key of a map: how it is hashed and encoded. */
-type MapKey<A> = readonly [hasher: Hasher, codec: Codec<A>];
-
-function map<A>(pallet: string, item: string, [hasher, codec]: MapKey<A>): (key: A) => Uint8Array {
-  return (value) => concatBytes(storagePrefix(pallet, item), hasher(codec.enc(value)));
+/** A value to be read. */
+export interface Stored<Value> {
+  readonly item: string;
+  readonly key: Uint8Array;
+  readonly codec: Codec<Value>;
 }
 
-function doubleMap<A, B>(
-  pallet: string,
-  item: string,
-  [first, second]: readonly [MapKey<A>, MapKey<B>],
-): (a: A, b: B) => Uint8Array {
-  return (a, b) =>
-    concatBytes(storagePrefix(pallet, item), first[0](first[1].enc(a)), second[0](second[1].enc(b)));
+/** A {@link KnownItem} that makes the key of a value, and says how the value is read. */
+export interface StoredItem<Key extends readonly unknown[], Value> extends KnownItem {
+  (...key: Key): Uint8Array;
+  of(...key: Key): Stored<Value>;
+  readonly value: Codec<Value>;
+  /** First 32 bytes of every key. */
+  readonly prefix: Uint8Array;
 }
 
-type ById = (id: StateMachineId) => Uint8Array;
-type ByIdAndHeight = (id: StateMachineId, height: bigint) => Uint8Array;
-type ByConsensusState = (id: ConsensusStateId) => Uint8Array;
-type ByChain = (chain: StateMachine) => Uint8Array;
-type ByChainAndBytes = (chain: StateMachine, account: Uint8Array) => Uint8Array;
-type ByCommitment = (commitment: Hash256) => Uint8Array;
-type Plain = () => Uint8Array;
-
-function byId(pallet: string, item: string): ById {
-  return map(pallet, item, [blake2Concat, stateMachineIdCodec]);
+/** Part of a key with its hasher. */
+export interface KeyPart<Part> {
+  readonly hasher: StorageHasher;
+  readonly codec: Codec<Part>;
 }
 
-function byIdAndHeight(item: string, heightHasher: Hasher): ByIdAndHeight {
-  return doubleMap("Ismp", item, [[blake2Concat, stateMachineIdCodec], [heightHasher, u64]]);
+/** Part of a key by its hasher, here `Blake2_128Concat`. */
+export function blake<Part>(codec: Codec<Part>): KeyPart<Part> {
+  return { hasher: "Blake2128Concat", codec };
 }
 
-/** Keys of pallet `Ismp`. Heights and indexes are u64. */
-export const ismpKeys: {
-  readonly consensusStates: ByConsensusState;
-  readonly consensusStateClient: ByConsensusState;
-  readonly unbondingPeriod: ByConsensusState;
-  readonly consensusClientUpdateTime: ByConsensusState;
-  readonly frozenConsensusClients: ByConsensusState;
-  readonly challengePeriod: ById;
-  readonly latestStateMachineHeight: ById;
-  readonly previousStateMachineHeight: ById;
-  readonly boundedStateCommitments: ByIdAndHeight;
-  readonly boundedStateMachineUpdateTime: ByIdAndHeight;
-  readonly stateCommitmentQueue: ByIdAndHeight;
-  readonly commitmentQueueStates: ById;
-  readonly stateMachineCommitmentCap: ById;
-  readonly responded: ByCommitment;
-  readonly nonce: Plain;
-  readonly childTrieRoot: Plain;
-} = {
-  consensusStates: map("Ismp", "ConsensusStates", [twoxConcat, consensusStateIdCodec]),
-  consensusStateClient: map("Ismp", "ConsensusStateClient", [blake2Concat, consensusStateIdCodec]),
-  unbondingPeriod: map("Ismp", "UnbondingPeriod", [blake2Concat, consensusStateIdCodec]),
-  consensusClientUpdateTime: map("Ismp", "ConsensusClientUpdateTime", [twoxConcat, consensusStateIdCodec]),
-  frozenConsensusClients: map("Ismp", "FrozenConsensusClients", [blake2Concat, consensusStateIdCodec]),
-  challengePeriod: byId("Ismp", "ChallengePeriod"),
-  latestStateMachineHeight: byId("Ismp", "LatestStateMachineHeight"),
-  previousStateMachineHeight: byId("Ismp", "PreviousStateMachineHeight"),
-  boundedStateCommitments: byIdAndHeight("BoundedStateCommitments", blake2Concat),
-  boundedStateMachineUpdateTime: byIdAndHeight("BoundedStateMachineUpdateTime", blake2Concat),
-  stateCommitmentQueue: byIdAndHeight("StateCommitmentQueue", twoxConcat),
-  commitmentQueueStates: byId("Ismp", "CommitmentQueueStates"),
-  stateMachineCommitmentCap: byId("Ismp", "StateMachineCommitmentCap"),
-  responded: map("Ismp", "Responded", [identity, hash256]),
-  nonce: plain("Ismp", "Nonce"),
-  childTrieRoot: plain("Ismp", "ChildTrieRoot"),
+/** Part of a key, hashed by `Twox64Concat`. */
+export function twox<Part>(codec: Codec<Part>): KeyPart<Part> {
+  return { hasher: "Twox64Concat", codec };
+}
+
+/** Part of a key as it is. */
+export function identity<Part>(codec: Codec<Part>): KeyPart<Part> {
+  return { hasher: "Identity", codec };
+}
+
+/** An item of a runtime's storage by its name, the parts of its key and its value. */
+export function stored<Value, const Key extends readonly unknown[]>(
+  item: `${string}.${string}`,
+  value: Codec<Value>,
+  ...keys: { readonly [At in keyof Key]: KeyPart<Key[At]> }
+): StoredItem<Key, Value> {
+  const [pallet = "", name = ""] = item.split(".");
+  const prefix = storagePrefix(pallet, name);
+  const keyOf = (...key: Key): Uint8Array =>
+    concatBytes(prefix, ...keys.map(({ hasher, codec }, at) => hashers[hasher](codec.enc(key[at]))));
+  return Object.assign(keyOf, {
+    item,
+    keys,
+    value,
+    prefix,
+    of: (...key: Key): Stored<Value> => ({ item, key: keyOf(...key), codec: value }),
+  });
+}
+
+const id = blake(stateMachineIdCodec);
+const height = blake(stateMachineHeightCodec);
+const chain = blake(stateMachineCodec);
+const state = blake(consensusStateIdCodec);
+
+/** Storage of pallet `Ismp`. Heights and times in seconds are u64. */
+export const ismpKeys = {
+  consensusStates: stored("Ismp.ConsensusStates", bytes, twox(consensusStateIdCodec)),
+  consensusStateClient: stored("Ismp.ConsensusStateClient", consensusClientIdCodec, state),
+  unbondingPeriod: stored("Ismp.UnbondingPeriod", u64, state),
+  consensusClientUpdateTime: stored("Ismp.ConsensusClientUpdateTime", u64, twox(consensusStateIdCodec)),
+  frozenConsensusClients: stored("Ismp.FrozenConsensusClients", bool, state),
+  challengePeriod: stored("Ismp.ChallengePeriod", u64, id),
+  latestStateMachineHeight: stored("Ismp.LatestStateMachineHeight", u64, id),
+  boundedStateCommitments: stored("Ismp.BoundedStateCommitments", stateCommitmentCodec, id, blake(u64)),
+  boundedStateMachineUpdateTime: stored("Ismp.BoundedStateMachineUpdateTime", u64, id, blake(u64)),
+  /** Where releases up to July 2025 have commitments and their times: docs/protocol/hub.md section 6. */
+  stateCommitments: stored("Ismp.StateCommitments", stateCommitmentCodec, height),
+  stateMachineUpdateTime: stored("Ismp.StateMachineUpdateTime", u64, twox(stateMachineHeightCodec)),
+  nonce: stored("Ismp.Nonce", u64),
 };
 
 /**
- * Keys of pallet `Relayer`. Note the order: `fees` is (chain where the fee was paid, address), `nonce` the reverse.
+ * Storage of pallet `Relayer`. Note the order: `fees` is by (chain where the fee was paid, address), `nonce` the
+ * reverse.
  */
-export const relayerKeys: {
-  readonly fees: ByChainAndBytes;
-  readonly nonce: (address: Uint8Array, chain: StateMachine) => Uint8Array;
-  readonly minimumWithdrawalAmount: ByChain;
-  readonly outboundConsensusDeliveryReward: ByChain;
-  readonly outboundConsensusRotationsClaimed: (chain: StateMachine, setId: bigint) => Uint8Array;
-  readonly outboundRequestDeliveryReward: (moduleId: Uint8Array) => Uint8Array;
-  readonly outboundRequestsClaimed: ByCommitment;
-} = {
-  fees: doubleMap("Relayer", "Fees", [[blake2Concat, stateMachineCodec], [blake2Concat, bytes]]),
-  nonce: doubleMap("Relayer", "Nonce", [[blake2Concat, bytes], [blake2Concat, stateMachineCodec]]),
-  minimumWithdrawalAmount: map("Relayer", "MinimumWithdrawalAmount", [blake2Concat, stateMachineCodec]),
-  outboundConsensusDeliveryReward: map("Relayer", "OutboundConsensusDeliveryReward", [
-    blake2Concat,
-    stateMachineCodec,
-  ]),
-  outboundConsensusRotationsClaimed: doubleMap("Relayer", "OutboundConsensusRotationsClaimed", [[
-    blake2Concat,
-    stateMachineCodec,
-  ], [blake2Concat, u64]]),
-  outboundRequestDeliveryReward: map("Relayer", "OutboundRequestDeliveryReward", [blake2Concat, bytes]),
-  outboundRequestsClaimed: map("Relayer", "OutboundRequestsClaimed", [blake2Concat, hash256]),
+export const relayerKeys = {
+  fees: stored("Relayer.Fees", u256, chain, blake(bytes)),
+  nonce: stored("Relayer.Nonce", u64, blake(bytes), chain),
+  minimumWithdrawalAmount: stored("Relayer.MinimumWithdrawalAmount", u256, chain),
+  outboundConsensusDeliveryReward: stored("Relayer.OutboundConsensusDeliveryReward", u128, chain),
+  outboundConsensusRotationsClaimed: stored(
+    "Relayer.OutboundConsensusRotationsClaimed",
+    nothing,
+    chain,
+    blake(u64),
+  ),
+  outboundRequestDeliveryReward: stored("Relayer.OutboundRequestDeliveryReward", u128, blake(bytes)),
+  outboundRequestsClaimed: stored("Relayer.OutboundRequestsClaimed", nothing, blake(hash256)),
 };
 
-/** Keys of pallet `HostExecutive`. */
-export const hostExecutiveKeys: {
-  readonly hostParams: ByChain;
-  readonly evmHosts: ByChain;
-  readonly feeTokenDecimals: ByChain;
-} = {
-  hostParams: map("HostExecutive", "HostParams", [twoxConcat, stateMachineCodec]),
-  evmHosts: map("HostExecutive", "EvmHosts", [twoxConcat, stateMachineCodec]),
-  feeTokenDecimals: map("HostExecutive", "FeeTokenDecimals", [blake2Concat, stateMachineCodec]),
+/** Storage of pallet `HostExecutive`. */
+export const hostExecutiveKeys = {
+  evmHosts: stored("HostExecutive.EvmHosts", hostAddressCodec, twox(stateMachineCodec)),
 };
 
-/** Keys of pallet `Bandwidth`; the pallet truncates the application's id to 32 bytes. */
-export const bandwidthKeys: {
-  readonly allowance: ByChainAndBytes;
-  readonly allowlist: ByChainAndBytes;
-  readonly bandwidthManager: ByChain;
-  readonly tiers: (tier: BandwidthTier) => Uint8Array;
-} = {
-  allowance: doubleMap("Bandwidth", "Allowance", [[twoxConcat, stateMachineCodec], [blake2Concat, bytes]]),
-  allowlist: doubleMap("Bandwidth", "Allowlist", [[twoxConcat, stateMachineCodec], [blake2Concat, bytes]]),
-  bandwidthManager: map("Bandwidth", "BandwidthManager", [twoxConcat, stateMachineCodec]),
-  tiers: map("Bandwidth", "Tiers", [twoxConcat, bandwidthTierCodec]),
+/** Storage of pallet `Bandwidth`; the pallet truncates the application's id to 32 bytes. */
+export const bandwidthKeys = {
+  allowance: stored("Bandwidth.Allowance", list(subscriptionCodec), twox(stateMachineCodec), blake(bytes)),
+  allowlist: stored("Bandwidth.Allowlist", nothing, twox(stateMachineCodec), blake(bytes)),
+  bandwidthManager: stored("Bandwidth.BandwidthManager", hostAddressCodec, twox(stateMachineCodec)),
 };
 
-/** Keys of pallet `Mmr`; `nodes` by position. */
-export const mmrKeys: {
-  readonly rootHash: Plain;
-  readonly numberOfLeaves: Plain;
-  readonly nodes: (position: bigint) => Uint8Array;
-} = {
-  rootHash: plain("Mmr", "RootHash"),
-  numberOfLeaves: plain("Mmr", "NumberOfLeaves"),
-  nodes: map("Mmr", "Nodes", [identity, u64]),
+/** Storage of pallet `Mmr`. */
+export const mmrKeys = { numberOfLeaves: stored("Mmr.NumberOfLeaves", u64) };
+
+/** Storage of pallet `BeefyConsensusProofs`: heights, and heights by authority set. */
+export const beefyProofsKeys = {
+  messagingProofs: stored("BeefyConsensusProofs.MessagingProofs", list(u64)),
+  rotationProofs: stored("BeefyConsensusProofs.RotationProofs", orderedMap(u64, u64, compareIntegers)),
 };
 
-/** Keys of pallet `BeefyConsensusProofs`. */
-export const beefyProofsKeys: {
-  readonly messagingProofs: Plain;
-  readonly rotationProofs: Plain;
-  readonly sp1VkeyHash: Plain;
-} = {
-  messagingProofs: plain("BeefyConsensusProofs", "MessagingProofs"),
-  rotationProofs: plain("BeefyConsensusProofs", "RotationProofs"),
-  sp1VkeyHash: plain("BeefyConsensusProofs", "Sp1VkeyHash"),
-};
-
-/** Keys of the remaining pallets that relayers read. */
-export const otherKeys: {
-  readonly parachains: (paraId: number) => Uint8Array;
-  readonly currentRelayChainStateRoots: (relayHeight: number) => Uint8Array;
-  readonly stateMachinesCostPerBlock: ById;
-  readonly mintPerByte: Plain;
-  readonly systemEvents: Plain;
-  readonly timestampNow: Plain;
-} = {
-  parachains: map("IsmpParachain", "Parachains", [identity, u32]),
-  currentRelayChainStateRoots: map("IsmpParachain", "CurrentRelayChainStateRoots", [blake2Concat, u32]),
-  stateMachinesCostPerBlock: byId("ConsensusIncentives", "StateMachinesCostPerBlock"),
-  mintPerByte: plain("MessagingIncentives", "MintPerByte"),
-  systemEvents: plain("System", "Events"),
-  timestampNow: plain("Timestamp", "Now"),
+/** Storage of the remaining pallets that relayers read; events are decoded by the metadata. */
+export const otherKeys = {
+  systemEvents: (): Uint8Array => storagePrefix("System", "Events"),
+  /** Unix milliseconds. */
+  timestampNow: stored("Timestamp.Now", u64),
 };
 
 /** Names of the ISMP child trie: `ISMPv2` at HEAD, `ISMP` in releases up to July 2025. */
@@ -249,22 +235,17 @@ export function childTrieKey(name: ChildTrieName = "ISMPv2"): Uint8Array {
   return ascii(`:child_storage:default:${name}`);
 }
 
-function childKey(prefix: string): ByCommitment {
+function childKey(prefix: string): (commitment: Hash256) => Uint8Array {
   return (commitment) => concatBytes(ascii(prefix), fromHex(commitment));
 }
 
 /** Keys inside the ISMP child trie: the plain prefix and the raw commitment, unhashed. */
-export const childTrieKeys: {
-  readonly requestCommitment: ByCommitment;
-  readonly requestReceipt: ByCommitment;
-  /** By the commitment of the response. */
-  readonly responseCommitment: ByCommitment;
-  /** By the commitment of the request. */
-  readonly responseReceipt: ByCommitment;
-} = {
+export const childTrieKeys = {
   requestCommitment: childKey("RequestCommitments"),
   requestReceipt: childKey("RequestReceipts"),
+  /** By the commitment of the response. */
   responseCommitment: childKey("ResponseCommitments"),
+  /** By the commitment of the request. */
   responseReceipt: childKey("ResponseReceipts"),
 };
 
@@ -273,18 +254,16 @@ function bigEndian(value: bigint): Uint8Array {
 }
 
 /** Keys of the node's offchain database (kind PERSISTENT). */
-export const offchainKeys: {
+export const offchainKeys = {
   /** Consensus proof about the hub by the height it proves. */
-  readonly beefyMessagingProof: (height: bigint) => Uint8Array;
+  beefyMessagingProof: (height: bigint): Uint8Array =>
+    concatBytes(ascii("beefy_consensus_proofs::"), bigEndian(height)),
   /** Consensus proof that rotates to this authority set. */
-  readonly beefyRotationProof: (setId: bigint) => Uint8Array;
+  beefyRotationProof: (setId: bigint): Uint8Array =>
+    concatBytes(ascii("beefy_consensus_proofs::rotation::"), bigEndian(setId)),
   /** Leaf before finality. */
-  readonly leafByCommitment: ByCommitment;
-  /** MMR node after finality, by position. */
-  readonly mmrCanonNode: (position: bigint) => Uint8Array;
-} = {
-  beefyMessagingProof: (height) => concatBytes(ascii("beefy_consensus_proofs::"), bigEndian(height)),
-  beefyRotationProof: (setId) => concatBytes(ascii("beefy_consensus_proofs::rotation::"), bigEndian(setId)),
   leafByCommitment: childKey("no_op"),
-  mmrCanonNode: (position) => concatBytes(bytes.enc(ascii("ISMP-mmr-v2")), u64.enc(position)),
+  /** MMR node after finality, by position. */
+  mmrCanonNode: (position: bigint): Uint8Array =>
+    concatBytes(bytes.enc(ascii("ISMP-mmr-v2")), u64.enc(position)),
 };

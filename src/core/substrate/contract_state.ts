@@ -4,15 +4,10 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/revive/src/{lib,storage,exec}.rs.
  */
 import { blake2b256, concatBytes } from "../encoding/bytes.ts";
-import { bytes, type Codec, decodePrefix, Enum, Struct } from "../encoding/scale.ts";
-import { storagePrefix } from "../ismp/storage_keys.ts";
+import { bytes, type Codec, decodePrefix, Enum, fixedBytes, Struct } from "../encoding/scale.ts";
+import { identity, stored, type StoredItem } from "../ismp/storage_keys.ts";
 
 const CHILD_TRIE_PREFIX = new TextEncoder().encode(":child_storage:default:");
-
-/** Key of the record of an account (20 bytes) in the main trie: `Revive.AccountInfoOf`, hashed by `Identity`. */
-export function contractRecordKey(address: Uint8Array): Uint8Array {
-  return concatBytes(storagePrefix("Revive", "AccountInfoOf"), address);
-}
 
 /** Key of the root of a contract's child trie in the main trie, also the first argument of child state calls. */
 export function contractTrieKey(trieId: Uint8Array): Uint8Array {
@@ -24,13 +19,25 @@ export function trieSlotKey(slot: Uint8Array): Uint8Array {
   return blake2b256(slot);
 }
 
+interface ContractRecord {
+  readonly tag: "Contract";
+  readonly value: { readonly trieId: Uint8Array };
+}
+
 /**
  * Start of the record of a contract; deposits and hashes follow. Accounts that are no contracts have other variants.
  * The hub reads the same part of it (polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/substrate_evm.rs).
  */
-const contractRecordCodec: Codec<{ tag: "Contract"; value: { trieId: Uint8Array } }> = Enum({
+const contractRecordCodec: Codec<ContractRecord> = Enum({
   Contract: Struct({ trieId: bytes }),
 });
+
+/** Record of an account (20 bytes) in the main trie. */
+export const contractRecordKey: StoredItem<[address: Uint8Array], ContractRecord> = stored(
+  "Revive.AccountInfoOf",
+  contractRecordCodec,
+  identity(fixedBytes(20)),
+);
 
 /** Reads the id of a contract's child trie from its record. @throws {ScaleError} when it is none of a contract. */
 export function decodeTrieId(record: Uint8Array): Uint8Array {

@@ -17,6 +17,7 @@ import {
   Struct,
   u32,
   u64,
+  u8,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -40,8 +41,9 @@ export interface SubstrateHeader {
   readonly digest: readonly DigestItem[];
 }
 
-const engineKinds = { 4: "consensus", 5: "seal", 6: "preRuntime" } as const;
-const engineIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
+/** Kinds that carry an engine; their indexes follow each other. */
+const engineKinds = ["consensus", "seal", "preRuntime"] as const;
+const FIRST_ENGINE = 4;
 const OTHER = 0;
 const RUNTIME_UPDATED = 8;
 
@@ -52,25 +54,19 @@ function encodeItem(item: DigestItem): Uint8Array {
   if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
   if (item.kind === "unknown") return item.encoded;
   const engine = engineCodec.enc(fromByteText(item.engine));
-  return concatBytes(Uint8Array.of(engineIndexes[item.kind]), engine, bytes.enc(item.data));
-}
-
-const u8Decoder = fixedBytes(1);
-
-/** Indexes of the kinds that carry an engine. */
-function isEngineIndex(index: number | undefined): index is keyof typeof engineKinds {
-  return index === 4 || index === 5 || index === 6;
+  const index = FIRST_ENGINE + engineKinds.indexOf(item.kind);
+  return concatBytes(Uint8Array.of(index), engine, bytes.enc(item.data));
 }
 
 const digestItemCodec: Codec<DigestItem> = createCodec<DigestItem>(
   encodeItem,
   createDecoder((stream) => {
-    const index = u8Decoder.dec(stream)[0];
+    const index = u8.dec(stream);
     if (index === OTHER) return { kind: "other", data: bytes.dec(stream) };
     if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" };
-    if (!isEngineIndex(index)) throw new ScaleError("invalid", "DigestItem");
-    const engine = toByteText(engineCodec.dec(stream));
-    return { kind: engineKinds[index], engine, data: bytes.dec(stream) };
+    const kind = engineKinds[index - FIRST_ENGINE];
+    if (kind === undefined) throw new ScaleError("invalid", "DigestItem");
+    return { kind, engine: toByteText(engineCodec.dec(stream)), data: bytes.dec(stream) };
   }),
 );
 
@@ -97,8 +93,9 @@ export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
  * known kind is malformed.
  */
 export function decodeDigestItem(encoded: Uint8Array): DigestItem {
-  const [index] = encoded;
-  const isKnown = index === undefined || index === OTHER || index === RUNTIME_UPDATED || isEngineIndex(index);
+  const [index = OTHER] = encoded;
+  const isKnown = index === OTHER || index === RUNTIME_UPDATED ||
+    engineKinds[index - FIRST_ENGINE] !== undefined;
   return isKnown ? decodeStrict(digestItemCodec, encoded, "DigestItem") : { kind: "unknown", encoded };
 }
 
@@ -135,14 +132,11 @@ export function lastAnnounced<T>(
 const VRF_BYTES = 96;
 
 /** Bytes of a vote for randomness after the slot, by the variant of BABE's pre-digest. */
-const babeVrfBytes: ReadonlyMap<number | undefined, number> = new Map([[1, VRF_BYTES], [2, 0], [
-  3,
-  VRF_BYTES,
-]]);
+const babeVrfBytes: readonly (number | undefined)[] = [undefined, VRF_BYTES, 0, VRF_BYTES];
 
 /** Source: paritytech/polkadot-sdk: substrate/primitives/consensus/babe/src/digests.rs (PreDigest). */
 function babeSlot(data: Uint8Array): bigint {
-  const vrfBytes = babeVrfBytes.get(data[0]);
+  const vrfBytes = babeVrfBytes[data[0] ?? 0];
   if (vrfBytes === undefined) throw new ScaleError("invalid", "BABE slot");
   const codec = Struct({ authorityIndex: u32, slot: u64, vrf: fixedBytes(vrfBytes) });
   return decodePrefix(codec, data.slice(1), "BABE slot").slot;

@@ -1,209 +1,178 @@
 /**
  * What this program assumes of a runtime: calls that it makes, storage that it reads by keys of its own, events that it
- * decodes. Indexes come from the metadata, these layouts do not. Pure. Sources: polytope-labs/hyperbridge:
- * modules/pallets/{ismp,relayer,state-coprocessor,bandwidth,beefy-consensus-proofs}; keys in `core/ismp/storage_keys.ts`.
+ * decodes. Indexes come from the metadata; layouts are those of this program's codecs. Pure. Sources:
+ * polytope-labs/hyperbridge: modules/pallets/{ismp,relayer,state-coprocessor,bandwidth,beefy-consensus-proofs}.
  */
+import { bytes, type Codec, type Layout, layoutOf, Struct, u32 } from "../../encoding/scale.ts";
+import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
 import {
-  type CallLayout,
-  callLayouts,
-  type Layout,
-  type RuntimeEventLayout,
-  stateMachineLayout,
-  type StorageHasher,
-  type StorageLayout,
-} from "./layout.ts";
-import type { Runtime } from "./runtime.ts";
+  outboundConsensusDeliveryClaimCodec,
+  outboundRequestDeliveryClaimCodec,
+  withdrawalInputDataCodec,
+  withdrawalProofCodec,
+} from "../../ismp/fees.ts";
+import {
+  consensusMessageCodec,
+  getRequestsWithProofCodec,
+  type IsmpMessage,
+  ismpMessagesCodec,
+  requestMessageCodec,
+} from "../../ismp/ismp_message.ts";
+import {
+  bandwidthKeys,
+  beefyProofsKeys,
+  hostExecutiveKeys,
+  ismpKeys,
+  type KnownItem,
+  mmrKeys,
+  otherKeys,
+  relayerKeys,
+} from "../../ismp/storage_keys.ts";
+import { contractRecordKey } from "../../substrate/contract_state.ts";
+import type { Assumed, Runtime, RuntimeCall } from "./runtime.ts";
+
+function callOf<Arguments>(call: string, codec: Codec<Arguments>): RuntimeCall<Arguments> {
+  return { call, codec, layout: layoutOf(codec) };
+}
+
+/** `Ismp.handle_unsigned` with messages of one kind: the others are not sent there, so they may differ. */
+function messages(variant: number, of: object): RuntimeCall<readonly IsmpMessage[]> {
+  const layout: Layout = [{ list: [{ variants: { [variant]: layoutOf(of) } }] }];
+  return { call: "Ismp.handle_unsigned", codec: ismpMessagesCodec, layout };
+}
+
+/** Calls that relayers send, by content. */
+export const runtimeCalls = {
+  consensus: messages(0, consensusMessageCodec),
+  requests: messages(2, requestMessageCodec),
+  getRequests: callOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec),
+  accumulateFees: callOf("Relayer.accumulate_fees", withdrawalProofCodec),
+  withdrawFees: callOf("Relayer.withdraw_fees", withdrawalInputDataCodec),
+  claimRotation: callOf(
+    "Relayer.claim_outbound_consensus_delivery_reward",
+    outboundConsensusDeliveryClaimCodec,
+  ),
+  claimRequest: callOf("Relayer.claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec),
+  decompress: callOf(
+    "CallDecompressor.decompress_call",
+    Struct({ compressed: bytes, encodedCallSize: u32 }),
+  ),
+};
 
 /** Assumptions that one purpose needs. */
 export interface Assumptions {
   /** What does not work where one of them does not hold. */
   readonly without: string;
-  readonly calls?: readonly CallLayout[];
   /** A list holds alternatives: older releases keep the value elsewhere. */
-  readonly storage?: readonly (StorageLayout | readonly StorageLayout[])[];
-  readonly events?: readonly RuntimeEventLayout[];
+  readonly needs: readonly (Assumed | readonly KnownItem[])[];
   /** True: the rest works without it. */
   readonly isOptional: boolean;
   /** True: what the runtime lacks altogether is no difference: older ones do without. */
   readonly mayLack: boolean;
 }
 
-const bytes: Layout = { list: "u8" };
-const id4: Layout = { array: "u8", length: 4 };
-const hash: Layout = { array: "u8", length: 32 };
-const u256: Layout = { array: "u64", length: 4 };
-const nothing: Layout = { fields: [] };
-const stateMachineId: Layout = { fields: [stateMachineLayout, id4] };
-const stateMachineHeight: Layout = { fields: [stateMachineId, "u64"] };
-const commitment: Layout = { fields: ["u64", { variants: { 0: [], 1: [hash] } }, hash] };
-
-/** A map of one key. */
-function map(item: string, [hasher, key]: readonly [StorageHasher, Layout], value: Layout): StorageLayout {
-  return { item, hashers: [hasher], key, value };
-}
-
-const timestamp: StorageLayout = { item: "Timestamp.Now", hashers: [], value: "u64" };
-const latestHeight = map("Ismp.LatestStateMachineHeight", ["Blake2128Concat", stateMachineId], "u64");
-const challengePeriod = map("Ismp.ChallengePeriod", ["Blake2128Concat", stateMachineId], "u64");
-const clientOf = map("Ismp.ConsensusStateClient", ["Blake2128Concat", id4], id4);
-const frozenClients = map("Ismp.FrozenConsensusClients", ["Blake2128Concat", id4], "bool");
-
-/** Commitments of other chains; releases up to July 2025 have them under other names. */
-const commitments: Assumptions["storage"] = [
-  [
-    {
-      item: "Ismp.BoundedStateCommitments",
-      hashers: ["Blake2128Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineId, "u64"] },
-      value: commitment,
-    },
-    map("Ismp.StateCommitments", ["Blake2128Concat", stateMachineHeight], commitment),
-  ],
-  [
-    {
-      item: "Ismp.BoundedStateMachineUpdateTime",
-      hashers: ["Blake2128Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineId, "u64"] },
-      value: "u64",
-    },
-    map("Ismp.StateMachineUpdateTime", ["Twox64Concat", stateMachineHeight], "u64"),
-  ],
-];
-
-const handled: Layout = { fields: [hash, bytes] };
+const needed = { isOptional: false, mayLack: false } as const;
+const optional = { isOptional: true, mayLack: true } as const;
 
 /** To tell what an extrinsic did. */
 const outcomes: Assumptions = {
   without: "nobody could tell what was delivered to it",
   isOptional: false,
   mayLack: true,
-  events: [
+  needs: [
     { event: "System.ExtrinsicFailed" },
-    { event: "Ismp.PostRequestHandled", fields: [handled] },
-    { event: "Ismp.GetRequestHandled", fields: [handled] },
-    { event: "Ismp.StateMachineUpdated", fields: [stateMachineId, "u64"] },
+    { event: "Ismp.PostRequestHandled", codec: messageHandledCodec },
+    { event: "Ismp.GetRequestHandled", codec: messageHandledCodec },
+    { event: "Ismp.StateMachineUpdated", codec: stateMachineUpdatedCodec },
   ],
 };
+
+/** What is known of another chain, and of the client that follows it. */
+const clients: Assumptions["needs"] = [
+  otherKeys.timestampNow,
+  ismpKeys.latestStateMachineHeight,
+  ismpKeys.challengePeriod,
+  ismpKeys.consensusStateClient,
+  ismpKeys.frozenConsensusClients,
+];
 
 /** To deliver messages to any Substrate chain. */
 const relaying: Assumptions = {
   without: "no message can be delivered to it",
-  isOptional: false,
-  mayLack: false,
-  calls: [callLayouts.requests],
-  storage: [timestamp, latestHeight, challengePeriod, clientOf, frozenClients, ...commitments],
+  ...needed,
+  needs: [
+    runtimeCalls.requests,
+    ...clients,
+    [ismpKeys.boundedStateCommitments, ismpKeys.stateCommitments],
+    [ismpKeys.boundedStateMachineUpdateTime, ismpKeys.stateMachineUpdateTime],
+  ],
 };
 
 /** To answer GET requests, and to be paid. */
 const earning: Assumptions = {
   without: "GET requests cannot be answered, or fees not claimed",
-  isOptional: false,
-  mayLack: false,
-  calls: [callLayouts.getRequests, callLayouts.accumulateFees, callLayouts.withdrawFees],
-  storage: [
-    {
-      item: "Relayer.Fees",
-      hashers: ["Blake2128Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineLayout, bytes] },
-      value: u256,
-    },
-    {
-      item: "Relayer.Nonce",
-      hashers: ["Blake2128Concat", "Blake2128Concat"],
-      key: { fields: [bytes, stateMachineLayout] },
-      value: "u64",
-    },
-    map("Relayer.MinimumWithdrawalAmount", ["Blake2128Concat", stateMachineLayout], u256),
-    { item: "Mmr.NumberOfLeaves", hashers: [], value: "u64" },
-    { item: "Ismp.Nonce", hashers: [], value: "u64" },
+  ...needed,
+  needs: [
+    runtimeCalls.getRequests,
+    runtimeCalls.accumulateFees,
+    runtimeCalls.withdrawFees,
+    relayerKeys.fees,
+    relayerKeys.nonce,
+    relayerKeys.minimumWithdrawalAmount,
+    mmrKeys.numberOfLeaves,
+    ismpKeys.nonce,
   ],
 };
 
 const rewards: Assumptions = {
   without: "rewards of the hub are not claimed",
-  isOptional: true,
-  mayLack: true,
-  calls: [callLayouts.claimRotation, callLayouts.claimRequest],
-  storage: [
-    map("Relayer.OutboundConsensusDeliveryReward", ["Blake2128Concat", stateMachineLayout], "u128"),
-    {
-      item: "Relayer.OutboundConsensusRotationsClaimed",
-      hashers: ["Blake2128Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineLayout, "u64"] },
-      value: nothing,
-    },
-    map("Relayer.OutboundRequestDeliveryReward", ["Blake2128Concat", bytes], "u128"),
-    map("Relayer.OutboundRequestsClaimed", ["Blake2128Concat", hash], nothing),
+  ...optional,
+  needs: [
+    runtimeCalls.claimRotation,
+    runtimeCalls.claimRequest,
+    relayerKeys.outboundConsensusDeliveryReward,
+    relayerKeys.outboundConsensusRotationsClaimed,
+    relayerKeys.outboundRequestDeliveryReward,
+    relayerKeys.outboundRequestsClaimed,
   ],
 };
 
 const bandwidth: Assumptions = {
   without: "the bandwidth of senders is not known before their messages are proved",
-  isOptional: true,
-  mayLack: true,
-  storage: [
-    map("Bandwidth.BandwidthManager", ["Twox64Concat", stateMachineLayout], { array: "u8", length: 20 }),
-    {
-      item: "Bandwidth.Allowance",
-      hashers: ["Twox64Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineLayout, bytes] },
-      value: { list: { fields: [{ variants: { 1: [], 2: [], 3: [], 4: [] } }, "u128", "u64", "u64"] } },
-    },
-    {
-      item: "Bandwidth.Allowlist",
-      hashers: ["Twox64Concat", "Blake2128Concat"],
-      key: { fields: [stateMachineLayout, bytes] },
-      value: nothing,
-    },
-  ],
+  ...optional,
+  needs: [bandwidthKeys.bandwidthManager, bandwidthKeys.allowance, bandwidthKeys.allowlist],
 };
 
 const acceptedProofs: Assumptions = {
   without: "consensus proofs cannot be delivered together with messages",
-  isOptional: true,
-  mayLack: true,
-  storage: [
-    { item: "BeefyConsensusProofs.MessagingProofs", hashers: [], value: { list: "u64" } },
-    { item: "BeefyConsensusProofs.RotationProofs", hashers: [], value: { list: { fields: ["u64", "u64"] } } },
-  ],
+  ...optional,
+  needs: [beefyProofsKeys.messagingProofs, beefyProofsKeys.rotationProofs],
 };
 
 const hosts: Assumptions = {
   without: "the host contracts of chains are not compared with the hub's list",
-  isOptional: true,
-  mayLack: true,
-  storage: [map("HostExecutive.EvmHosts", ["Twox64Concat", stateMachineLayout], { array: "u8", length: 20 })],
+  ...optional,
+  needs: [hostExecutiveKeys.evmHosts],
 };
 
 /** To submit consensus updates. */
 const updating: Assumptions = {
   without: "no consensus update can be submitted to it",
-  isOptional: false,
-  mayLack: false,
-  calls: [callLayouts.consensus],
-  storage: [
-    timestamp,
-    latestHeight,
-    clientOf,
-    frozenClients,
-    map("Ismp.ConsensusStates", ["Twox64Concat", id4], bytes),
-    map("Ismp.UnbondingPeriod", ["Blake2128Concat", id4], "u64"),
-    map("Ismp.ConsensusClientUpdateTime", ["Twox64Concat", id4], "u64"),
-    challengePeriod,
+  ...needed,
+  needs: [
+    runtimeCalls.consensus,
+    ...clients,
+    ismpKeys.consensusStates,
+    ismpKeys.unbondingPeriod,
+    ismpKeys.consensusClientUpdateTime,
   ],
 };
 
 /** To prove the state of EVM contracts as the hub reads it: `core/substrate/contract_state.ts`. */
 const contracts: Assumptions = {
   without: "the hub cannot read the state of its contracts",
-  isOptional: false,
-  mayLack: false,
-  storage: [
-    timestamp,
-    map("Revive.AccountInfoOf", ["Identity", { array: "u8", length: 20 }], {
-      startsWith: [{ variants: { 0: [{ startsWith: [bytes] }] } }],
-    }),
-  ],
+  ...needed,
+  needs: [otherKeys.timestampNow, contractRecordKey],
 };
 
 /**
@@ -240,22 +209,10 @@ export function findUnmet(runtime: Runtime, use: ChainUse): readonly Unmet[] {
 }
 
 /** Lists what a runtime does not fit, e.g. `Relayer.Fees: value: expected u128, found list`. */
-export function findDifferences(
-  runtime: Runtime,
-  { calls = [], events = [], storage = [], mayLack }: Assumptions,
-): readonly string[] {
-  const isLacking = (has: boolean): boolean => mayLack && !has;
-  const ofCalls = calls.map((call) =>
-    isLacking(runtime.hasCall(call.pallet, call.call)) ? undefined : runtime.findCallMismatch(call)
-  );
-  const ofStorage = storage.map((item) => {
-    const choices: readonly StorageLayout[] = "item" in item ? [item] : item;
-    const [known = choices[0]] = choices.filter((each) => runtime.hasStorage(each.item));
-    if (known === undefined || isLacking(runtime.hasStorage(known.item))) return undefined;
-    return runtime.findStorageMismatch(known);
+export function findDifferences(runtime: Runtime, { needs, mayLack }: Assumptions): readonly string[] {
+  return needs.flatMap((need) => {
+    const choices: readonly Assumed[] = Array.isArray(need) ? need : [need];
+    const assumed = choices.find((each) => runtime.has(each)) ?? (mayLack ? undefined : choices[0]);
+    return (assumed && runtime.findDifference(assumed)) ?? [];
   });
-  const ofEvents = events.map((event) =>
-    isLacking(runtime.hasEvent(event.event)) ? undefined : runtime.findEventMismatch(event)
-  );
-  return [...ofCalls, ...ofStorage, ...ofEvents].filter((text) => text !== undefined);
 }

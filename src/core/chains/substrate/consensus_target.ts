@@ -1,9 +1,7 @@
 /** Light clients of the target: plain reads of its storage. */
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { ConsensusStateId, StateMachineId } from "../../ismp/state_machine.ts";
-import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
-import { bool, bytes, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type {
   ConsensusClientView,
@@ -13,15 +11,16 @@ import type {
   TargetUpdates,
   Updates,
 } from "../consensus_target.ts";
-import { decodeValue, type SubstrateNode, Values } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
 import { SubstrateReads } from "./reads.ts";
+import { fetchManyStored, fetchStored, toSeconds } from "./stored.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
-import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
+import type { IsmpMessage } from "../../ismp/ismp_message.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
-import { callLayouts } from "./layout.ts";
+import { runtimeCalls } from "./assumptions.ts";
 import type { Secret } from "../../config/redact.ts";
 import { SubstrateSender } from "./sender.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
@@ -65,31 +64,18 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     block: HubBlock,
     signal: AbortSignal,
   ): Promise<ClientSnapshot> {
-    const keys = {
-      state: ismpKeys.consensusStates(id),
-      clientId: ismpKeys.consensusStateClient(id),
-      updated: ismpKeys.consensusClientUpdateTime(id),
-      unbonding: ismpKeys.unbondingPeriod(id),
-      frozen: ismpKeys.frozenConsensusClients(id),
-      now: otherKeys.timestampNow(),
-    };
-    const at = await this.#fetchHash(block, signal);
-    const values = new Values(
-      this.#node,
-      await this.#node.client.readStorage(Object.values(keys), at, signal),
-    );
-    const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
-    const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
-    const state = values.read(keys.state, bytes, "ConsensusStates");
+    const found = await fetchManyStored(this.#node, {
+      state: ismpKeys.consensusStates.of(id),
+      clientId: ismpKeys.consensusStateClient.of(id),
+      updatedSec: ismpKeys.consensusClientUpdateTime.of(id),
+      unbondingSec: ismpKeys.unbondingPeriod.of(id),
+      isFrozen: ismpKeys.frozenConsensusClients.of(id),
+      now: otherKeys.timestampNow.of(),
+    }, { block: await this.#fetchHash(block, signal), signal });
+    const nowSec = toSeconds(found.now);
+    const { clientId, state, updatedSec = 0n, unbondingSec = 0n, isFrozen = false } = found;
     if (clientId === undefined || state === undefined) return { client: undefined, nowSec };
-    const client: ConsensusClientView = {
-      clientId,
-      state,
-      updatedSec: values.read(keys.updated, u64, "ConsensusClientUpdateTime") ?? 0n,
-      unbondingSec: values.read(keys.unbonding, u64, "UnbondingPeriod") ?? 0n,
-      isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
-    };
-    return { client, nowSec };
+    return { client: { clientId, state, updatedSec, unbondingSec, isFrozen }, nowSec };
   }
 
   /** Fetches the latest stored height of a chain. One round trip. */
@@ -97,14 +83,12 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     of: StateMachineId,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const stored = await this.#node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(of)), signal);
-    return decodeValue(this.#node, stored, u64, "LatestStateMachineHeight");
+    return await fetchStored(this.#node, ismpKeys.latestStateMachineHeight.of(of), { signal });
   }
 
   /** Fetches the clock of the target, Unix seconds. One round trip. */
   async fetchNowSec(signal: AbortSignal): Promise<bigint> {
-    const stored = await this.#node.client.call(calls.storage(otherKeys.timestampNow()), signal);
-    return (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
+    return toSeconds(await fetchStored(this.#node, otherKeys.timestampNow.of(), { signal }));
   }
 
   /** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */
@@ -169,9 +153,9 @@ class SubstrateTargetUpdates implements TargetUpdates {
 
   /** Never compressed: docs/protocol/hub-consensus.md section 3.4. */
   #toRecipe(updates: Updates): ExtrinsicRecipe {
-    const messages = ismpMessagesCodec.enc(signedMessages(updates, this.#options));
+    const messages = signedMessages(updates, this.#options);
     return {
-      build: (runtime) => bareExtrinsic(this.#node, runtime.encodeCall(callLayouts.consensus, messages)),
+      build: (runtime) => bareExtrinsic(this.#node, runtime.encodeCall(runtimeCalls.consensus, messages)),
       maxCallBytes: this.#options.maxCallBytes,
     };
   }

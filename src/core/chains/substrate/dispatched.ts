@@ -3,17 +3,17 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import { getMessage, getResponseMessage, type Message, postMessage } from "../../ismp/message.ts";
 import type { IsmpEvent } from "../../ismp/event.ts";
 import type { DecodedEvent, EventWithMetadata } from "../../ismp/rpc_json.ts";
-import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
+import { ismpKeys, mmrKeys, type Stored } from "../../ismp/storage_keys.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 
 /**
- * Storage key of the chain's counter of dispatched messages: leaves of the MMR on the hub, the nonce elsewhere (only
+ * The chain's counter of dispatched messages: leaves of the MMR on the hub, the nonce elsewhere (only
  * the hub routes requests of others). It never falls.
  */
-export function counterOf({ isHub }: Pick<SubstrateNode, "isHub">): Uint8Array {
-  return isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
+export function counterOf({ isHub }: Pick<SubstrateNode, "isHub">): Stored<bigint> {
+  return isHub ? mmrKeys.numberOfLeaves.of() : ismpKeys.nonce.of();
 }
 
 /** Event of a message's dispatch. */

@@ -18,11 +18,9 @@ export interface ExtrinsicRecipe {
 }
 
 /** Result of a dry run. */
-export type DryRun =
-  | { readonly kind: "valid" }
-  | ({ readonly kind: "invalid" } & DryRunFailure);
+export type DryRun = { readonly kind: "valid" } | { readonly kind: "invalid" } & DryRunFailure;
 
-/** Reason why an extrinsic fails, by the runtime's names. */
+/** Reason why an extrinsic fails, by the runtime's names, e.g. `Invalid.BadProof` or `Ismp.InvalidMessage`. */
 export interface DryRunFailure {
   readonly reason: string;
   /** `Pallet.Error`; the pool's check does not report one. */
@@ -118,9 +116,8 @@ async function readRun(
     if (result === undefined) throw answer;
     return { extrinsic, result, fetchDetail: undefined };
   }
-  const verdict = readValidation(answer);
-  if (verdict.kind === "unreadable") throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
-  const result = verdict.kind === "valid" ? verdict : { ...verdict, error: undefined };
+  const result = readValidation(answer);
+  if (result === undefined) throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
   return { extrinsic, result, fetchDetail };
 }
 
@@ -132,13 +129,9 @@ async function callDryRun(
   signal: AbortSignal,
 ): Promise<DryRun | undefined> {
   const [answer] = await node.client.callAllSettled([calls.dryRun(extrinsic.bytes)], signal);
-  if (answer instanceof RpcFault) {
-    if (answer.code === "missing_method") return undefined;
-    throw answer;
-  }
-  const verdict = readDryRun(runtime, answer);
-  if (verdict.kind === "unreadable") return undefined;
-  return verdict.kind === "valid" ? verdict : { ...verdict, error: findModuleError(runtime, answer) };
+  if (!(answer instanceof RpcFault)) return readDryRun(runtime, answer);
+  if (answer.code === "missing_method") return undefined;
+  throw answer;
 }
 
 /** Refusal for an extrinsic above a limit, ours or the transport's. @throws {unknown} other faults. */
@@ -160,14 +153,6 @@ function build(node: SubstrateNode, recipe: ExtrinsicRecipe, runtime: Runtime): 
   return extrinsic;
 }
 
-/** A verdict about an extrinsic. */
-export type Verdict =
-  | { readonly kind: "valid" }
-  /** By the runtime's name, e.g. `Invalid.BadProof` or `Ismp.InvalidMessage`. */
-  | { readonly kind: "invalid"; readonly reason: string }
-  /** Bytes that are not an answer of this API. */
-  | { readonly kind: "unreadable" };
-
 const invalid = [
   "Call",
   "Payment",
@@ -188,36 +173,32 @@ const unknown = ["CannotLookup", "NoUnsignedValidator", "Custom"] as const;
 /** Index of `DispatchError::Module`. */
 const MODULE_ERROR = 3;
 
-function readValidityError(bytes: Uint8Array): Verdict {
-  const [kind, index, code] = bytes;
-  if (index === undefined || (kind !== 0 && kind !== 1)) return { kind: "unreadable" };
+function readValidityError([kind, index, code]: Uint8Array): DryRun | undefined {
+  if (index === undefined || (kind !== 0 && kind !== 1)) return undefined;
   const names: readonly string[] = kind === 0 ? invalid : unknown;
   const name = names[index] ?? String(index);
   const suffix = name === "Custom" ? `(${code ?? "?"})` : "";
-  return { kind: "invalid", reason: `${kind === 0 ? "Invalid" : "Unknown"}.${name}${suffix}` };
+  const reason = `${kind === 0 ? "Invalid" : "Unknown"}.${name}${suffix}`;
+  return { kind: "invalid", reason, error: undefined };
 }
 
-/** `Result<ValidTransaction, TransactionValidityError>`; what a valid one provides does not matter here. */
-export function readValidation(answer: Uint8Array): Verdict {
+/**
+ * `Result<ValidTransaction, TransactionValidityError>`; what a valid one provides does not matter here. `undefined`:
+ * bytes that are no answer of this API.
+ */
+export function readValidation(answer: Uint8Array): DryRun | undefined {
   if (answer[0] === 0) return { kind: "valid" };
-  return answer[0] === 1 ? readValidityError(answer.subarray(1)) : { kind: "unreadable" };
+  return answer[0] === 1 ? readValidityError(answer.subarray(1)) : undefined;
 }
 
-/** `Result<Result<(), DispatchError>, TransactionValidityError>`, the answer of `system_dryRun`. */
-export function readDryRun(runtime: Runtime, answer: Uint8Array): Verdict {
-  const [outer, inner] = answer;
-  if (outer === 1) return readValidityError(answer.subarray(1));
-  if (outer !== 0 || (inner !== 0 && inner !== 1)) return { kind: "unreadable" };
-  if (inner === 0) return { kind: "valid" };
-  return { kind: "invalid", reason: runtime.dispatchErrorName(answer.subarray(2)) };
-}
-
-/** `Pallet.Error` when the dry run ended in an error of a module. */
-function findModuleError(runtime: Runtime, answer: Uint8Array): string | undefined {
+/** `Result<Result<(), DispatchError>, TransactionValidityError>`, the answer of `system_dryRun`; as {@link readValidation}. */
+export function readDryRun(runtime: Runtime, answer: Uint8Array): DryRun | undefined {
   const [outer, inner, kind] = answer;
-  return outer === 0 && inner === 1 && kind === MODULE_ERROR
-    ? runtime.dispatchErrorName(answer.subarray(2))
-    : undefined;
+  if (outer === 1) return readValidityError(answer.subarray(1));
+  if (outer !== 0 || (inner !== 0 && inner !== 1)) return undefined;
+  if (inner === 0) return { kind: "valid" };
+  const reason = runtime.dispatchErrorName(answer.subarray(2));
+  return { kind: "invalid", reason, error: kind === MODULE_ERROR ? reason : undefined };
 }
 
 /**

@@ -3,7 +3,7 @@
  * is measured; a record that cannot be measured (another program's pallet, a changed type) is skipped. Source:
  * paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs (`EventRecord`, `Phase`); SCALE specification.
  */
-import type { TypeLookup } from "./layout.ts";
+import type { PalletEntry, TypeLookup } from "./metadata.ts";
 
 /** An event of a block. */
 export interface RuntimeEvent {
@@ -21,245 +21,226 @@ export interface BlockEvents {
   readonly skipped: readonly Omit<RuntimeEvent, "fields">[];
 }
 
-/** Type of an event in the metadata. */
-export interface EventType {
-  readonly name: string;
-  readonly fields: readonly number[];
-}
-
-/** Part of the metadata that events need. */
-export interface EventTypes {
-  readonly lookup: TypeLookup;
-  palletName(index: number): string | undefined;
-  event(pallet: number, index: number): EventType | undefined;
-}
-
 /** Maximum depth of recursive types. */
 const MAX_DEPTH = 200;
 
-const primitiveSizes: Readonly<Record<string, number>> = {
-  char: 4,
-  u8: 1,
-  u16: 2,
-  u32: 4,
-  u64: 8,
-  u128: 16,
-  u256: 32,
-  i8: 1,
-  i16: 2,
-  i32: 4,
-  i64: 8,
-  i128: 16,
-  i256: 32,
-};
+/** Maximum number of places in one block where a record is tried: the search for the next readable one has an end. */
+const MAX_TRIED = 500_000;
 
 const TOPIC_SIZE = 32;
 
-/** Reads the value of `System.Events`. @throws {RangeError} when the records cannot be separated. */
-export function readEventRecords(types: EventTypes, value: Uint8Array): BlockEvents {
-  const reader = new Measure(types.lookup, value);
-  const count = reader.count(0);
-  const events: RuntimeEvent[] = [];
-  const skipped: Omit<RuntimeEvent, "fields">[] = [];
-  let at = count.end;
-  for (let left = count.value; left > 0; left--) {
-    const record = readRecord(types, reader, at);
-    if (record.end !== undefined) {
-      const { extrinsic, pallet, name } = record;
-      events.push({ extrinsic, pallet, name, fields: value.slice(record.fieldsAt, record.fieldsEnd) });
-      at = record.end;
-      continue;
-    }
-    const { extrinsic, pallet, name } = record;
-    skipped.push({ extrinsic, pallet, name });
-    at = findNext(types, reader, record.fieldsAt, left - 1);
-  }
-  if (at !== value.length) throw new RangeError(`${value.length - at} bytes after the last event`);
-  return { events, skipped };
-}
+/** Bytes of primitives that always have as many. */
+const primitiveSizes: ReadonlyMap<string, number> = new Map([
+  ["char", 4],
+  ...[8, 16, 32, 64, 128, 256].flatMap((bits) =>
+    ["u", "i"].map((sign) => [`${sign}${bits}`, bits / 8] as const)
+  ),
+]);
 
-interface Head {
-  readonly extrinsic: number | undefined;
-  readonly pallet: string;
-  readonly name: string;
-  readonly fieldsAt: number;
-}
-
-/** Record; without an end when its fields do not match the metadata. */
-type Found =
-  | Head & { readonly fieldsEnd: number; readonly end: number }
-  | Head & { readonly end: undefined };
-
-/** @throws {RangeError} when not even its head can be read. */
-function readRecord(types: EventTypes, reader: Measure, at: number): Found {
-  const phase = reader.byte(at);
-  if (phase > 2) throw new RangeError(`phase ${phase}`);
-  const indexAt = at + (phase === 0 ? 5 : 1);
-  const palletIndex = reader.byte(indexAt);
-  const eventIndex = reader.byte(indexAt + 1);
-  const type = types.event(palletIndex, eventIndex);
-  const head: Head = {
-    extrinsic: phase === 0 ? reader.u32(at + 1) : undefined,
-    pallet: types.palletName(palletIndex) ?? `pallet ${palletIndex}`,
-    name: type?.name ?? `event ${eventIndex}`,
-    fieldsAt: indexAt + 2,
-  };
-  if (type === undefined) return { ...head, end: undefined };
-  try {
-    let fieldsEnd = head.fieldsAt;
-    for (const field of type.fields) fieldsEnd = reader.skip(field, fieldsEnd);
-    return { ...head, fieldsEnd, end: skipTopics(reader, fieldsEnd) };
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return { ...head, end: undefined };
-  }
-}
-
-function skipTopics(reader: Measure, at: number): number {
-  const { value, end } = reader.count(at);
-  return reader.within(end + value * TOPIC_SIZE);
-}
-
-/**
- * Offset of the record after an unreadable one: the first from which all the others can be read, else the first from
- * which the next one can. @throws {RangeError} when there is no such offset.
- */
-function findNext(types: EventTypes, reader: Measure, from: number, left: number): number {
-  const ends = function* (): Generator<number> {
-    for (let at = from; at < reader.length; at++) {
-      try {
-        yield skipTopics(reader, at);
-      } catch (error) {
-        if (!(error instanceof RangeError)) throw error;
-      }
-    }
-  };
-  for (const end of ends()) if (areRecords(types, reader, end, left) === reader.length) return end;
-  for (const end of ends()) if (left > 0 && areRecords(types, reader, end, 1) !== undefined) return end;
-  throw new RangeError(`events cannot be separated from byte ${from} on`);
-}
-
-/** End of `count` readable records that begin at `at`; `undefined` when there are none. */
-function areRecords(types: EventTypes, reader: Measure, at: number, count: number): number | undefined {
-  try {
-    let end = at;
-    for (let left = count; left > 0; left--) {
-      const record = readRecord(types, reader, end);
-      if (record.end === undefined) return undefined;
-      end = record.end;
-    }
-    return end;
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-}
-
-/** Measures SCALE values. All methods throw a `RangeError` for bytes that are no such value. */
-class Measure {
-  readonly #lookup: TypeLookup;
-  readonly #bytes: Uint8Array;
+/** Bytes, and how far they are read. All methods throw a `RangeError` at the end. */
+class Input {
+  readonly bytes: Uint8Array;
   readonly #view: DataView;
+  at = 0;
+  /** Places where a record was tried. */
+  tried = 0;
 
-  constructor(lookup: TypeLookup, bytes: Uint8Array) {
-    this.#lookup = lookup;
-    this.#bytes = bytes;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  get length(): number {
-    return this.#bytes.length;
+  skip(count: number): void {
+    this.at += count;
+    if (this.at > this.bytes.length) throw new RangeError("a value goes beyond the end");
   }
 
-  within(end: number): number {
-    if (end > this.#bytes.length) throw new RangeError("a value goes beyond the end");
-    return end;
+  byte(): number {
+    return this.#view.getUint8(this.at++);
   }
 
-  byte(at: number): number {
-    return this.#view.getUint8(at);
-  }
-
-  u32(at: number): number {
-    return this.#view.getUint32(at, true);
+  u32(): number {
+    this.at += 4;
+    return this.#view.getUint32(this.at - 4, true);
   }
 
   /** A compact number that counts something, so that it is below 2^30. */
-  count(at: number): { readonly value: number; readonly end: number } {
-    const first = this.byte(at);
-    switch (first & 3) {
-      case 0:
-        return { value: first >> 2, end: at + 1 };
-      case 1:
-        return { value: this.#view.getUint16(at, true) >> 2, end: at + 2 };
-      case 2:
-        return { value: this.u32(at) >>> 2, end: at + 4 };
-      default:
-        throw new RangeError("a count of more than 2^30");
+  count(): number {
+    const mode = this.#view.getUint8(this.at) & 3;
+    if (mode === 3) throw new RangeError("a count of more than 2^30");
+    if (mode === 0) return this.byte() >> 2;
+    if (mode === 2) return this.u32() >>> 2;
+    this.at += 2;
+    return this.#view.getUint16(this.at - 2, true) >> 2;
+  }
+}
+
+/** Reads the events of blocks of one runtime. */
+export class EventRecords {
+  readonly #lookup: TypeLookup;
+  readonly #pallets: ReadonlyMap<number, PalletEntry>;
+  /** Bytes of types that always have as many; `undefined` for others. */
+  readonly #sizes = new Map<number, number | undefined>();
+
+  constructor(lookup: TypeLookup, pallets: ReadonlyMap<number, PalletEntry>) {
+    this.#lookup = lookup;
+    this.#pallets = pallets;
+  }
+
+  /** Reads the value of `System.Events`. @throws {RangeError} when the records cannot be separated. */
+  read(value: Uint8Array): BlockEvents {
+    const input = new Input(value);
+    const events: RuntimeEvent[] = [];
+    const skipped: Omit<RuntimeEvent, "fields">[] = [];
+    for (let left = input.count(); left > 0; left--) {
+      const { fields, ...head } = this.#readRecord(input);
+      if (fields !== undefined) events.push({ ...head, fields });
+      else {
+        skipped.push(head);
+        this.#findNext(input, left - 1);
+      }
+    }
+    if (input.at !== value.length) {
+      throw new RangeError(`${value.length - input.at} bytes after the last event`);
+    }
+    return { events, skipped };
+  }
+
+  /**
+   * Reads a record; without fields, and with the input at their start, when they do not match the metadata.
+   * @throws {RangeError} when not even its head can be read.
+   */
+  #readRecord(input: Input): Omit<RuntimeEvent, "fields"> & { readonly fields?: Uint8Array } {
+    if (++input.tried > MAX_TRIED) throw new RangeError("too many records that cannot be read");
+    const phase = input.byte();
+    if (phase > 2) throw new RangeError(`phase ${phase}`);
+    const extrinsic = phase === 0 ? input.u32() : undefined;
+    const [palletIndex, eventIndex] = [input.byte(), input.byte()];
+    const pallet = this.#pallets.get(palletIndex);
+    const type = pallet?.events.get(eventIndex);
+    const head = {
+      extrinsic,
+      pallet: pallet?.name ?? `pallet ${palletIndex}`,
+      name: type?.name ?? `event ${eventIndex}`,
+    };
+    if (type === undefined) return head;
+    const start = input.at;
+    try {
+      for (const field of type.fields) this.#skip(input, field, 0);
+      const fields = input.bytes.subarray(start, input.at);
+      skipTopics(input);
+      return { ...head, fields };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      input.at = start;
+      return head;
     }
   }
 
-  /** End of a value of a type. */
-  skip(type: number, at: number, depth = 0): number {
+  /**
+   * Moves to the record after an unreadable one: the first from which all the others can be read, else the first from
+   * which the next one can. @throws {RangeError} when there is no such record.
+   */
+  #findNext(input: Input, left: number): void {
+    const from = input.at;
+    for (const [count, isToEnd] of [[left, true], [Math.min(left, 1), false]] as const) {
+      for (let start = from; start < input.bytes.length && input.tried < MAX_TRIED; start++) {
+        input.at = start;
+        input.tried++;
+        const next = orUndefined(() => skipTopics(input));
+        if (next === undefined || !this.#canRead(input, count)) continue;
+        if (isToEnd ? input.at !== input.bytes.length : count === 0) continue;
+        input.at = next;
+        return;
+      }
+    }
+    throw new RangeError(`events cannot be separated from byte ${from} on`);
+  }
+
+  #canRead(input: Input, count: number): boolean {
+    const isRead = orUndefined(() => {
+      for (let left = count; left > 0; left--) {
+        if (this.#readRecord(input).fields === undefined) return false;
+      }
+      return true;
+    });
+    return isRead === true;
+  }
+
+  /** Skips a value of a type. @throws {RangeError} for bytes that are no such value. */
+  #skip(input: Input, type: number, depth: number): void {
+    const size = this.#sizeOf(type);
+    if (size !== undefined) return input.skip(size);
     if (depth > MAX_DEPTH) throw new RangeError("nested too deep");
     const found = this.#lookup(type);
     switch (found.kind) {
-      case "primitive":
-        return this.#skipPrimitive(found.name, at);
       case "compact":
-        return this.#skipCompact(at);
-      case "bits": {
-        const { value, end } = this.count(at);
-        return this.within(end + Math.ceil(value / (8 * found.storeBytes)) * found.storeBytes);
-      }
-      case "list": {
-        const { value, end } = this.count(at);
-        return this.#skipMany(found.of, value, end, depth);
-      }
+        return skipCompact(input);
+      case "bits":
+        return input.skip(Math.ceil(input.count() / (8 * found.storeBytes)) * found.storeBytes);
+      case "list":
+        return this.#skipMany(input, found.of, { count: input.count(), depth });
       case "array":
-        return this.#skipMany(found.of, found.length, at, depth);
+        return this.#skipMany(input, found.of, { count: found.length, depth });
       case "fields":
-        return found.of.reduce((end, field) => this.skip(field, end, depth + 1), at);
+        return found.of.forEach((field) => this.#skip(input, field, depth + 1));
       case "variants": {
-        const fields = found.of.get(this.byte(at));
-        if (fields === undefined) throw new RangeError(`variant ${this.byte(at)}`);
-        return fields.reduce((end, field) => this.skip(field, end, depth + 1), at + 1);
+        const index = input.byte();
+        const fields = found.of.get(index);
+        if (fields === undefined) throw new RangeError(`variant ${index}`);
+        return fields.forEach((field) => this.#skip(input, field, depth + 1));
       }
-      case "other":
-        throw new RangeError(`a value of type ${found.name}`);
+      default:
+        if (found.name === "str") return input.skip(input.count());
+        if (found.name === "bool" && input.byte() < 2) return;
+        throw new RangeError(`no value of type ${found.name}`);
     }
   }
 
-  #skipMany(type: number, count: number, at: number, depth: number): number {
+  #skipMany(input: Input, type: number, { count, depth }: { count: number; depth: number }): void {
+    const size = this.#sizeOf(type);
+    if (size !== undefined) return input.skip(count * size);
+    for (let left = count; left > 0; left--) this.#skip(input, type, depth + 1);
+  }
+
+  /** Bytes of a type; found once, so that none is nested without end. */
+  #sizeOf(type: number): number | undefined {
+    if (this.#sizes.has(type)) return this.#sizes.get(type);
+    this.#sizes.set(type, undefined);
+    const size = this.#measure(type);
+    this.#sizes.set(type, size);
+    return size;
+  }
+
+  #measure(type: number): number | undefined {
     const found = this.#lookup(type);
-    const size = found.kind === "primitive" ? primitiveSizes[found.name] : undefined;
-    if (size !== undefined) return this.within(at + count * size);
-    let end = at;
-    for (let left = count; left > 0; left--) {
-      const next = this.skip(type, end, depth + 1);
-      if (next === end) return end; // values of no bytes
-      end = next;
-    }
-    return end;
+    if (found.kind === "primitive") return primitiveSizes.get(found.name);
+    if (found.kind !== "array" && found.kind !== "fields") return undefined;
+    const sizes = (found.kind === "array" ? [found.of] : found.of).map((each) => this.#sizeOf(each));
+    const times = found.kind === "array" ? found.length : 1;
+    return sizes.reduce(
+      (sum, size) => sum === undefined || size === undefined ? undefined : sum + size * times,
+      0,
+    );
   }
+}
 
-  #skipPrimitive(name: string, at: number): number {
-    if (name === "bool") {
-      if (this.byte(at) > 1) throw new RangeError("neither true nor false");
-      return at + 1;
-    }
-    if (name === "str") {
-      const { value, end } = this.count(at);
-      return this.within(end + value);
-    }
-    const size = primitiveSizes[name];
-    if (size === undefined) throw new RangeError(`a value of type ${name}`);
-    return this.within(at + size);
-  }
+/** Skips the topics of a record, which end it. */
+function skipTopics(input: Input): number {
+  input.skip(input.count() * TOPIC_SIZE);
+  return input.at;
+}
 
-  #skipCompact(at: number): number {
-    const first = this.byte(at);
-    const isBig = (first & 3) === 3;
-    return this.within(at + (isBig ? (first >> 2) + 5 : [1, 2, 4][first & 3] ?? 1));
+function skipCompact(input: Input): void {
+  const first = input.byte();
+  input.skip((first & 3) === 3 ? (first >> 2) + 4 : [0, 1, 3][first & 3] ?? 0);
+}
+
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** Events of a range of blocks, in order and without gaps. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
+import type { IsmpEvent } from "../../ismp/event.ts";
 import {
   type DecodedEvent,
   type EventMetadata,
@@ -8,15 +8,15 @@ import {
   IsmpJsonError,
   parseEvent,
 } from "../../ismp/rpc_json.ts";
-import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { headerHash } from "./checks.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { decodeValue, type SubstrateNode } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { storedCall } from "./stored.ts";
 import { StoredEvents } from "./stored_events.ts";
 
 /** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */
@@ -82,7 +82,7 @@ export class SubstrateEvents implements ChainEvents {
       if (!isTooMuch) throw fault;
       if (from !== to) return await halves();
       if (fault.code !== "too_large") throw fault;
-      found = await this.#readStored(from, signal);
+      found = await this.#fetchManyStored(from, signal);
     }
     if (found.missing > 0n) {
       if (from !== to) return await halves();
@@ -126,7 +126,7 @@ export class SubstrateEvents implements ChainEvents {
   async #hasState(block: bigint, signal: AbortSignal): Promise<boolean> {
     const [hash] = await this.#node.client.callAll([calls.blockHash(block)], signal);
     const [value] = await this.#node.client.callAllSettled(
-      [calls.storage(counterOf(this.#node), hash)],
+      [storedCall(this.#node, counterOf(this.#node), hash)],
       signal,
     );
     if (!(value instanceof RpcFault)) return true;
@@ -158,7 +158,7 @@ export class SubstrateEvents implements ChainEvents {
         ismpCalls.eventBlocks(from, to),
         calls.blockHash(from - 1n),
         calls.blockHash(to),
-        ...announced.map((block) => calls.storage(counter, block)),
+        ...announced.map((block) => storedCall(this.#node, counter, block)),
       ],
       signal,
     );
@@ -182,7 +182,7 @@ export class SubstrateEvents implements ChainEvents {
   }
 
   /** Reads a block whose events are more than the node answers with. */
-  async #readStored(block: bigint, signal: AbortSignal): Promise<Range> {
+  async #fetchManyStored(block: bigint, signal: AbortSignal): Promise<Range> {
     const [parent, hash] = await this.#node.client.callAll(
       [calls.blockHash(block - 1n), calls.blockHash(block)],
       signal,
@@ -270,7 +270,7 @@ export class SubstrateEvents implements ChainEvents {
     [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
     { blocks, counters }: {
       readonly blocks: ReadonlyMap<Hash256, unknown>;
-      readonly counters: readonly (Uint8Array | RpcFault | undefined)[];
+      readonly counters: readonly (bigint | RpcFault | undefined)[];
     },
     signal: AbortSignal,
   ): Promise<bigint> {
@@ -278,14 +278,13 @@ export class SubstrateEvents implements ChainEvents {
     if (last instanceof RpcFault) throw last;
     const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
     if (!isSameChain) throw this.#node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
-    const key = counterOf(this.#node);
-    const stored = counters.length > 0
+    const at = (block: Hash256): TypedCall<bigint | undefined> =>
+      storedCall(this.#node, counterOf(this.#node), block);
+    const [atStart, atEnd] = counters.length > 0
       ? counters
-      : await this.#node.client.callAll([calls.storage(key, before), calls.storage(key, last)], signal);
-    const [atStart, atEnd] = stored.map((value) => {
-      if (value instanceof RpcFault) throw value;
-      return decodeValue(this.#node, value, u64, "counter");
-    });
+      : await this.#node.client.callAllSettled([at(before), at(last)], signal);
+    if (atStart instanceof RpcFault) throw atStart;
+    if (atEnd instanceof RpcFault) throw atEnd;
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
   }
 
@@ -349,13 +348,14 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
     case "GetResponse":
       return { kind: "message", message: messageOf(event), at };
     case "PostRequestHandled":
-      return { kind: "handled", of: "post", ...event.value, at };
     case "GetRequestHandled":
-      return { kind: "handled", of: "get", ...event.value, at };
+      return { kind: "handled", of: event.tag === "GetRequestHandled" ? "get" : "post", ...event.value, at };
     case "PostRequestTimeoutHandled":
-      return timeoutHandled("post", event.value, at);
-    case "GetRequestTimeoutHandled":
-      return timeoutHandled("get", event.value, at);
+    case "GetRequestTimeoutHandled": {
+      const of = event.tag === "GetRequestTimeoutHandled" ? "get" : "post";
+      const { commitment, source } = event.value;
+      return { kind: "timeoutHandled", of, commitment, source, at };
+    }
     case "StateMachineUpdated": {
       const { stateMachineId: id, latestHeight: height } = event.value;
       return { kind: "updated", stateMachine: id.stateMachine, id, height, at };
@@ -365,12 +365,4 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
       return { kind: "vetoed", stateMachine: id.stateMachine, height, at };
     }
   }
-}
-
-function timeoutHandled(
-  of: "post" | "get",
-  { commitment, source }: TimeoutHandled,
-  at: EventPosition,
-): ChainEvent {
-  return { kind: "timeoutHandled", of, commitment, source, at };
 }

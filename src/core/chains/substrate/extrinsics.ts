@@ -1,18 +1,17 @@
 /** Encodes deliveries as unsigned extrinsics, by the indexes and layouts of the chain's metadata. */
 import { concatBytes, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../ismp/fees.ts";
-import { encodeBareExtrinsic, type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
+import { encodeBareExtrinsic, type IsmpMessage } from "../../ismp/ismp_message.ts";
 import type { Message, PostRequest } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import { requestSignerMessage, sr25519PublicKey, sr25519Signature } from "../../ismp/signed_messages.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/clock.ts";
 import type { Delivery, Refusal, SignedSubmission } from "../submission.ts";
-import { callLayouts } from "./layout.ts";
+import { runtimeCalls } from "./assumptions.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { constants, zstdCompressSync } from "node:zlib";
-import { bytes, Struct, u32 } from "../../encoding/scale.ts";
 
 /** Maximum size of a `signer` that hosts store unchanged (docs/protocol/hub.md section 3.6). */
 const MAX_PLAIN_SIGNER_BYTES = 32;
@@ -128,7 +127,7 @@ export function deliveryExtrinsic(
     tag: "Request",
     value: { requests, proof, signer: signer.sign(requests) },
   }));
-  const call = runtime.encodeCall(callLayouts.requests, ismpMessagesCodec.enc(messages));
+  const call = runtime.encodeCall(runtimeCalls.requests, messages);
   return bareExtrinsic(node, compressCall(node, runtime, call));
 }
 
@@ -182,14 +181,12 @@ const COMPRESSIBLE_FROM_BYTES = 1_024;
 /** The runtime accepts smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
 const COMPRESSIBLE_BELOW_BYTES = 2_000_000;
 
-const argumentsCodec = Struct({ compressed: bytes, encodedCallSize: u32 });
-
 /**
  * Returns the call, compressed if the chain supports it and it saves enough. Only `Ismp.handle_unsigned` and
  * `Relayer.accumulate_fees` may be compressed: the caller ensures that.
  */
 export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8Array): Uint8Array {
-  const isTaken = node.isHub && runtime.hasPallet(callLayouts.decompress.pallet) &&
+  const isTaken = node.isHub && runtime.has(runtimeCalls.decompress) &&
     call.length >= COMPRESSIBLE_FROM_BYTES && call.length < COMPRESSIBLE_BELOW_BYTES;
   if (!isTaken) return call;
   const compressed = new Uint8Array(
@@ -197,6 +194,5 @@ export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8A
   );
   const savedPercent = Math.floor(((call.length - compressed.length) * 100) / call.length);
   if (savedPercent < MIN_SAVING_PERCENT) return call;
-  const argument = argumentsCodec.enc({ compressed, encodedCallSize: call.length });
-  return runtime.encodeCall(callLayouts.decompress, argument);
+  return runtime.encodeCall(runtimeCalls.decompress, { compressed, encodedCallSize: call.length });
 }

@@ -3,19 +3,12 @@
  * unsigned; the beneficiary is in their arguments.
  */
 import { getMessage } from "../../ismp/message.ts";
-import {
-  outboundConsensusDeliveryClaimCodec,
-  outboundRequestDeliveryClaimCodec,
-  withdrawalInputDataCodec,
-  withdrawalProofCodec,
-} from "../../ismp/fees.ts";
-import { getRequestsWithProofCodec } from "../../ismp/ismp_message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../hub.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, compressCall } from "./extrinsics.ts";
-import { callLayouts } from "./layout.ts";
+import { runtimeCalls } from "./assumptions.ts";
 import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -28,18 +21,15 @@ import type { ChainReads } from "../reads.ts";
 export function encodeHubCall(runtime: Runtime, call: RelayerHubCall): Uint8Array {
   switch (call.kind) {
     case "accumulate":
-      return runtime.encodeCall(callLayouts.accumulateFees, withdrawalProofCodec.enc(call.proof));
+      return runtime.encodeCall(runtimeCalls.accumulateFees, call.proof);
     case "withdraw":
-      return runtime.encodeCall(callLayouts.withdrawFees, withdrawalInputDataCodec.enc(call.data));
+      return runtime.encodeCall(runtimeCalls.withdrawFees, call.data);
     case "answerGets":
-      return runtime.encodeCall(callLayouts.getRequests, getRequestsWithProofCodec.enc(call.answer));
+      return runtime.encodeCall(runtimeCalls.getRequests, call.answer);
     case "claimRotation":
-      return runtime.encodeCall(
-        callLayouts.claimRotation,
-        outboundConsensusDeliveryClaimCodec.enc(call.claim),
-      );
+      return runtime.encodeCall(runtimeCalls.claimRotation, call.claim);
     case "claimRequest":
-      return runtime.encodeCall(callLayouts.claimRequest, outboundRequestDeliveryClaimCodec.enc(call.claim));
+      return runtime.encodeCall(runtimeCalls.claimRequest, call.claim);
   }
 }
 
@@ -65,7 +55,14 @@ export class SubstrateHubCalls implements RelayerHubCalls {
     signal: AbortSignal,
   ): Promise<HubCallRefusal | undefined> {
     try {
-      return await this.#ask(call, signal);
+      const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
+        // Never compressed: the decompressor's own error could hide the pallet's.
+        build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
+        maxCallBytes: this.#maxCallBytes,
+      }, signal);
+      if (result.kind === "valid") return undefined;
+      const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
+      return await this.#explain(call, more ?? result, signal);
     } catch (fault) {
       return { ...toSizeRefusal(fault), error: undefined };
     }
@@ -87,20 +84,6 @@ export class SubstrateHubCalls implements RelayerHubCalls {
       },
       maxCallBytes: this.#maxCallBytes,
     }, signal);
-  }
-
-  async #ask(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<HubCallRefusal | undefined> {
-    const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
-      // Never compressed: the decompressor's own error could hide the pallet's.
-      build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
-      maxCallBytes: this.#maxCallBytes,
-    }, signal);
-    if (result.kind === "valid") return undefined;
-    const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
-    return await this.#explain(call, more ?? result, signal);
   }
 
   async #explain(

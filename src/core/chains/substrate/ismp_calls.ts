@@ -3,7 +3,8 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import type { ProofKeys } from "../../ismp/proof.ts";
+import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../encoding/scale.ts";
+import { type MmrProof, mmrProofCodec, type ProofKeys } from "../../ismp/proof.ts";
 import {
   byteArrayToJson,
   type DecodedEvent,
@@ -27,10 +28,15 @@ function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
     try {
       return parse(result);
     } catch (error) {
-      if (error instanceof IsmpJsonError) return fail(error.message);
+      if (error instanceof IsmpJsonError || error instanceof ScaleError) return fail(error.message);
       throw error;
     }
   };
+}
+
+/** Reads the SCALE of a proof. */
+function readingProof<T>(codec: Codec<T>): TypedCall<T>["read"] {
+  return reading((json) => decodeStrict(codec, parseProofAnswer(json).proof, "Proof"));
 }
 
 /** Typed calls; heights are block numbers (u32). */
@@ -66,22 +72,22 @@ export const ismpCalls = {
     params: [stateMachineIdToJson(id)],
     read: reading((json) => parseU64(json, "height")),
   }),
-  /** SCALE `Vec<Bytes>` of trie nodes that prove `keys` of the ISMP child trie. */
-  childTrieProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<Uint8Array> => ({
+  /** Trie nodes that prove `keys` of the ISMP child trie. */
+  childTrieProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<readonly Uint8Array[]> => ({
     method: "ismp_queryChildTrieProof",
     params: [Number(height), keys.map(byteArrayToJson)],
-    read: reading((json) => parseProofAnswer(json).proof),
+    read: readingProof(list(bytes)),
   }),
-  /** SCALE `Vec<Bytes>` of trie nodes that prove `keys` of the main trie. */
-  stateProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<Uint8Array> => ({
+  /** Trie nodes that prove `keys` of the main trie. */
+  stateProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<readonly Uint8Array[]> => ({
     method: "ismp_queryStateProof",
     params: [Number(height), keys.map(byteArrayToJson)],
-    read: reading((json) => parseProofAnswer(json).proof),
+    read: readingProof(list(bytes)),
   }),
-  /** SCALE of the MMR proof of these leaves at `height`. */
-  mmrProof: (height: bigint, keys: ProofKeys): TypedCall<Uint8Array> => ({
+  /** MMR proof of these leaves at `height`. */
+  mmrProof: (height: bigint, keys: ProofKeys): TypedCall<MmrProof> => ({
     method: "mmr_queryProof",
     params: [Number(height), proofKeysToJson(keys)],
-    read: reading((json) => parseProofAnswer(json).proof),
+    read: readingProof(mmrProofCodec),
   }),
 };

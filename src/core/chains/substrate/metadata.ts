@@ -4,8 +4,6 @@
  */
 import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
 import { equalBytes } from "../../encoding/bytes.ts";
-import type { EventType } from "./event_records.ts";
-import type { RuntimeType } from "./layout.ts";
 
 /** Bytes that are not metadata of version 14, 15 or 16. */
 export class UnreadableMetadata extends Error {
@@ -20,11 +18,11 @@ export interface CallEntry {
   readonly argumentTypes: readonly number[];
 }
 
-/** A pallet: its errors and events by their index. */
+/** A pallet: its errors and events by their index; events with the numbers of the types of their fields. */
 export interface PalletEntry {
   readonly name: string;
   readonly errors: ReadonlyMap<number, string>;
-  readonly events: ReadonlyMap<number, EventType>;
+  readonly events: ReadonlyMap<number, { readonly name: string; readonly fields: readonly number[] }>;
 }
 
 /** A storage item, by the numbers of its types. */
@@ -35,6 +33,21 @@ export interface StorageEntry {
   readonly key: number | undefined;
   readonly value: number;
 }
+
+/** A type of a runtime, as far as its encoding goes. */
+export type RuntimeType =
+  | { readonly kind: "primitive"; readonly name: string }
+  | { readonly kind: "list"; readonly of: number }
+  | { readonly kind: "array"; readonly of: number; readonly length: number }
+  | { readonly kind: "fields"; readonly of: readonly number[] }
+  | { readonly kind: "variants"; readonly of: ReadonlyMap<number, readonly number[]> }
+  /** A number of one to 68 bytes. */
+  | { readonly kind: "compact" }
+  | { readonly kind: "bits"; readonly storeBytes: number }
+  | { readonly kind: "other"; readonly name: string };
+
+/** Finds a type by its number in the metadata. */
+export type TypeLookup = (id: number) => RuntimeType;
 
 /** Indexes and types of one runtime. */
 export interface RuntimeTables {
@@ -57,35 +70,19 @@ type MetadataType = Decoded["lookup"][number];
 type Reference = number | { readonly type: number } | undefined;
 type Variants = Extract<MetadataType["def"], { readonly tag: "variant" }>["value"];
 
-/** Outermost variants of `DispatchError` where the metadata has no such type: paritytech/polkadot-sdk: substrate/primitives/runtime/src/lib.rs. */
-const dispatchErrors = [
-  "Other",
-  "CannotLookup",
-  "BadOrigin",
-  "Module",
-  "ConsumerRemaining",
-  "NoProviders",
-  "TooManyConsumers",
-  "Token",
-  "Arithmetic",
-  "Transactional",
-  "Exhausted",
-  "Corruption",
-  "Unavailable",
-  "RootNotAllowed",
-  "Trie",
-] as const;
-
 /** What metadata begins with; a byte with its version follows. */
 const MAGIC = new TextEncoder().encode("meta");
 
 /** Versions that can be read. */
 export const METADATA_VERSIONS: readonly number[] = [14, 15, 16];
 
+function versionOf(bytes: Uint8Array): number | undefined {
+  return equalBytes(bytes.subarray(0, MAGIC.length), MAGIC) ? bytes[MAGIC.length] : undefined;
+}
+
 /** True for metadata of a later version than these. */
 export function isNewerMetadata(bytes: Uint8Array): boolean {
-  const [version = 0] = bytes.subarray(MAGIC.length);
-  return equalBytes(bytes.subarray(0, MAGIC.length), MAGIC) && version > Math.max(...METADATA_VERSIONS);
+  return (versionOf(bytes) ?? 0) > Math.max(...METADATA_VERSIONS);
 }
 
 /**
@@ -95,8 +92,13 @@ export function isNewerMetadata(bytes: Uint8Array): boolean {
 export function readMetadata(bytes: Uint8Array): RuntimeTables {
   const { lookup, pallets } = decode(bytes);
   const found = new Map(lookup.map((type) => [type.id, type]));
-  const variantsOf = (part: Reference): Variants =>
-    part === undefined ? [] : variantsIn(found, typeof part === "number" ? part : part.type);
+  const variantsOf = (part: Reference): Variants => {
+    if (part === undefined) return [];
+    const id = typeof part === "number" ? part : part.type;
+    const def = found.get(id)?.def;
+    if (def?.tag !== "variant") throw new UnreadableMetadata(`Type ${id} should have variants`);
+    return def.value;
+  };
   const calls = pallets.flatMap((pallet) =>
     variantsOf(pallet.calls).map((call): readonly [string, CallEntry] => [
       `${pallet.name}.${call.name}`,
@@ -124,47 +126,27 @@ export function readMetadata(bytes: Uint8Array): RuntimeTables {
       ),
     ),
     types: new Map(lookup.map((type) => [type.id, toRuntimeType(type, found)])),
-    dispatchErrors: dispatchErrorsOf(lookup),
+    dispatchErrors: new Map(
+      lookup.filter(({ path }) => path.join("::") === "sp_runtime::DispatchError")
+        .flatMap(({ id }) => variantsOf(id)).map(({ index, name }) => [index, name]),
+    ),
   };
 }
 
 function decode(bytes: Uint8Array): Decoded {
-  requireHead(bytes);
-  const { metadata } = decodeAny(bytes);
-  if (metadata.tag === "v14" || metadata.tag === "v15" || metadata.tag === "v16") return metadata.value;
-  throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${metadata.tag}`);
-}
-
-/** Refuses what begins otherwise before it is decoded: that takes long where older versions are read into anything. */
-function requireHead(bytes: Uint8Array): void {
-  const [version = 0] = bytes.subarray(MAGIC.length);
-  if (bytes.length > MAGIC.length && equalBytes(bytes.subarray(0, MAGIC.length), MAGIC)) {
-    if (METADATA_VERSIONS.includes(version)) return;
-    throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${version}`);
+  const version = versionOf(bytes);
+  if (version === undefined) throw new UnreadableMetadata('Metadata begins with "meta"');
+  // Before it is decoded: that takes long where older versions are read into anything.
+  if (METADATA_VERSIONS.includes(version)) {
+    try {
+      // The codec reads the whole buffer behind a view, so a view must be copied first.
+      const { metadata } = metadataCodec.dec(new Uint8Array(bytes));
+      if (metadata.tag === "v14" || metadata.tag === "v15" || metadata.tag === "v16") return metadata.value;
+    } catch (cause) {
+      throw new UnreadableMetadata("These bytes are no metadata of version 14 to 16", { cause });
+    }
   }
-  throw new UnreadableMetadata('Metadata begins with "meta"');
-}
-
-function decodeAny(bytes: Uint8Array): CodecType<typeof metadataCodec> {
-  try {
-    // The codec reads the whole buffer behind a view, so a view must be copied first.
-    return metadataCodec.dec(new Uint8Array(bytes));
-  } catch (cause) {
-    throw new UnreadableMetadata("These bytes are no metadata of version 14 to 16", { cause });
-  }
-}
-
-function variantsIn(types: ReadonlyMap<number, MetadataType>, id: number): Variants {
-  const def = types.get(id)?.def;
-  if (def?.tag !== "variant") throw new UnreadableMetadata(`Type ${id} should have variants`);
-  return def.value;
-}
-
-/** Variants of `DispatchError` that the runtime knows: releases append to them. */
-function dispatchErrorsOf(lookup: Decoded["lookup"]): ReadonlyMap<number, string> {
-  const found = lookup.find(({ path }) => path.join("::") === "sp_runtime::DispatchError");
-  if (found?.def.tag !== "variant") return new Map(dispatchErrors.entries());
-  return new Map(found.def.value.map(({ index, name }) => [index, name]));
+  throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${version}`);
 }
 
 type StorageItem = NonNullable<Decoded["pallets"][number]["storage"]>["items"][number];

@@ -1,6 +1,6 @@
 /** Shared state of one Substrate chain's adapter: its node, identity and runtimes. */
 import type { Codec } from "scale-ts";
-import { blake2b256, type Hash256, keccak256, toHex } from "../../encoding/bytes.ts";
+import { blake2b256, type Hash256, keccak256 } from "../../encoding/bytes.ts";
 import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
@@ -8,7 +8,7 @@ import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { SocketEndpoint } from "../../rpc/socket.ts";
-import { calls, type Header, type RuntimeVersion, type StorageValues } from "../../rpc/substrate_calls.ts";
+import { calls, type Header, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -273,22 +273,6 @@ function readAnnounced(value: Json): Header | undefined {
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
-  }
-}
-
-/** Reads several values at the best block, and decodes them. */
-export class Values {
-  readonly #node: SubstrateNode;
-  readonly #values: StorageValues;
-
-  constructor(node: SubstrateNode, values: StorageValues) {
-    this.#node = node;
-    this.#values = values;
-  }
-
-  /** The decoded value, `undefined` when nothing is stored. @throws {RpcFault} `malformed`. */
-  read<T>(key: Uint8Array, codec: Codec<T>, name: string): T | undefined {
-    return decodeValue(this.#node, this.#values.get(toHex(key)), codec, name);
   }
 }
 

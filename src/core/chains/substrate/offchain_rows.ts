@@ -3,13 +3,13 @@
  * Both are there only on nodes that imported the blocks with offchain indexing.
  */
 import type { CheckRow } from "../../checks/check_row.ts";
-import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProofs } from "../hub.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { decodeValue, type SubstrateNode } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { storedCall } from "./stored.ts";
 
 /** Blocks below the final one in which the newest message is looked for: some days. */
 const SEARCHED_BLOCKS = 65_536n;
@@ -25,26 +25,27 @@ export async function checkMessageBodies(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const { client, id: { stateMachine: chain } } = node;
-  const row = { chain, endpoint: client.host, check: "offchain_index" } as const;
+  const { client } = node;
   const newest = await findNewestDispatch(node, signal);
-  if (newest.kind === "none") return [{ ...row, result: "ok", found: newest.found }];
+  if (newest.kind === "none") return rowOf(node, newest.found);
   const { height } = newest;
   const [events] = await client.callAllSettled([ismpCalls.blockEvents(height)], signal);
   if (events instanceof RpcFault) {
     if (events.code === "missing_method") return []; // a row of its own tells it
     throw events;
   }
-  const found = events.filter(isDispatched).length;
-  if (found >= newest.count) {
-    return [{ ...row, result: "ok", found: `has the newest messages (block ${height})` }];
-  }
-  return [{
-    ...row,
-    result: "warning",
-    found: `lacks ${newest.count - found} of the newest messages (block ${height}): they cannot be delivered`,
-    advice: ADVICE,
-  }];
+  const missing = newest.count - events.filter(isDispatched).length;
+  return missing <= 0 ? rowOf(node, `has the newest messages (block ${height})`) : rowOf(
+    node,
+    `lacks ${missing} of the newest messages (block ${height}): they cannot be delivered`,
+    ADVICE,
+  );
+}
+
+/** One row; with advice it is a warning. */
+function rowOf({ client, id }: SubstrateNode, found: string, advice?: string): readonly CheckRow[] {
+  const row = { chain: id.stateMachine, endpoint: client.host, check: "offchain_index", found } as const;
+  return [advice === undefined ? { ...row, result: "ok" } : { ...row, result: "warning", advice }];
 }
 
 /** The block in which the newest messages were dispatched, and their number; or why there is none to look at. */
@@ -96,11 +97,11 @@ async function readCounters(
     throw client.fault("lagging", "chain_getBlockHash", "blocks below the final one are missing");
   }
   const values = await client.callAllSettled(
-    asked.map((hash) => calls.storage(counterOf(node), hash)),
+    asked.map((hash) => storedCall(node, counterOf(node), hash)),
     signal,
   );
   return values.map((value) => {
-    if (!(value instanceof RpcFault)) return decodeValue(node, value, u64, "counter") ?? 0n;
+    if (!(value instanceof RpcFault)) return value ?? 0n;
     if (value.code !== "pruned") throw value;
     return undefined;
   });
@@ -108,40 +109,26 @@ async function readCounters(
 
 /** Looks for the bytes of the newest consensus proof that the hub has accepted. */
 export async function checkAcceptedProofs(
-  { client, id: { stateMachine: chain } }: SubstrateNode,
+  node: SubstrateNode,
   accepted: AcceptedProofs,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const row = { chain, endpoint: client.host, check: "offchain_index" } as const;
   const { messaging, rotations } = await accepted.fetchAcceptedIndex(signal);
   const rotation = [...rotations].at(-1);
   const height = messaging.at(-1) ?? rotation?.[1];
   if (height === undefined) {
-    return [{
-      ...row,
-      result: "ok",
-      found: "the chain has accepted no consensus proof yet: nothing to read",
-    }];
+    return rowOf(node, "the chain has accepted no consensus proof yet: nothing to read");
   }
   const newSetId = messaging.length > 0 ? undefined : rotation?.[0];
-  let bytes: Uint8Array | undefined;
   try {
-    bytes = await accepted.fetchProofBytes({ height, newSetId }, signal);
+    const bytes = await accepted.fetchProofBytes({ height, newSetId }, signal);
+    if (bytes !== undefined) {
+      return rowOf(node, `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`);
+    }
   } catch (fault) {
     if (fault instanceof RpcFault && fault.code === "missing_method") return []; // a row of its own tells it
     throw fault;
   }
-  if (bytes !== undefined) {
-    return [{
-      ...row,
-      result: "ok",
-      found: `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`,
-    }];
-  }
-  return [{
-    ...row,
-    result: "warning",
-    found: `lacks the newest accepted proof (height ${height}): consensus proofs cannot travel with messages`,
-    advice: ADVICE,
-  }];
+  const cost = "consensus proofs cannot travel with messages";
+  return rowOf(node, `lacks the newest accepted proof (height ${height}): ${cost}`, ADVICE);
 }

@@ -3,11 +3,11 @@
  * state values, in the form of claims on the hub and answers to GET requests. Source of the keys and roots:
  * docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
  */
-import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
-import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
+import { type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../encoding/scale.ts";
+import { ScaleError } from "../../encoding/scale.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type {
   ChainProofs,
@@ -103,15 +103,11 @@ export class SubstrateProofs implements ChainProofs {
     height: bigint,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    const encoded = await this.#node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
-    const proof = this.#decode(mmrProofCodec, encoded, "mmr_queryProof");
-    if (proof.leafIndicesAndPos.length !== messages.length) {
-      const found = proof.leafIndicesAndPos.length;
-      throw this.#node.client.fault(
-        "malformed",
-        "mmr_queryProof",
-        `${found} leaves for ${messages.length} messages`,
-      );
+    const proof = await this.#node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
+    const found = proof.leafIndicesAndPos.length;
+    if (found !== messages.length) {
+      const detail = `${found} leaves for ${messages.length} messages`;
+      throw this.#node.client.fault("malformed", "mmr_queryProof", detail);
     }
     return {
       kind: "mmr",
@@ -132,7 +128,7 @@ export class SubstrateProofs implements ChainProofs {
         ? childTrieKeys.responseCommitment(message.commitment)
         : childTrieKeys.requestCommitment(message.commitment)
     );
-    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+    const nodes = await this.#proveInChildTrie(keys, height, signal);
     return { kind: "state", height: { id: this.#node.id, height }, proof: this.#encodeStateProof(nodes) };
   }
 
@@ -142,30 +138,16 @@ export class SubstrateProofs implements ChainProofs {
    */
   async #fetchProofNodes(
     keys: readonly Uint8Array[],
-    query: (keys: readonly Uint8Array[]) => TypedCall<Uint8Array>,
+    query: (keys: readonly Uint8Array[]) => TypedCall<readonly Uint8Array[]>,
     signal: AbortSignal,
   ): Promise<readonly Uint8Array[]> {
-    const queries = partsOf(keys, KEYS_PER_QUERY).map(query);
-    const nodes = new Map<Hex, Uint8Array>();
-    for (const [index, answer] of (await this.#node.client.callAll(queries, signal)).entries()) {
-      const part = this.#decode(list(bytes), answer, queries[index]?.method ?? "proof");
-      for (const trieNode of part) nodes.set(toHex(trieNode), trieNode);
-    }
-    return [...nodes.values()];
+    const parts = await this.#node.client.callAll(partsOf(keys, KEYS_PER_QUERY).map(query), signal);
+    return [...new Map(parts.flat().map((trieNode) => [toHex(trieNode), trieNode])).values()];
   }
 
   /** Content of a `Proof` about this chain. */
   #encodeStateProof(storageProof: readonly Uint8Array[]): Uint8Array {
     return stateMachineProofCodec.enc({ hasher: this.#node.hashing, storageProof });
-  }
-
-  #decode<T>(codec: Codec<T>, encoded: Uint8Array, method: string): T {
-    try {
-      return decodeStrict(codec, encoded, "Proof");
-    } catch (error) {
-      if (error instanceof ScaleError) throw this.#node.client.fault("malformed", method, error.message);
-      throw error;
-    }
   }
 
   /** Proves values of the child trie, and reads the proof below the root of the block's header. */

@@ -1,21 +1,21 @@
 /** Heights, times and the chain's view of a counterparty: plain reads of storage. */
-import { concatBytes, type Hash256 } from "../../encoding/bytes.ts";
-import { bool, u64 } from "../../encoding/scale.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import {
   type StateCommitment,
-  stateCommitmentCodec,
   type StateMachineHeight,
-  stateMachineHeightCodec,
   type StateMachineId,
   stateMachineIdKey,
 } from "../../ismp/state_machine.ts";
-import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
+import { ismpKeys, otherKeys, type Stored } from "../../ismp/storage_keys.ts";
 import { calls, type Header, type StorageValues } from "../../rpc/substrate_calls.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import { fetchReceiptsAt } from "./fees.ts";
-import { decodeValue, type SubstrateNode, Values } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { fetchStored, keysOf, pickStored, storedCall, toSeconds, type Wanted } from "./stored.ts";
+
+const now = otherKeys.timestampNow.of();
 
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {
@@ -51,9 +51,8 @@ export class SubstrateReads implements ChainReads {
     height: bigint,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const hash = await fetchBlockHash(this.#node, height, signal);
-    const stored = await this.#node.client.call(calls.storage(otherKeys.timestampNow(), hash), signal);
-    return (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
+    const block = await fetchBlockHash(this.#node, height, signal);
+    return toSeconds(await fetchStored(this.#node, now, { block, signal }));
   }
 
   /** The chain's view of `counterparty`, at one block in one round trip; none while the best block is the same. */
@@ -66,9 +65,7 @@ export class SubstrateReads implements ChainReads {
     height: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const key = await updateTimeKey(this.#node, height, signal);
-    const stored = await this.#node.client.call(calls.storage(key), signal);
-    return decodeValue(this.#node, stored, u64, "StateMachineUpdateTime");
+    return await fetchStored(this.#node, await updateTimeOf(this.#node, height, signal), { signal });
   }
 
   /** Root in the commitment of a counterparty's block. One round trip. */
@@ -79,20 +76,18 @@ export class SubstrateReads implements ChainReads {
     return (await this.fetchCommitment(of, signal))?.stateRoot;
   }
 
-  /**
-   * Fetches the commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of
-   * the height): docs/protocol/hub.md section 6.
-   */
+  /** Fetches the commitment of one height, where the runtime has it. */
   async fetchCommitment(
     of: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<StateCommitment | undefined> {
     const runtime = await this.#node.runtimes.current(signal);
-    const isBounded = runtime.hasStorage("Ismp.BoundedStateCommitments") ||
-      !runtime.hasStorage("Ismp.StateCommitments");
-    const key = isBounded ? ismpKeys.boundedStateCommitments(of.id, of.height) : olderCommitmentKey(of);
-    const stored = await this.#node.client.call(calls.storage(key), signal);
-    return decodeValue(this.#node, stored, stateCommitmentCodec, "StateCommitment");
+    const isBounded = runtime.has(ismpKeys.boundedStateCommitments) ||
+      !runtime.has(ismpKeys.stateCommitments);
+    const wanted = isBounded
+      ? ismpKeys.boundedStateCommitments.of(of.id, of.height)
+      : ismpKeys.stateCommitments.of(of);
+    return await fetchStored(this.#node, wanted, { signal });
   }
 
   /** Fetches the relayer per message; one round trip. */
@@ -115,33 +110,23 @@ export async function fetchBlockHash(
   return hash;
 }
 
-/**
- * Key of the time at which a commitment was stored. Releases up to July 2025 keep it in `StateMachineUpdateTime`
- * (Twox64Concat of the height): docs/protocol/hub.md section 6.
- */
-export async function updateTimeKey(
+/** Where the runtime keeps the time at which a commitment was stored. */
+export async function updateTimeOf(
   node: SubstrateNode,
   height: StateMachineHeight,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<Stored<bigint>> {
   const runtime = await node.runtimes.current(signal);
-  if (!runtime.hasStorage("Ismp.StateMachineUpdateTime")) {
-    return ismpKeys.boundedStateMachineUpdateTime(height.id, height.height);
-  }
-  const key = twoxConcat(stateMachineHeightCodec.enc(height));
-  return concatBytes(storagePrefix("Ismp", "StateMachineUpdateTime"), key);
-}
-
-function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
-  const key = blake2Concat(stateMachineHeightCodec.enc(of));
-  return concatBytes(storagePrefix("Ismp", "StateCommitments"), key);
+  return runtime.has(ismpKeys.stateMachineUpdateTime)
+    ? ismpKeys.stateMachineUpdateTime.of(height)
+    : ismpKeys.boundedStateMachineUpdateTime.of(height.id, height.height);
 }
 
 /** Time for which a counterparty is read together with the others after somebody asked about it, ms. */
 const FOLLOWED_MS = 60_000;
 
 interface Followed {
-  readonly keys: ViewKeys;
+  readonly wanted: WantedView;
   /** When it was asked about last, Unix milliseconds. */
   readonly askedMs: number;
 }
@@ -170,12 +155,12 @@ class CounterpartyViews {
   async fetch(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
     const head = this.#node.heads.best.newest;
     const id = stateMachineIdKey(counterparty);
-    const keys = this.#follow(id, counterparty);
-    if (head === undefined) return this.#decode(keys, await this.#read([keys], signal));
+    const wanted = this.#follow(id, counterparty);
+    if (head === undefined) return this.#decode(wanted, await this.#read([wanted], signal));
     const kept = this.#keptAt(head, id);
-    if (kept !== undefined) return this.#decode(keys, kept);
+    if (kept !== undefined) return this.#decode(wanted, kept);
     // Those who ask while the block is read wait for what is read.
-    return await this.#turn.run(async () => this.#decode(keys, await this.#readAll(id, signal)), signal);
+    return await this.#turn.run(async () => this.#decode(wanted, await this.#readAll(id, signal)), signal);
   }
 
   #keptAt(head: Header | undefined, id: string): StorageValues | undefined {
@@ -188,9 +173,10 @@ class CounterpartyViews {
     const kept = this.#keptAt(head, id);
     if (kept !== undefined) return kept;
     const followed = new Map(this.#followed);
-    const stored = await this.#read([...followed.values()].map((each) => each.keys), signal);
+    const stored = await this.#read([...followed.values()].map((each) => each.wanted), signal);
     if (head !== undefined) {
-      this.#keep({ head, ids: new Set(followed.keys()), stored, nowMs: this.#clockOf(stored) });
+      const { now: nowMs = 0n } = pickStored(this.#node, { now }, stored);
+      this.#keep({ head, ids: new Set(followed.keys()), stored, nowMs });
     }
     return stored;
   }
@@ -202,42 +188,34 @@ class CounterpartyViews {
     if (!isBehind) this.#kept = read;
   }
 
-  #follow(id: string, counterparty: StateMachineId): ViewKeys {
+  #follow(id: string, counterparty: StateMachineId): WantedView {
     const nowMs = this.#node.clock.now();
-    const keys = this.#followed.get(id)?.keys ?? keysOf(counterparty);
+    const wanted = this.#followed.get(id)?.wanted ?? viewOf(counterparty);
     for (const [other, { askedMs }] of this.#followed) {
       if (nowMs - askedMs > FOLLOWED_MS) this.#followed.delete(other);
     }
-    this.#followed.set(id, { keys, askedMs: nowMs });
-    return keys;
+    this.#followed.set(id, { wanted, askedMs: nowMs });
+    return wanted;
   }
 
-  #read(all: readonly ViewKeys[], signal: AbortSignal): Promise<StorageValues> {
-    const keys = all.flatMap((each) => Object.values(each));
-    return this.#node.client.readStorage([otherKeys.timestampNow(), ...keys], undefined, signal);
+  #read(all: readonly WantedView[], signal: AbortSignal): Promise<StorageValues> {
+    const keys = new Set(all.flatMap(keysOf));
+    return this.#node.client.readStorage([...keys], undefined, signal);
   }
 
-  #decode(keys: ViewKeys, stored: StorageValues): CounterpartyView {
-    const values = new Values(this.#node, stored);
-    return {
-      height: values.read(keys.height, u64, "LatestStateMachineHeight") ?? 0n,
-      nowSec: this.#clockOf(stored) / 1000n,
-      challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod") ?? 0n,
-      isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
-    };
-  }
-
-  #clockOf(stored: StorageValues): bigint {
-    return new Values(this.#node, stored).read(otherKeys.timestampNow(), u64, "Timestamp.Now") ?? 0n;
+  #decode(wanted: WantedView, stored: StorageValues): CounterpartyView {
+    const { now, height = 0n, period = 0n, frozen = false } = pickStored(this.#node, wanted, stored);
+    return { height, nowSec: toSeconds(now), challengePeriodSec: period, isFrozen: frozen };
   }
 }
 
-type ViewKeys = Readonly<Record<"height" | "period" | "frozen", Uint8Array>>;
+type WantedView = Wanted<{ now: bigint; height: bigint; period: bigint; frozen: boolean }>;
 
-function keysOf(counterparty: StateMachineId): ViewKeys {
+function viewOf(counterparty: StateMachineId): WantedView {
   return {
-    height: ismpKeys.latestStateMachineHeight(counterparty),
-    period: ismpKeys.challengePeriod(counterparty),
-    frozen: ismpKeys.frozenConsensusClients(counterparty.consensusStateId),
+    now,
+    height: ismpKeys.latestStateMachineHeight.of(counterparty),
+    period: ismpKeys.challengePeriod.of(counterparty),
+    frozen: ismpKeys.frozenConsensusClients.of(counterparty.consensusStateId),
   };
 }

@@ -3,17 +3,16 @@
  * only are checked here, in the order of the host's own checks. Source: polytope-labs/hyperbridge:
  * modules/ismp/core/src/handlers/request.rs.
  */
-import type { Hash256 } from "../../encoding/bytes.ts";
+import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import { commitmentOfGet } from "../../ismp/message.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
 import type { StateMachine, StateMachineHeight } from "../../ismp/state_machine.ts";
-import { consensusClientIdCodec } from "../../ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission.ts";
 import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
-import { bool, u64 } from "../../encoding/scale.ts";
-import { type SubstrateNode, Values } from "./node.ts";
-import { updateTimeKey } from "./reads.ts";
+import type { SubstrateNode } from "./node.ts";
+import { updateTimeOf } from "./reads.ts";
+import { keysOf, pickStored, toSeconds } from "./stored.ts";
 
 /** State of the host about the chain that a proof is about. */
 export interface ProofContext {
@@ -171,27 +170,24 @@ export async function fetchProofContext(
   height: StateMachineHeight,
   signal: AbortSignal,
 ): Promise<ProofContext> {
-  const keys = {
-    now: otherKeys.timestampNow(),
-    frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
-    period: ismpKeys.challengePeriod(height.id),
-    updated: await updateTimeKey(node, height, signal),
-    client: ismpKeys.consensusStateClient(height.id.consensusStateId),
+  const { id: { stateMachine, consensusStateId } } = height;
+  const wanted = {
+    now: otherKeys.timestampNow.of(),
+    frozen: ismpKeys.frozenConsensusClients.of(consensusStateId),
+    period: ismpKeys.challengePeriod.of(height.id),
+    updated: await updateTimeOf(node, height, signal),
+    client: ismpKeys.consensusStateClient.of(consensusStateId),
   };
-  const { stateMachine } = height.id;
-  const lists = [...acceptedLists.values()].map((list) => list.key(stateMachine));
-  const values = new Values(
-    node,
-    await node.client.readStorage([...Object.values(keys), ...lists], undefined, signal),
-  );
-  const clientId = values.read(keys.client, consensusClientIdCodec, "ConsensusStateClient");
-  const list = clientId && findAcceptedChains(clientId);
-  const isUnlisted = list !== undefined && values.read(list.key(stateMachine), bool, list.name) === undefined;
+  const lists = [...acceptedLists.values()].map(({ entry }) => entry(stateMachine));
+  const values = await node.client.readStorage([...keysOf(wanted), ...lists], undefined, signal);
+  const found = pickStored(node, wanted, values);
+  const list = found.client && findAcceptedChains(found.client);
+  const isUnlisted = list !== undefined && values.get(toHex(list.entry(stateMachine))) === undefined;
   return {
-    isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
-    challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),
-    updateTimeSec: values.read(keys.updated, u64, "StateMachineUpdateTime"),
-    nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
+    isFrozen: found.frozen ?? false,
+    challengePeriodSec: found.period,
+    updateTimeSec: found.updated,
+    nowSec: toSeconds(found.now),
     ...isUnlisted && { unlisted: describeUnlisted(stateMachine, list) },
   };
 }

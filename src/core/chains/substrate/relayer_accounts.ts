@@ -1,12 +1,13 @@
 /** Storage of the hub's pallet Relayer: balances, nonces, minimums, rewards and claims. Plain reads. */
 import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
-import { relayerKeys, storagePrefix } from "../../ismp/storage_keys.ts";
-import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../encoding/scale.ts";
+import { relayerKeys } from "../../ismp/storage_keys.ts";
+import { bytes, decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ClaimStatus, HubRewards, RelayerAccounts } from "../hub.ts";
 import { fetchRequestMetadata } from "./fees.ts";
-import { decodeValue, type SubstrateNode, Values } from "./node.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
+import { fetchStored, pickStored } from "./stored.ts";
 
 /**
  * Default if none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs,
@@ -57,8 +58,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     address: Uint8Array,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const stored = await this.#node.client.call(calls.storage(relayerKeys.fees(chain, address)), signal);
-    return decodeValue(this.#node, stored, u256, "Relayer.Fees") ?? 0n;
+    return await fetchStored(this.#node, relayerKeys.fees.of(chain, address), { signal }) ?? 0n;
   }
 
   /** `Relayer.MinimumWithdrawalAmount`; one round trip. */
@@ -66,12 +66,8 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     chain: StateMachine,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const stored = await this.#node.client.call(
-      calls.storage(relayerKeys.minimumWithdrawalAmount(chain)),
-      signal,
-    );
-    return decodeValue(this.#node, stored, u256, "Relayer.MinimumWithdrawalAmount") ??
-      DEFAULT_MINIMUM_WITHDRAWAL;
+    const wanted = relayerKeys.minimumWithdrawalAmount.of(chain);
+    return await fetchStored(this.#node, wanted, { signal }) ?? DEFAULT_MINIMUM_WITHDRAWAL;
   }
 
   /** `Relayer.Nonce`; one round trip. */
@@ -80,8 +76,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     chain: StateMachine,
     signal: AbortSignal,
   ): Promise<bigint> {
-    const stored = await this.#node.client.call(calls.storage(relayerKeys.nonce(address, chain)), signal);
-    return decodeValue(this.#node, stored, u64, "Relayer.Nonce") ?? 0n;
+    return await fetchStored(this.#node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
   }
 }
 
@@ -99,13 +94,12 @@ export class SubstrateHubRewards implements HubRewards {
     setId: bigint,
     signal: AbortSignal,
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
-    const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
+    const amount = relayerKeys.outboundConsensusDeliveryReward.of(chain);
     const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
     const block = await this.#node.client.call(calls.finalizedHash(), signal);
-    const stored = await this.#node.client.readStorage([amount, claimed], block, signal);
+    const stored = await this.#node.client.readStorage([amount.key, claimed], block, signal);
     return {
-      amount: new Values(this.#node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ??
-        0n,
+      amount: pickStored(this.#node, { amount }, stored).amount ?? 0n,
       // The value is a unit: no bytes.
       isClaimed: stored.get(toHex(claimed)) !== undefined,
     };
@@ -125,15 +119,15 @@ export class SubstrateHubRewards implements HubRewards {
   async fetchRewardedModules(
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, bigint>> {
-    const prefix = storagePrefix("Relayer", "OutboundRequestDeliveryReward");
+    const { item, value, prefix } = relayerKeys.outboundRequestDeliveryReward;
     const rewards = new Map<string, bigint>();
     let start: Uint8Array | undefined;
     for (;;) {
       const keys = await this.#node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
       if (keys.length === 0) return rewards;
-      const values = new Values(this.#node, await this.#node.client.readStorage(keys, undefined, signal));
+      const values = await this.#node.client.readStorage(keys, undefined, signal);
       for (const key of keys) {
-        const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
+        const reward = decodeValue(this.#node, values.get(toHex(key)), value, item) ?? 0n;
         const module = this.#readModule(key.slice(prefix.length + HASH_BYTES));
         if (reward > 0n && module !== undefined) rewards.set(toHex(module), reward);
       }

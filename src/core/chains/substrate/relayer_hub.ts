@@ -1,20 +1,17 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
 import { equalBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
-import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../encoding/scale.ts";
+import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import {
   bandwidthKeys,
   beefyProofsKeys,
-  hostAddressCodec,
   hostExecutiveKeys,
   ismpKeys,
   offchainKeys,
   otherKeys,
-  storagePrefix,
-  subscriptionCodec,
 } from "../../ismp/storage_keys.ts";
 import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
-import { consensusClientIdCodec, stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
+import { stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
@@ -32,7 +29,8 @@ import { planSubstrateChecks } from "./chain_checks.ts";
 import { Findings, headerHash } from "./checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { decodeValue, type SubstrateNode, Values } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
@@ -74,8 +72,6 @@ export function createHubChain(
   };
 }
 
-const rotationsCodec = orderedMap(u64, u64, compareIntegers);
-
 /**
  * Accepted proofs; one per hub, so that those who follow the hub for several chains share what was read. Source:
  * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
@@ -100,14 +96,11 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);
     if (this.#read?.block === block) return this.#read.index;
-    const keys = [beefyProofsKeys.rotationProofs(), beefyProofsKeys.messagingProofs()] as const;
-    const values = await client.readStorage(keys, block, signal);
-    const [rotations, messaging] = keys.map((key) => values.get(toHex(key)));
-    const index = {
-      rotations: decodeValue(this.#node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
-        new Map(),
-      messaging: decodeValue(this.#node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
-    };
+    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.#node, {
+      rotations: beefyProofsKeys.rotationProofs.of(),
+      messaging: beefyProofsKeys.messagingProofs.of(),
+    }, { block, signal });
+    const index = { rotations, messaging };
     this.#read = { block, index };
     return index;
   }
@@ -159,27 +152,24 @@ class HubSenderLimits implements SenderLimits {
     const runtime = await this.#node.runtimes.current(signal);
     const { specName } = runtime.version;
     // Test networks may be built without the pallet.
-    const isMetered = runtime.hasStorage("Bandwidth.Allowance");
+    const isMetered = runtime.has(bandwidthKeys.allowance);
     const apps = senders.map((from) => from.slice(0, MAX_APP_BYTES));
-    const manager = bandwidthKeys.bandwidthManager(source);
+    const wanted = { now: otherKeys.timestampNow.of(), seller: bandwidthKeys.bandwidthManager.of(source) };
     const keys = [
-      manager,
-      otherKeys.timestampNow(),
+      ...keysOf(wanted),
       ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
     ];
-    const stored = isMetered ? await this.#node.client.readStorage(keys, undefined, signal) : undefined;
-    const values = stored === undefined ? undefined : new Values(this.#node, stored);
-    const nowSec = (values?.read(otherKeys.timestampNow(), u64, "Timestamp.Now") ?? 0n) / 1000n;
-    const seller = values?.read(manager, hostAddressCodec, "Bandwidth.BandwidthManager");
+    const stored = isMetered ? await this.#node.client.readStorage(keys, undefined, signal) : new Map();
+    const { now, seller } = pickStored(this.#node, wanted, stored);
     return senders.map((from, index): SenderLimit => {
       if (isBlockedSender(specName, from)) return { kind: "blocked" };
       const app = apps[index] ?? from;
-      const isFree = values === undefined || (seller !== undefined && equalBytes(seller, from)) ||
-        stored?.get(toHex(bandwidthKeys.allowlist(source, app))) !== undefined;
+      const isFree = !isMetered || (seller !== undefined && equalBytes(seller, from)) ||
+        stored.get(toHex(bandwidthKeys.allowlist(source, app))) !== undefined;
       if (isFree) return { kind: "free" };
-      const key = bandwidthKeys.allowance(source, app);
-      const bought = values.read(key, list(subscriptionCodec), "Bandwidth.Allowance") ?? [];
-      const live = bought.filter(({ expiresAtSec }) => expiresAtSec > nowSec);
+      const allowance = bandwidthKeys.allowance.of(source, app);
+      const { allowance: bought = [] } = pickStored(this.#node, { allowance }, stored);
+      const live = bought.filter(({ expiresAtSec }) => expiresAtSec > toSeconds(now));
       return { kind: "metered", remainingBytes: live.reduce((sum, each) => sum + each.remainingBytes, 0n) };
     });
   }
@@ -256,16 +246,16 @@ class SubstrateCounterparties implements Counterparties {
     { stateMachine, consensusStateId }: StateMachineId,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const key = ismpKeys.consensusStateClient(consensusStateId);
-    const stored = await this.#node.client.call(calls.storage(key), signal);
-    const clientId = decodeValue(this.#node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
+    const clientId = await fetchStored(this.#node, ismpKeys.consensusStateClient.of(consensusStateId), {
+      signal,
+    });
     if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
       const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
       this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
     }
     const list = clientId && findAcceptedChains(clientId);
     if (list === undefined) return undefined;
-    const entry = await this.#node.client.call(calls.storage(list.key(stateMachine)), signal);
+    const entry = await this.#node.client.call(calls.storage(list.entry(stateMachine)), signal);
     return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
   }
 
@@ -310,7 +300,7 @@ function checkHost(
 
 /** Fetches ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
 async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
-  const prefix = storagePrefix("Ismp", "LatestStateMachineHeight");
+  const { prefix } = ismpKeys.latestStateMachineHeight;
   const keys = await node.client.call(calls.keysPaged(prefix, MAX_HINTED), signal);
   return keys.flatMap((key) => {
     try {

@@ -1,17 +1,20 @@
-/** Runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name. */
+/**
+ * Runtime as its metadata describes it: indexes of calls, events and errors by name, and how its types differ from the
+ * layouts of this program's codecs, so that bytes of one layout are never sent to a runtime with another.
+ */
 import { concatBytes } from "../../encoding/bytes.ts";
+import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encoding/scale.ts";
+import type { KnownItem } from "../../ismp/storage_keys.ts";
 import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
-import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
+import { type BlockEvents, EventRecords } from "./event_records.ts";
 import {
-  asRead,
-  type CallLayout,
-  LayoutComparison,
-  type RuntimeEventLayout,
+  readMetadata,
+  type RuntimeTables,
   type RuntimeType,
-  type StorageLayout,
-} from "./layout.ts";
-import { type CallEntry, readMetadata, type RuntimeTables, UnreadableMetadata } from "./metadata.ts";
+  type TypeLookup,
+  UnreadableMetadata,
+} from "./metadata.ts";
 
 /** Reason why a runtime cannot be used. */
 export type RuntimeFaultCode =
@@ -38,23 +41,33 @@ export class RuntimeFault extends Error {
   }
 }
 
+/** A call by name, `Pallet.call`, with the codec of all its arguments in a row. */
+export interface RuntimeCall<Arguments> {
+  readonly call: string;
+  readonly codec: Codec<Arguments>;
+  /** What must fit of the arguments. */
+  readonly layout: Layout;
+}
+
+/** An event by name, `Pallet.Event`, with the codec of its fields; absent: they are not decoded. */
+export interface RuntimeEventType {
+  readonly event: string;
+  readonly codec?: object;
+}
+
+/** What this program assumes of a runtime. */
+export type Assumed = Pick<RuntimeCall<unknown>, "call" | "layout"> | KnownItem | RuntimeEventType;
+
 /** Names and indexes of one runtime version. */
 export interface Runtime {
   readonly version: RuntimeVersion;
   hasPallet(pallet: string): boolean;
-  hasCall(pallet: string, call: string): boolean;
-  /** Storage as `Pallet.Item`, events as `Pallet.Event`. */
-  hasStorage(item: string): boolean;
-  hasEvent(event: string): boolean;
-  /** Says how a call, storage item or event differs from what this program knows; `undefined`: it does not. */
-  findCallMismatch(call: CallLayout): string | undefined;
-  findStorageMismatch(item: StorageLayout): string | undefined;
-  findEventMismatch(event: RuntimeEventLayout): string | undefined;
-  /**
-   * Encodes the call with its arguments, which are already encoded. @throws {RuntimeFault} when the runtime has
-   * others.
-   */
-  encodeCall(call: CallLayout, encodedArguments: Uint8Array): Uint8Array;
+  /** True when there is something of that name. */
+  has(assumed: Assumed): boolean;
+  /** How it differs from what is assumed, e.g. `Relayer.Fees: value: expected u128, found list`; `undefined`: it does not. */
+  findDifference(assumed: Assumed): string | undefined;
+  /** Encodes the call with its arguments. @throws {RuntimeFault} when the runtime has others. */
+  encodeCall<Arguments>(call: RuntimeCall<Arguments>, value: Arguments): Uint8Array;
   /**
    * Decodes the value of `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can
    * be read.
@@ -83,9 +96,10 @@ class MetadataRuntime implements Runtime {
   readonly version: RuntimeVersion;
   readonly #chain: string;
   readonly #tables: RuntimeTables;
-  /** Layouts that were already compared, with the result. */
-  readonly #checked = new Map<CallLayout, CallEntry>();
-  readonly #comparison = new LayoutComparison((id) => this.#typeOf(id));
+  /** Types of the fields of events, by `Pallet.Event`. */
+  readonly #events: ReadonlyMap<string, readonly number[]>;
+  readonly #comparison: LayoutComparison;
+  readonly #records: EventRecords;
 
   constructor(
     identity: { readonly chain: string; readonly version: RuntimeVersion },
@@ -94,72 +108,76 @@ class MetadataRuntime implements Runtime {
     this.version = identity.version;
     this.#chain = identity.chain;
     this.#tables = tables;
+    const lookup: TypeLookup = (id) => tables.types.get(id) ?? { kind: "other", name: `type ${id}` };
+    this.#comparison = new LayoutComparison(lookup);
+    this.#records = new EventRecords(lookup, tables.pallets);
+    this.#events = new Map(
+      [...tables.pallets.values()].flatMap((pallet) =>
+        [...pallet.events.values()].map(({ name, fields }) => [`${pallet.name}.${name}`, fields] as const)
+      ),
+    );
   }
 
   hasPallet(pallet: string): boolean {
     return [...this.#tables.pallets.values()].some(({ name }) => name === pallet);
   }
 
-  hasCall(pallet: string, call: string): boolean {
-    return this.#tables.calls.has(`${pallet}.${call}`);
+  has(assumed: Assumed): boolean {
+    // Items first: they are functions, which have a member `call`, too.
+    if ("item" in assumed) return this.#tables.storage.has(assumed.item);
+    return "event" in assumed ? this.#events.has(assumed.event) : this.#tables.calls.has(assumed.call);
   }
 
-  hasStorage(item: string): boolean {
-    return this.#tables.storage.has(item);
+  findDifference(assumed: Assumed): string | undefined {
+    const [kind, name, mismatch] = "item" in assumed
+      ? ["storage", assumed.item, this.#differenceOfItem(assumed)] as const
+      : "event" in assumed
+      ? ["event", assumed.event, this.#differenceOfEvent(assumed)] as const
+      : ["call", assumed.call, this.#differenceOfCall(assumed)] as const;
+    if (!this.has(assumed)) return `no ${kind} ${name}`;
+    return mismatch === undefined ? undefined : `${name}: ${mismatch}`;
   }
 
-  hasEvent(event: string): boolean {
-    return this.#findEvent(event) !== undefined;
+  #differenceOfCall({ call, layout }: Pick<RuntimeCall<unknown>, "call" | "layout">): string | undefined {
+    const types = this.#tables.calls.get(call)?.argumentTypes ?? [];
+    return this.#comparison.findMismatch(types, layout, { path: "", isRead: false });
   }
 
-  findCallMismatch(call: CallLayout): string | undefined {
-    try {
-      if (!this.#checked.has(call)) this.#checkCall(call);
-      return undefined;
-    } catch (fault) {
-      if (!(fault instanceof RuntimeFault)) throw fault;
-      return fault.detail;
+  #differenceOfEvent({ event, codec }: RuntimeEventType): string | undefined {
+    const fields = this.#events.get(event) ?? [];
+    return codec && this.#comparison.findMismatch(fields, layoutOf(codec), { path: "", isRead: true });
+  }
+
+  #differenceOfItem({ item, keys, value }: KnownItem): string | undefined {
+    const found = this.#tables.storage.get(item);
+    const hashers = [keys.map(({ hasher }) => hasher), found?.hashers ?? []]
+      .map((each) => each.join(" and ") || "no map");
+    if (hashers[0] !== hashers[1]) return `expected ${hashers[0]}, found ${hashers[1]}`;
+    const compare = (
+      types: readonly (number | undefined)[],
+      codecs: readonly object[],
+      path: "key" | "value",
+    ) =>
+      this.#comparison.findMismatch(types.filter((each) => each !== undefined), codecs.flatMap(layoutOf), {
+        path,
+        isRead: path === "value",
+      });
+    return compare([found?.key], keys.map(({ codec }) => codec), "key") ??
+      compare([found?.value], [value], "value");
+  }
+
+  encodeCall<Arguments>(call: RuntimeCall<Arguments>, value: Arguments): Uint8Array {
+    const difference = this.findDifference(call);
+    const entry = this.#tables.calls.get(call.call);
+    if (entry !== undefined && difference === undefined) {
+      return concatBytes(entry.index, call.codec.enc(value));
     }
-  }
-
-  findStorageMismatch({ item, hashers, key, value }: StorageLayout): string | undefined {
-    const entry = this.#tables.storage.get(item);
-    if (entry === undefined) return `no storage ${item}`;
-    if (entry.hashers.join() !== hashers.join()) {
-      const [expected, found] = [hashers, entry.hashers].map((each) => each.join(" and ") || "no map");
-      return `${item}: expected ${expected}, found ${found}`;
-    }
-    const ofKey = key === undefined || entry.key === undefined
-      ? undefined
-      : this.#comparison.findMismatch(entry.key, key, "key");
-    const mismatch = ofKey ?? this.#comparison.findMismatch(entry.value, asRead(value), "value");
-    return mismatch === undefined ? undefined : `${item}: ${mismatch}`;
-  }
-
-  findEventMismatch({ event, fields }: RuntimeEventLayout): string | undefined {
-    const entry = this.#findEvent(event);
-    if (entry === undefined) return `no event ${event}`;
-    const last = fields?.at(-1);
-    const mismatch = fields && last && this.#comparison.findInFields(
-      entry.fields.slice(0, fields.length),
-      [...fields.slice(0, -1), asRead(last)],
-      "",
-    );
-    return mismatch === undefined ? undefined : `${event}: ${mismatch}`;
-  }
-
-  encodeCall(call: CallLayout, encodedArguments: Uint8Array): Uint8Array {
-    const entry = this.#checked.get(call) ?? this.#checkCall(call);
-    return concatBytes(entry.index, encodedArguments);
+    throw this.#fault(entry === undefined ? "missing_call" : "layout_mismatch", difference ?? call.call);
   }
 
   decodeEvents(value: Uint8Array): BlockEvents {
     try {
-      return readEventRecords({
-        lookup: (id) => this.#typeOf(id),
-        palletName: (index) => this.#tables.pallets.get(index)?.name,
-        event: (pallet, index) => this.#tables.pallets.get(pallet)?.events.get(index),
-      }, value);
+      return this.#records.read(value);
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
       throw this.#fault("bad_events", `${value.length} bytes that do not decode`, { cause });
@@ -167,41 +185,100 @@ class MetadataRuntime implements Runtime {
   }
 
   dispatchErrorName(encoded: Uint8Array): string {
-    const kind = this.#tables.dispatchErrors.get(encoded[0] ?? -1) ?? `DispatchError ${encoded[0] ?? "?"}`;
+    const [index = "?", palletIndex = -1, errorIndex = -1] = encoded;
+    const kind = this.#tables.dispatchErrors.get(Number(index)) ?? `DispatchError ${index}`;
     if (kind !== "Module") return kind;
-    const [, palletIndex = -1, errorIndex = -1] = encoded;
     const pallet = this.#tables.pallets.get(palletIndex);
     return `${pallet?.name ?? `pallet ${palletIndex}`}.${pallet?.errors.get(errorIndex) ?? errorIndex}`;
-  }
-
-  #checkCall(call: CallLayout): CallEntry {
-    const name = `${call.pallet}.${call.call}`;
-    const entry = this.#tables.calls.get(name);
-    if (entry === undefined) throw this.#fault("missing_call", `no call ${name}`);
-    if (entry.argumentTypes.length !== call.layout.length) {
-      throw this.#fault("layout_mismatch", `${name} takes ${entry.argumentTypes.length} arguments`);
-    }
-    for (const [position, layout] of call.layout.entries()) {
-      const type = entry.argumentTypes[position];
-      const mismatch = type === undefined ? undefined : this.#comparison.findMismatch(type, layout);
-      if (mismatch !== undefined) throw this.#fault("layout_mismatch", `${name}: ${mismatch}`);
-    }
-    this.#checked.set(call, entry);
-    return entry;
-  }
-
-  #findEvent(event: string): EventType | undefined {
-    const [palletName, name] = event.split(".");
-    const pallet = [...this.#tables.pallets.values()].find((each) => each.name === palletName);
-    return [...pallet?.events.values() ?? []].find((each) => each.name === name);
-  }
-
-  #typeOf(id: number): RuntimeType {
-    return this.#tables.types.get(id) ?? { kind: "other", name: `type ${id}` };
   }
 
   #fault(code: RuntimeFaultCode, detail: string, options?: ErrorOptions): RuntimeFault {
     const runtime = `${this.version.specName} ${this.version.specVersion}`;
     return new RuntimeFault(code, { chain: this.#chain, runtime }, detail, options);
   }
+}
+
+/** More parts in a row, and structs in each other, than any honest type has. */
+const MAX_PARTS = 1_000;
+const MAX_DEPTH = 200;
+const NESTED: readonly RuntimeType[] = [{ kind: "other", name: "a type nested without end" }];
+
+/** How a comparison is made. */
+interface Comparison {
+  /** Where the types are, for the text. */
+  readonly path: string;
+  /**
+   * True for what is only read: newer versions of a type may have more fields at its end, also of the last field, which
+   * are skipped. What is written must fit exactly.
+   */
+  readonly isRead: boolean;
+}
+
+/** Comparison of a runtime's types with layouts: only the encoding matters, not the names of types and fields. */
+class LayoutComparison {
+  readonly #lookup: TypeLookup;
+  readonly #rows = new Map<number, readonly RuntimeType[]>();
+
+  constructor(lookup: TypeLookup) {
+    this.#lookup = lookup;
+  }
+
+  /**
+   * First difference of types in a row from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when
+   * they fit. Variants that the layout does not have are allowed: they do not change the others.
+   */
+  findMismatch(ids: readonly number[], expected: Layout, { path, isRead }: Comparison): string | undefined {
+    const found = ids.flatMap((id) => this.#rowOf(id));
+    const mayContinue = isRead && expected.length > 0;
+    const isShort = found.length < expected.length;
+    for (const [at, part] of expected.slice(0, found.length).entries()) {
+      const isLast = at === expected.length - 1;
+      const place = { path: expected.length === 1 ? path : `${path}.${at}`, isRead: isRead && isLast };
+      const mismatch = this.#comparePart(found[at], part, place);
+      if (mismatch !== undefined) return mismatch;
+    }
+    if (!isShort && (mayContinue || found.length === expected.length)) return undefined;
+    return `${path || "argument"}: expected ${expected.length} fields, found ${found.length}`;
+  }
+
+  #comparePart(found: RuntimeType | undefined, part: LayoutPart, at: Comparison): string | undefined {
+    const { path } = at;
+    const inside = { path: `${path}[]`, isRead: false };
+    if (typeof part === "string") {
+      if (found?.kind === "primitive" && found.name === part) return undefined;
+    } else if ("list" in part) {
+      if (found?.kind === "list") return this.findMismatch([found.of], part.list, inside);
+    } else if ("array" in part) {
+      const isOfLength = found?.kind === "array" && found.length === part.length;
+      if (isOfLength) return this.findMismatch([found.of], part.array, inside);
+    } else if (found?.kind === "variants") {
+      for (const [index, fields] of Object.entries(part.variants)) {
+        const ids = found.of.get(Number(index));
+        if (ids === undefined) return `${path || "argument"}: no variant ${index}`;
+        const mismatch = this.findMismatch(ids, fields, { ...at, path: `${path}.${index}` });
+        if (mismatch !== undefined) return mismatch;
+      }
+      return undefined;
+    }
+    const kind = typeof part === "string" ? part : Object.keys(part)[0];
+    return `${path || "argument"}: expected ${kind}, found ${nameOf(found)}`;
+  }
+
+  /** A type with its structs and tuples replaced by their fields; found once, so that none is nested without end. */
+  #rowOf(id: number, depth = 0): readonly RuntimeType[] {
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known;
+    if (depth > MAX_DEPTH) return NESTED;
+    this.#rows.set(id, NESTED);
+    const type = this.#lookup(id);
+    const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field, depth + 1)) : [type];
+    const row = all.slice(0, MAX_PARTS);
+    this.#rows.set(id, row);
+    return row;
+  }
+}
+
+function nameOf(type: RuntimeType | undefined): string {
+  if (type === undefined) return "nothing";
+  return type.kind === "primitive" || type.kind === "other" ? type.name : type.kind;
 }

@@ -32,8 +32,33 @@ const requestCodec = Struct(dispatched);
 /** Fields of `Ismp.Response`; `commitment` is its own. */
 const responseCodec = Struct({ ...dispatched, requestCommitment: hash256 });
 
-function isHash(commitment: Hash256 | DecodedEvent): commitment is Hash256 {
-  return typeof commitment === "string";
+/** A message by its commitment, which is all that its event has. */
+interface Reference {
+  readonly kind: "reference";
+  readonly of: "requests" | "responses";
+  readonly commitment: Hash256;
+}
+
+/** Reads an event of pallet Ismp. @param read reads its fields @throws {ScaleError} */
+function readEvent(name: string, read: <T>(codec: Codec<T>) => T): IsmpEvent | Reference | undefined {
+  switch (name) {
+    case "Request":
+      return { kind: "reference", of: "requests", commitment: read(requestCodec).commitment };
+    case "Response":
+      return { kind: "reference", of: "responses", commitment: read(responseCodec).commitment };
+    case "StateMachineUpdated":
+      return { tag: name, value: read(stateMachineUpdatedCodec) };
+    case "StateCommitmentVetoed":
+      return { tag: name, value: read(stateCommitmentVetoedCodec) };
+    case "PostRequestHandled":
+    case "GetRequestHandled":
+      return { tag: name, value: read(messageHandledCodec) };
+    case "PostRequestTimeoutHandled":
+    case "GetRequestTimeoutHandled":
+      return { tag: name, value: read(timeoutHandledCodec) };
+    default:
+      return undefined;
+  }
 }
 
 /** A call that returns bodies by commitment. */
@@ -59,47 +84,36 @@ export class StoredEvents {
     block: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<readonly DecodedEvent[]> {
-    const { height } = block;
     const events = (await this.#reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
-    const requests = this.#readCommitments(events, "Request", requestCodec);
-    const responses = this.#readCommitments(events, "Response", responseCodec);
-    const bodies = [
-      ...await this.#fetchBodies(ismpCalls.requests, [...requests.values()].filter(isHash), signal),
-      ...await this.#fetchBodies(ismpCalls.responses, [...responses.values()].filter(isHash), signal),
-    ];
-    const byCommitment = new Map(
-      bodies.flatMap((body) => {
-        const commitment = dispatchedCommitment(body);
-        return commitment === undefined ? [] : [[commitment, body] as const];
-      }),
+    const read = events.map((event) => this.#read(event, block.height)).filter((each) => each !== undefined);
+    const bodies: DecodedEvent[] = [];
+    for (const kind of ["requests", "responses"] as const) {
+      const references = read.filter((each) => each.kind === "reference").filter(({ of }) => of === kind);
+      const commitments = references.map(({ commitment }) => commitment);
+      bodies.push(...await this.#fetchBodies(ismpCalls[kind], commitments, signal));
+    }
+    const byCommitment = new Map(bodies.map((body) => [dispatchedCommitment(body), body]));
+    const found = read.map((each) => each.kind === "reference" ? byCommitment.get(each.commitment) : each);
+    return [...found, ...bodies.filter(({ kind }) => kind === "undecodable")].filter((each) =>
+      each !== undefined
     );
-    const found = events.flatMap((event) => {
-      const commitment = requests.get(event) ?? responses.get(event);
-      const decoded = commitment === undefined
-        ? this.#readEvent(event, height)
-        : isHash(commitment)
-        ? byCommitment.get(commitment)
-        : commitment;
-      return decoded === undefined ? [] : [decoded];
-    });
-    return [...found, ...bodies.filter(({ kind }) => kind === "undecodable")];
   }
 
-  /** Commitments of dispatched messages; one that cannot be read does not hold up the others. */
-  #readCommitments<T extends { readonly commitment: Hash256 }>(
-    events: readonly RuntimeEvent[],
-    name: string,
-    codec: Codec<T>,
-  ): ReadonlyMap<RuntimeEvent, Hash256 | DecodedEvent> {
-    const read = (event: RuntimeEvent): Hash256 | DecodedEvent => {
-      try {
-        return readKnown(this.#node, codec, event.fields, `event Ismp.${name}`).commitment;
-      } catch (cause) {
-        if (!(cause instanceof ScaleError)) throw cause;
+  /** Reads an event; a message that cannot be read does not hold up the others. */
+  #read(event: RuntimeEvent, block: bigint): DecodedEvent | Reference | undefined {
+    const { name } = event;
+    try {
+      const value = readEvent(name, (codec) => this.#reader.decode(event, codec));
+      return value !== undefined && "tag" in value ? { kind: "event", event: value } : value;
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      const isMessage = name === "Request" || name === "Response";
+      if (isMessage) {
         return { kind: "undecodable", error: new IsmpJsonError("System.Events", name, { cause }) };
       }
-    };
-    return new Map(events.filter((event) => event.name === name).map((event) => [event, read(event)]));
+      this.#reader.warn(event, block);
+      return undefined;
+    }
   }
 
   /** Fetches bodies in parts; one that is too large is split. */
@@ -122,28 +136,6 @@ export class StoredEvents {
     }
     return bodies;
   }
-
-  #readEvent(event: RuntimeEvent, height: bigint): DecodedEvent | undefined {
-    const read = <T>(codec: Codec<T>, toEvent: (value: T) => IsmpEvent): DecodedEvent | undefined => {
-      const value = this.#reader.readFields(event, codec, height);
-      return value === undefined ? undefined : { kind: "event", event: toEvent(value) };
-    };
-    const { name } = event;
-    switch (name) {
-      case "StateMachineUpdated":
-        return read(stateMachineUpdatedCodec, (value) => ({ tag: name, value }));
-      case "StateCommitmentVetoed":
-        return read(stateCommitmentVetoedCodec, (value) => ({ tag: name, value }));
-      case "PostRequestHandled":
-      case "GetRequestHandled":
-        return read(messageHandledCodec, (value) => ({ tag: name, value }));
-      case "PostRequestTimeoutHandled":
-      case "GetRequestTimeoutHandled":
-        return read(timeoutHandledCodec, (value) => ({ tag: name, value }));
-      default:
-        return undefined;
-    }
-  }
 }
 
 /** Reads the events of blocks of one chain. */
@@ -156,8 +148,9 @@ export class BlockEventReader {
 
   /**
    * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
-   * left it.
-   * @throws {RpcFault} `pruned` without the state of the block; as {@link read}.
+   * left it. An event whose fields do not match the metadata is skipped with a warning: it may belong to any pallet,
+   * and nothing else must wait for it.
+   * @throws {RpcFault} `pruned` without the state of the block; `malformed` when the bytes are no list of events at all.
    */
   async fetch(
     { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
@@ -172,31 +165,23 @@ export class BlockEventReader {
       throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
     }
     const runtime = await runtimes.ofVersion(version, signal, parent);
-    return { runtime, events: this.read(runtime, stored, height) };
-  }
-
-  /**
-   * Reads events from the value of `System.Events`. An event whose fields do not match the metadata is skipped with a
-   * warning: it may belong to any pallet, and nothing else must wait for it.
-   * @throws {RpcFault} `malformed` when the bytes are no list of events at all.
-   */
-  read(
-    runtime: Runtime,
-    value: Uint8Array,
-    block: bigint,
-  ): readonly RuntimeEvent[] {
     try {
-      const { events, skipped } = runtime.decodeEvents(value);
-      for (const event of skipped) this.#warn(event, block);
-      return events;
+      const { events, skipped } = runtime.decodeEvents(stored);
+      for (const event of skipped) this.warn(event, height);
+      return { runtime, events };
     } catch (fault) {
       if (!(fault instanceof RuntimeFault) || fault.code !== "bad_events") throw fault;
-      throw this.#node.client.fault(
+      throw client.fault(
         "malformed",
         "state_getStorage",
-        `System.Events of block ${block}: ${fault.detail}`,
+        `System.Events of block ${height}: ${fault.detail}`,
       );
     }
+  }
+
+  /** The fields of an event. @throws {ScaleError} when they have another form. */
+  decode<T>({ pallet, name, fields }: RuntimeEvent, codec: Codec<T>): T {
+    return readKnown(this.#node, codec, fields, `event ${pallet}.${name}`);
   }
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
@@ -206,18 +191,16 @@ export class BlockEventReader {
     block: bigint,
   ): T | undefined {
     try {
-      return readKnown(this.#node, codec, event.fields, `event ${event.pallet}.${event.name}`);
+      return this.decode(event, codec);
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
-      this.#warn(event, block);
+      this.warn(event, block);
       return undefined;
     }
   }
 
-  #warn(
-    { pallet, name }: Pick<RuntimeEvent, "pallet" | "name">,
-    block: bigint,
-  ): void {
+  /** Names an event that cannot be read. */
+  warn({ pallet, name }: Pick<RuntimeEvent, "pallet" | "name">, block: bigint): void {
     this.#node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
   }
 }

@@ -5,12 +5,15 @@ import {
   assumptions,
   findDifferences,
 } from "../../../../src/core/chains/substrate/assumptions.ts";
-import type {
-  Layout,
-  RuntimeEventLayout,
-  StorageLayout,
-} from "../../../../src/core/chains/substrate/layout.ts";
-import { loadRuntime, type Runtime } from "../../../../src/core/chains/substrate/runtime.ts";
+import { type Assumed, loadRuntime, type Runtime } from "../../../../src/core/chains/substrate/runtime.ts";
+import { bytes, layoutOf, list, nothing, pair, u128, u64 } from "../../../../src/core/encoding/scale.ts";
+import { withdrawalInputDataCodec } from "../../../../src/core/ismp/fees.ts";
+import {
+  stateMachineCodec,
+  stateMachineHeightCodec,
+  stateMachineIdCodec,
+} from "../../../../src/core/ismp/state_machine.ts";
+import { blake, hostAddressCodec, stored, twox } from "../../../../src/core/ismp/storage_keys.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 
 function runtimeOf(name: Parameters<typeof hubMetadata>[0]): Runtime {
@@ -32,12 +35,12 @@ for (const hub of ["nexus", "gargantua"] as const) {
     const essential = assumptions.hub.filter(({ isOptional }) => !isOptional).flatMap(found);
     for (
       const expected of [
-        "Ismp.LatestStateMachineHeight: key.0.0.0: expected u32, found variants",
-        "Ismp.ChallengePeriod: key: expected fields, found array",
-        "Ismp.StateMachineUpdated: .0.0.0.0: expected u32, found variants",
+        "Ismp.LatestStateMachineHeight: key.0.0: expected u32, found variants",
+        "Ismp.ChallengePeriod: key.0: expected variants, found array",
+        "Ismp.StateMachineUpdated: .0.0: expected u32, found variants",
         hub === "nexus"
           ? "no call Ismp.handle_unsigned"
-          : "Ismp.handle_unsigned: [].2.0.0[].0.0.0: expected u32, found variants",
+          : "Ismp.handle_unsigned: [].2.0[].0.0: expected u32, found variants",
         hub === "nexus"
           ? "no storage Mmr.NumberOfLeaves"
           : "Relayer.Fees: expected Blake2128Concat and Blake2128Concat, found Twox64Concat and Twox64Concat",
@@ -48,75 +51,67 @@ for (const hub of ["nexus", "gargantua"] as const) {
   });
 }
 
-/** The first storage item of that name among all assumptions. */
-function storageOf(name: string): StorageLayout {
-  const items = all.flatMap(({ storage = [] }) => storage.flat());
-  const found = items.find(({ item }) => item === name);
-  assert.ok(found !== undefined);
-  return found;
-}
-
-const changed: readonly (readonly [string, Partial<StorageLayout>, string])[] = [
-  ["Relayer.Fees", { value: "u128" }, "Relayer.Fees: value: expected u128, found array"],
-  ["Relayer.Nonce", { hashers: ["Twox64Concat", "Blake2128Concat"] }, ""],
+/** Differences from what is assumed, each of one thing that changed; empty: it fits. */
+const changed: readonly (readonly [what: string, assumed: Assumed, difference: string])[] = [
   [
-    "Ismp.ChallengePeriod",
-    { key: { array: "u8", length: 4 } },
-    "Ismp.ChallengePeriod: key: expected array, found fields",
+    "another value",
+    stored("Relayer.Fees", u128, blake(stateMachineCodec), blake(bytes)),
+    "Relayer.Fees: value: expected u128, found array",
   ],
-  ["Ismp.Nonce", { item: "Ismp.Nonsense" }, "no storage Ismp.Nonsense"],
+  [
+    "another hasher",
+    stored("Relayer.Nonce", u64, twox(bytes), blake(stateMachineCodec)),
+    "Relayer.Nonce: expected Twox64Concat and Blake2128Concat, found Blake2128Concat and Blake2128Concat",
+  ],
+  [
+    "another key",
+    stored("Ismp.ChallengePeriod", u64, blake(hostAddressCodec)),
+    "Ismp.ChallengePeriod: key: expected array, found variants",
+  ],
+  ["another name", stored("Ismp.Nonsense", u64), "no storage Ismp.Nonsense"],
+  [
+    "no value where there is one",
+    stored("Ismp.Nonce", nothing),
+    "Ismp.Nonce: value: expected 0 fields, found 1",
+  ],
+  [
+    "other fields of an event",
+    { event: "Ismp.StateMachineUpdated", codec: u64 },
+    "Ismp.StateMachineUpdated: argument: expected u64, found variants",
+  ],
+  [
+    "more fields than an event has",
+    { event: "Ismp.StateMachineUpdated", codec: pair(stateMachineHeightCodec, u64) },
+    "Ismp.StateMachineUpdated: argument: expected 4 fields, found 3",
+  ],
+  [
+    "other arguments of a call",
+    { call: "Ismp.handle_unsigned", layout: [{ list: [{ variants: { 0: ["u64"] } }] }] },
+    "Ismp.handle_unsigned: [].0: expected u64, found list",
+  ],
+  // As if the runtime had appended the second field of an event, and the last two of a stored value.
+  ["more at the end of an event", { event: "Ismp.StateMachineUpdated", codec: stateMachineIdCodec }, ""],
+  [
+    "more at the end of a value",
+    stored("Ismp.BoundedStateCommitments", u64, blake(stateMachineIdCodec), blake(u64)),
+    "",
+  ],
+  // Items of a list follow each other: one field more would move all that come behind.
+  [
+    "more in the items of a list",
+    stored("BeefyConsensusProofs.RotationProofs", list(u64)),
+    "BeefyConsensusProofs.RotationProofs: value[]: expected 1 fields, found 2",
+  ],
+  // What is written must be complete.
+  [
+    "more at the end of a call",
+    { call: "Relayer.withdraw_fees", layout: layoutOf(withdrawalInputDataCodec).slice(0, 2) },
+    "Relayer.withdraw_fees: argument: expected 2 fields, found 3",
+  ],
 ];
 
-Deno.test("assumptions: another value, key, hasher or name of a storage item is found", () => {
-  const runtime = runtimeOf("nexus-head");
-  for (const [name, change, expected] of changed) {
-    const found = runtime.findStorageMismatch({ ...storageOf(name), ...change });
-    const hashers =
-      "Relayer.Nonce: expected Twox64Concat and Blake2128Concat, found Blake2128Concat and Blake2128Concat";
-    assert.equal(found, expected === "" ? hashers : expected);
-  }
-});
-
-Deno.test("assumptions: an event with other fields is found", () => {
-  const runtime = runtimeOf("nexus-head");
-  const event = (fields: readonly Layout[]): RuntimeEventLayout => ({
-    event: "Ismp.StateMachineUpdated",
-    fields,
+for (const [what, assumed, difference] of changed) {
+  Deno.test(`assumptions: ${what} is ${difference === "" ? "no difference" : "found"}`, () => {
+    assert.equal(runtimeOf("nexus-head").findDifference(assumed) ?? "", difference);
   });
-  assert.equal(
-    runtime.findEventMismatch(event(["u64"])),
-    "Ismp.StateMachineUpdated: .0: expected u64, found fields",
-  );
-  assert.equal(
-    runtime.findEventMismatch(event(["u64", "u64", "u64"])),
-    "Ismp.StateMachineUpdated: argument: expected 3 fields, found 2",
-  );
-});
-
-Deno.test("assumptions: what is read may have more at its end, what is written and what is counted may not", () => {
-  const runtime = runtimeOf("nexus-head");
-  const id4: Layout = { array: "u8", length: 4 };
-  // As if the runtime had appended the second field of an event, and the last two of a stored value.
-  const updated = all.flatMap(({ events = [] }) => events).find(({ event }) =>
-    event === "Ismp.StateMachineUpdated"
-  );
-  assert.ok(updated?.fields !== undefined);
-  assert.equal(runtime.findEventMismatch({ ...updated, fields: updated.fields.slice(0, 1) }), undefined);
-  const commitment = storageOf("Ismp.BoundedStateCommitments");
-  assert.equal(runtime.findStorageMismatch({ ...commitment, value: { fields: ["u64"] } }), undefined);
-  assert.match(
-    runtime.findStorageMismatch({ ...commitment, value: { fields: ["u32"] } }) ?? "",
-    /value\.0: expected u32, found u64/,
-  );
-  // Items of a list follow each other: one field more would move all that come behind.
-  const rotations = storageOf("BeefyConsensusProofs.RotationProofs");
-  assert.match(
-    runtime.findStorageMismatch({ ...rotations, value: { list: { fields: ["u64", "u64", "u64"] } } }) ?? "",
-    /expected 3 fields, found 2/,
-  );
-  const consensus = { pallet: "Ismp", call: "handle_unsigned" };
-  assert.match(
-    runtime.findCallMismatch({ ...consensus, layout: [{ list: { variants: { 0: ["u64", id4] } } }] }) ?? "",
-    /expected/,
-  );
-});
+}

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
-import { callLayouts } from "../../../../src/core/chains/substrate/layout.ts";
-import { loadRuntime, type Runtime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
-import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { bytes } from "../../../../src/core/encoding/scale.ts";
+import { runtimeCalls } from "../../../../src/core/chains/substrate/assumptions.ts";
+import {
+  loadRuntime,
+  type Runtime,
+  type RuntimeCall,
+  RuntimeFault,
+} from "../../../../src/core/chains/substrate/runtime.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
+import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 
 function runtimeOf(name: Parameters<typeof hubMetadata>[0]): Runtime {
@@ -10,22 +17,28 @@ function runtimeOf(name: Parameters<typeof hubMetadata>[0]): Runtime {
   return loadRuntime("KUSAMA-4009", { specName, specVersion }, metadata);
 }
 
+/** The call, read by its codec and encoded again. */
+function encodeAgain<T>(call: RuntimeCall<T>): (runtime: Runtime, encoded: Uint8Array) => Uint8Array {
+  return (runtime, encoded) =>
+    runtime.encodeCall(call, decodeStrict(call.codec, encoded.slice(2), call.call));
+}
+
 for (const hub of ["nexus", "gargantua"] as const) {
   for (
-    const [vector, layout] of [
-      ["Ismp.handle_unsigned.Consensus", callLayouts.consensus],
-      ["Ismp.handle_unsigned.Request", callLayouts.requests],
-      ["StateCoprocessor.handle_unsigned", callLayouts.getRequests],
-      ["Relayer.accumulate_fees", callLayouts.accumulateFees],
-      ["Relayer.accumulate_fees.beneficiary", callLayouts.accumulateFees],
-      ["Relayer.withdraw_fees", callLayouts.withdrawFees],
-      ["Relayer.withdraw_fees.beneficiary", callLayouts.withdrawFees],
+    const [vector, encode] of [
+      ["Ismp.handle_unsigned.Consensus", encodeAgain(runtimeCalls.consensus)],
+      ["Ismp.handle_unsigned.Request", encodeAgain(runtimeCalls.requests)],
+      ["StateCoprocessor.handle_unsigned", encodeAgain(runtimeCalls.getRequests)],
+      ["Relayer.accumulate_fees", encodeAgain(runtimeCalls.accumulateFees)],
+      ["Relayer.accumulate_fees.beneficiary", encodeAgain(runtimeCalls.accumulateFees)],
+      ["Relayer.withdraw_fees", encodeAgain(runtimeCalls.withdrawFees)],
+      ["Relayer.withdraw_fees.beneficiary", encodeAgain(runtimeCalls.withdrawFees)],
     ] as const
   ) {
     Deno.test(`runtime: ${hub} ${vector} has the indexes and the layout of the metadata`, () => {
       const runtime = runtimeOf(`${hub}-head`);
       const expected = hubScale(`call.${hub}.${vector}`).scale;
-      assert.equal(toHex(runtime.encodeCall(layout, fromHex(expected).slice(2))), expected);
+      assert.equal(toHex(encode(runtime, fromHex(expected))), expected);
     });
   }
 
@@ -78,21 +91,22 @@ function refusedWith(code: string, detail: RegExp): (error: unknown) => boolean 
 Deno.test("runtime: the genesis runtimes are refused where their layout differs, and named", () => {
   const gargantua = runtimeOf("gargantua-genesis");
   assert.throws(
-    () => gargantua.encodeCall(callLayouts.requests, new Uint8Array()),
+    () => gargantua.encodeCall(runtimeCalls.requests, []),
     refusedWith("layout_mismatch", /Ismp\.handle_unsigned: .*expected u32, found variants/),
   );
   const nexus = runtimeOf("nexus-genesis");
   assert.throws(
-    () => nexus.encodeCall(callLayouts.requests, new Uint8Array()),
+    () => nexus.encodeCall(runtimeCalls.requests, []),
     refusedWith("missing_call", /no call Ismp\.handle_unsigned/),
   );
 });
 
 Deno.test("runtime: a consensus message of gargantua's genesis has the same layout and is encoded", () => {
   const runtime = runtimeOf("gargantua-genesis");
-  const message = concatBytes(Uint8Array.of(4, 0), bytes.enc(Uint8Array.of(1)), fromHex("0x45544830"));
-  const call = runtime.encodeCall(callLayouts.consensus, message);
-  assert.equal(toHex(call.slice(0, 2)), "0x2900");
+  const consensusStateId = toConsensusStateId("ETH0");
+  const value = { consensusProof: Uint8Array.of(1), consensusStateId, signer: new Uint8Array() };
+  const call = runtime.encodeCall(runtimeCalls.consensus, [{ tag: "Consensus", value }]);
+  assert.equal(toHex(call), "0x2900040004014554483000");
 });
 
 Deno.test("runtime: presence of pallets and storage items is known", () => {
@@ -100,9 +114,9 @@ Deno.test("runtime: presence of pallets and storage items is known", () => {
   const genesis = runtimeOf("gargantua-genesis");
   assert.equal(head.hasPallet("Relayer"), true);
   assert.equal(head.hasPallet("Sudo"), false);
-  assert.equal(head.hasStorage("Ismp.BoundedStateMachineUpdateTime"), true);
-  assert.equal(genesis.hasStorage("Ismp.BoundedStateMachineUpdateTime"), false);
-  assert.equal(genesis.hasStorage("Ismp.StateMachineUpdateTime"), true);
+  assert.equal(head.has(ismpKeys.boundedStateMachineUpdateTime), true);
+  assert.equal(genesis.has(ismpKeys.boundedStateMachineUpdateTime), false);
+  assert.equal(genesis.has(ismpKeys.stateMachineUpdateTime), true);
 });
 
 Deno.test("runtime: bytes that are no metadata and events that do not decode are named faults", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
-import { readDryRun, readValidation } from "../../../../src/core/chains/substrate/dry_run.ts";
+import { type DryRun, readDryRun, readValidation } from "../../../../src/core/chains/substrate/dry_run.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 
@@ -20,20 +20,20 @@ const validations = [
   ["0x010200", "unreadable"],
 ] as const;
 
+function describe(run: DryRun | undefined): string {
+  return run?.kind === "invalid" ? run.reason : run?.kind ?? "unreadable";
+}
+
 for (const [answer, expected] of validations) {
   Deno.test(`validity: ${answer} of the pool is ${expected}`, () => {
-    const verdict = readValidation(fromHex(answer));
-    assert.equal(verdict.kind === "invalid" ? verdict.reason : verdict.kind, expected);
+    assert.equal(describe(readValidation(fromHex(answer))), expected);
   });
 }
 
 Deno.test("validity: dry runs return the module's error", () => {
   const { specName, specVersion, metadata } = hubMetadata("nexus-head");
   const runtime = loadRuntime("POLKADOT-3367", { specName, specVersion }, metadata);
-  const read = (answer: string): string => {
-    const verdict = readDryRun(runtime, fromHex(answer));
-    return verdict.kind === "invalid" ? verdict.reason : verdict.kind;
-  };
+  const read = (answer: string): string => describe(readDryRun(runtime, fromHex(answer)));
   assert.equal(read("0x0000"), "valid");
   assert.equal(read("0x0001032900000000"), "Ismp.InvalidMessage");
   assert.equal(read("0x000102"), "BadOrigin");

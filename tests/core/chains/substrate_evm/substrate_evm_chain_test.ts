@@ -182,7 +182,7 @@ Deno.test("polkadot hub: a node without child proofs, or whose accounts have ano
     assert.equal(unlike?.event, "runtime_unsupported");
     assert.match(
       unlike.text,
-      /so the hub cannot read the state of its contracts: Revive\.AccountInfoOf: value\.0: no variant 0/,
+      /so the hub cannot read the state of its contracts: Revive\.AccountInfoOf: value: no variant 0/,
     );
   }));
 
