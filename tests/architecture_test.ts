@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_252,
+  "core/chains": 15_245,
   "core/checks": 585,
   "core/commands": 1511,
   "core/config": 3233,
@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_514,
+  "lines of src": 89_507,
   "lines of devnet": 36_646,
   "lines of tests": 101_796,
   "lines of the longest function of src": 114,
