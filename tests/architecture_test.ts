@@ -251,19 +251,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_402,
+  "core/chains": 15_069,
   "core/checks": 585,
   "core/commands": 1511,
   "core/config": 3233,
-  "core/encoding": 521,
+  "core/encoding": 579,
   "core/evm": 2442,
   "core/hub_proofs": 139,
-  "core/ismp": 2064,
+  "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 386,
   "core/rpc": 4077,
   "core/runtime": 2442,
-  "core/substrate": 290,
+  "core/substrate": 272,
   "core/telemetry": 3539,
   "messaging": 1313,
   "messaging/checks": 368,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_720,
-  "lines of devnet": 36_646,
-  "lines of tests": 101_416,
+  "lines of src": 89_418,
+  "lines of devnet": 36_647,
+  "lines of tests": 101_550,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 58,
   "files of src with one importer, in the same folder": 104,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 104_751,
+  "words of docs": 105_025,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
