@@ -111,11 +111,10 @@ class MetadataRuntime implements Runtime {
     const lookup: TypeLookup = (id) => tables.types.get(id) ?? { kind: "other", name: `type ${id}` };
     this.#comparison = new LayoutComparison(lookup);
     this.#records = new EventRecords(lookup, tables.pallets);
-    this.#events = new Map(
-      [...tables.pallets.values()].flatMap((pallet) =>
-        [...pallet.events.values()].map(({ name, fields }) => [`${pallet.name}.${name}`, fields] as const)
-      ),
+    const events = [...tables.pallets.values()].flatMap((pallet) =>
+      [...pallet.events.values()].map(({ name, fields }) => [`${pallet.name}.${name}`, fields] as const)
     );
+    this.#events = new Map(events);
   }
 
   hasPallet(pallet: string): boolean {
@@ -135,12 +134,12 @@ class MetadataRuntime implements Runtime {
       ? ["event", assumed.event, this.#differenceOfEvent(assumed)] as const
       : ["call", assumed.call, this.#differenceOfCall(assumed)] as const;
     if (!this.has(assumed)) return `no ${kind} ${name}`;
-    return mismatch === undefined ? undefined : `${name}: ${mismatch}`;
+    return mismatch && `${name}: ${mismatch}`;
   }
 
   #differenceOfCall({ call, layout }: Pick<RuntimeCall<unknown>, "call" | "layout">): string | undefined {
-    const types = this.#tables.calls.get(call)?.argumentTypes ?? [];
-    return this.#comparison.findMismatch(types, layout, { path: "", isRead: false });
+    const { argumentTypes = [] } = this.#tables.calls.get(call) ?? {};
+    return this.#comparison.findMismatch(argumentTypes, layout, { path: "", isRead: false });
   }
 
   #differenceOfEvent({ event, codec }: RuntimeEventType): string | undefined {
@@ -150,20 +149,14 @@ class MetadataRuntime implements Runtime {
 
   #differenceOfItem({ item, keys, value }: KnownItem): string | undefined {
     const found = this.#tables.storage.get(item);
-    const hashers = [keys.map(({ hasher }) => hasher), found?.hashers ?? []]
+    if (found === undefined) return undefined;
+    const [expected, actual] = [keys.map(({ hasher }) => hasher), found.hashers]
       .map((each) => each.join(" and ") || "no map");
-    if (hashers[0] !== hashers[1]) return `expected ${hashers[0]}, found ${hashers[1]}`;
-    const compare = (
-      types: readonly (number | undefined)[],
-      codecs: readonly object[],
-      path: "key" | "value",
-    ) =>
-      this.#comparison.findMismatch(types.filter((each) => each !== undefined), codecs.flatMap(layoutOf), {
-        path,
-        isRead: path === "value",
-      });
-    return compare([found?.key], keys.map(({ codec }) => codec), "key") ??
-      compare([found?.value], [value], "value");
+    if (expected !== actual) return `expected ${expected}, found ${actual}`;
+    const key = keys.flatMap(({ codec }) => layoutOf(codec));
+    const keyTypes = found.key === undefined ? [] : [found.key];
+    return this.#comparison.findMismatch(keyTypes, key, { path: "key", isRead: false }) ??
+      this.#comparison.findMismatch([found.value], layoutOf(value), { path: "value", isRead: true });
   }
 
   encodeCall<Arguments>(call: RuntimeCall<Arguments>, value: Arguments): Uint8Array {
