@@ -124,6 +124,8 @@ export interface Submissions extends SubmissionItems {
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
   /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
   findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
+  /** Nonces of the account that its submissions with an open outcome hold. */
+  listHeldNonces(chain: StateMachine, account: string): bigint[];
   /** Submissions that ever carried the commitment to `target`, oldest first. */
   listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[];
   /**
@@ -177,6 +179,11 @@ export function openSubmissions(db: Database): Submissions {
       );
       return row && findDecimal(row, "nonce");
     },
+    listHeldNonces: (chain, account) =>
+      db.rows(
+        `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
+        { chain, account },
+      ).flatMap((row) => findDecimal(row, "nonce") ?? []),
     listByItem: (commitment, target) =>
       list(
         "s.id IN (SELECT submission_id FROM submission_item WHERE commitment = :commitment AND target = :target)",

@@ -3,15 +3,18 @@
  * price is decided elsewhere.
  */
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
-import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
+import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
+import { addNonces, readNonces } from "./nonces.ts";
+import { accountBalance, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
 import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
+import { askWitnesses } from "./witnesses.ts";
 
 /** Replacement of our transactions. */
 export class EvmReplacement implements Replacement {
@@ -52,31 +55,18 @@ export class EvmReplacement implements Replacement {
   }
 
   /**
-   * Fetches the nonces of our account from the most advanced endpoint: a lagging one would make our own nonces look
-   * foreign. One request to each endpoint.
+   * Fetches the nonces of our account as the further of two endpoints counts them: with those of one that is behind, our
+   * own transactions would look foreign.
    * @throws {RpcFault} when none answers.
    */
   async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    let furthest: AccountNonces | undefined;
-    let fault: RpcFault | undefined;
-    for (const endpoint of this.#context.at.endpoints.each()) {
-      const batch = new RpcBatch(endpoint);
-      const nonces = addNonces(this.#context, batch);
-      try {
-        await batch.send({ signal, timeoutMs: NONCES_TIMEOUT_MS });
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        fault ??= error;
-        continue;
-      }
-      const { latest, pending } = nonces();
-      furthest = {
-        latest: furthest === undefined || latest > furthest.latest ? latest : furthest.latest,
-        pending: furthest === undefined || pending > furthest.pending ? pending : furthest.pending,
-      };
-    }
-    if (furthest !== undefined) return furthest;
-    throw fault ?? new Error("A chain without endpoints");
+    const { endpoints } = this.#context.at;
+    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
+      readNonces(this.#context, endpoint, signal);
+    const found = await askWitnesses(endpoints.each(), read);
+    const [first, second = first] = found.map(({ value }) => value);
+    if (first === undefined || second === undefined) return await read(endpoints);
+    return { latest: highest(first.latest, second.latest), pending: highest(first.pending, second.pending) };
   }
 
   /** Signs the same call at the same nonce with another price. Nothing is asked of the chain. */
@@ -112,21 +102,6 @@ export class EvmReplacement implements Replacement {
     const height = submission.madeAtHeight;
     return await signCall(this.#context, { ...call, nonce, price, height }, signal);
   }
-}
-
-/** Timeout per endpoint; a slower one is ignored. */
-const NONCES_TIMEOUT_MS = 10_000;
-
-/** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
-function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
-  const { sender } = context.at;
-  const latest = batch.add(accountNonce(sender));
-  const pending = batch.addOptional(accountNonce(sender, "pending"));
-  return () => {
-    const found = pending();
-    const isUsable = !(found instanceof RpcFault) && found > latest();
-    return { latest: latest(), pending: isUsable ? found : latest() };
-  };
 }
 
 /** The transaction of a submission, whose bytes may come from a database. @throws {Error} when it is not ours */

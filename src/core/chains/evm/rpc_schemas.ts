@@ -9,6 +9,12 @@ import { SchemaError } from "./schema_error.ts";
 /** Hex quantity (`0x10`). */
 export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
 
+/** A height, a nonce or an amount of gas: what no chain counts to is no answer. */
+export const count = quantity.refine((value) => value <= BigInt(Number.MAX_SAFE_INTEGER));
+
+/** An amount or a price, wei, of at most 128 bits. */
+export const amount = quantity.refine((value) => value < 2n ** 128n);
+
 /** Bytes as hex, lower case. */
 export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
 
@@ -17,7 +23,7 @@ export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Ha
 
 /** Fields of a block header that are used. */
 export const block = z.object({
-  number: quantity,
+  number: count,
   hash,
   timestamp: quantity,
   baseFeePerGas: quantity.nullish(),
@@ -38,13 +44,14 @@ export type Block = z.output<typeof block>;
 
 /** Fields of a receipt that are used. */
 export const receipt = z.object({
-  blockNumber: quantity,
+  transactionHash: hash.nullish(),
+  blockNumber: count,
   blockHash: hash,
   status: quantity.nullish(),
-  gasUsed: quantity,
-  effectiveGasPrice: quantity.nullish(),
+  gasUsed: count,
+  effectiveGasPrice: amount.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
-  l1Fee: quantity.nullish().catch(undefined),
+  l1Fee: amount.nullish().catch(undefined),
   logs: z.array(z.unknown()),
 });
 

@@ -35,7 +35,7 @@ import {
   type SimulationMethod,
   SimulationRuns,
 } from "./simulation_method.ts";
-import { EvmSigningFacts } from "./signing_facts.ts";
+import { signingFactsOf } from "./sender.ts";
 import { Limit } from "../../runtime/limit.ts";
 
 /** Simulation of deliveries. */
@@ -161,7 +161,7 @@ export class EvmSimulator implements Simulator {
       const { delivery, call: { data } } = input;
       this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed, steps });
     }
-    return facts === undefined ? accepted : { ...accepted, facts: new EvmSigningFacts(facts) };
+    return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.#context, facts) };
   }
 
   /** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */

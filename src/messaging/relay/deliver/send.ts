@@ -8,6 +8,7 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
+  SigningInput,
   SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
@@ -23,12 +24,12 @@ import {
   noteRefusedFunds,
   stopUncovered,
 } from "../limits/spending.ts";
-import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
+import { type Leg, legName, type LegRun, type RelayDeps, type TargetContext } from "../leg.ts";
+import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended } from "../limits/suspension.ts";
-import { noteTooLarge } from "../limits/capacity.ts";
+import { noteOneInFlight, noteTooLarge } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -179,8 +180,14 @@ async function signBounded(
   const bound = maxGasPriceWei !== undefined && found !== undefined && found.wei >= maxGasPriceWei
     ? undefined
     : found;
-  const input = { simulation, nonceAtLeast: nextNonce(leg), maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
+  const nonces = readNonces(leg);
+  const input = { simulation, ...nonces, maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
   const signing = await leg.target.sender.sign(delivery, input, leg.signal);
+  const { nonceAtLeast } = nonces;
+  const signed = signing.kind === "signed" ? signing.submission.nonce : undefined;
+  if (nonceAtLeast !== undefined && signed !== undefined && signed > nonceAtLeast) {
+    reportForeign(leg, nonceAtLeast, "foreign_nonce_used");
+  }
   const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
   if (bound === undefined || !isTooExpensive) return signing;
   const because = `${bound.because}: ${signing.refusal.detail}`;
@@ -323,17 +330,34 @@ function applyRefusal(
   });
 }
 
+/** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */
+function readNonces({ target, ledger }: Leg): Pick<SigningInput, "nonceAtLeast" | "heldNonces"> {
+  if (target.relayer === undefined) return { nonceAtLeast: undefined };
+  const account = [target.id.stateMachine, toHex(target.relayer)] as const;
+  const highest = ledger.submissions.findHighestNonce(...account);
+  const heldNonces = ledger.submissions.listHeldNonces(...account);
+  return { nonceAtLeast: highest === undefined ? undefined : highest + 1n, heldNonces };
+}
+
+/** Minimum interval between reports of foreign use of the account, ms. */
+const REPORT_INTERVAL_MS = 24 * 3_600_000;
+
 /**
- * Finds the lowest nonce above all transactions of ours, mined ones included: a lagging node may return a used one.
- * `undefined` when there are none.
+ * Reports a nonce that a transaction of another program has, once a day, also across restarts.
+ * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
  */
-function nextNonce(leg: Leg): bigint | undefined {
-  if (leg.target.relayer === undefined) return undefined;
-  const highest = leg.ledger.submissions.findHighestNonce(
-    leg.target.id.stateMachine,
-    toHex(leg.target.relayer),
-  );
-  return highest === undefined ? undefined : highest + 1n;
+export function reportForeign(
+  { ledger, clock, log, target }: TargetContext,
+  nonce: bigint,
+  event: "account_shared" | "foreign_nonce_used",
+): void {
+  const chain = target.id.stateMachine;
+  const name = `${event} on ${chain}`;
+  const nowMs = clock.now();
+  const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
+  if (isNews) ledger.meta.write(name, String(nowMs));
+  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
+  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
 }
 
 /**
@@ -398,18 +422,26 @@ function releaseRejected(
 ): void {
   const { result } = work;
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+  const code = result.kind === "refused" ? result.refusal.code : "duplicate";
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
-  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
+  const half = code === "over_cap" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
   leg.log.info("transaction_rejected", {
     leg: legName(leg),
     detail,
   });
   leg.ledger.transaction(() => {
     const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
-    if (isTooLarge) noteTooLarge(leg, { submission, detail });
+    if (code === "too_large") noteTooLarge(leg, { submission, detail });
+    if (code === "one_in_flight") noteOneInFlight(leg);
     for (const { commitment, target } of work.rows) {
       const row = leg.ledger.messages.find(commitment, target);
       if (row?.state !== "submitted") continue;
+      if (half !== undefined) {
+        const again = { reason: "too_large", batchLimit: half, nextAttemptAtMs: leg.clock.now() } as const;
+        transition(leg, row, { to: "held", detail, ...again });
+        continue;
+      }
+      const isTooLarge = code === "too_large" || code === "over_cap";
       hold(leg, row, {
         ...(isUnfunded
           ? { reason: "unfunded", retryClass: "unfunded" } as const

@@ -22,6 +22,7 @@ export function countRoom(context: TargetContext): number {
   if (isUnfunded(context) || isSpendingStopped(context)) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !HUB_CALLS.includes(kind));
+  if (isOneInFlight(context)) return waiting.length === 0 ? 1 : 0;
   const max = context.target.capabilities.losesGasOnRace
     ? inFlightLimit(readCompetition(context))
     : MAX_IN_FLIGHT;
@@ -31,7 +32,7 @@ export function countRoom(context: TargetContext): number {
 /** Claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
 const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"];
 
-/** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
+/** Time for which a refusal counts, ms (6 hours): the node, or the account's code, may have changed by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
 const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
@@ -68,6 +69,19 @@ export function noteTooLarge(
     maxBytes,
     detail: refused.detail,
   });
+}
+
+/** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
+export function noteOneInFlight({ ledger, clock, target }: TargetContext): void {
+  ledger.meta.write(inFlightKey(target), String(clock.now()));
+}
+
+function isOneInFlight({ ledger, clock, target }: TargetContext): boolean {
+  return clock.now() - Number(ledger.meta.find(inFlightKey(target)) ?? "-Infinity") < REMEMBERED_MS;
+}
+
+function inFlightKey(target: Pick<Chain, "id">): string {
+  return `one in flight on ${target.id.stateMachine}`;
 }
 
 function sizeKey(target: Pick<Chain, "id">): string {

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import type { Chain } from "../../../core/chains/port.ts";
-import type { Hex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, type Hex } from "../../../core/encoding/bytes.ts";
 import {
   afterCompetitorSeen,
   afterWin,
@@ -16,6 +16,7 @@ import {
 import type { TargetContext } from "../leg.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { parseRow, transition } from "../messages.ts";
+import { recordFoundReceipt } from "../receipts.ts";
 
 const competitionSchema = z.object({
   wins: z.number(),
@@ -193,35 +194,42 @@ export class CompetitorDeliveries {
       if (rows.length === 0) return { hasChanges, isSure };
       last = rows.at(-1);
       const receipts = await this.#context.target.reads.fetchReceipts(rows.map(parseRow), signal);
-      const missing = rows.filter((_, index) => receipts[index] === undefined);
-      if (missing.length === 0) continue;
+      const doubtful = rows.filter((_, index) => !this.#isOfOther(receipts[index]));
+      if (doubtful.length === 0) continue;
       // A lagging node has not seen them yet: delivering again would waste gas.
       const certain = await this.#context.target.certain.fetchCertainReceipts(
-        missing.map(parseRow),
+        doubtful.map(parseRow),
         { height },
         signal,
       );
       if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
-      const gone = missing.filter((_, index) => {
-        const receipt = certain[index];
-        return receipt?.kind === "certain" && receipt.value === undefined;
+      this.#context.ledger.transaction(() => {
+        for (const [index, row] of doubtful.entries()) {
+          const receipt = certain[index];
+          if (receipt?.kind !== "certain" || this.#isOfOther(receipt.value)) continue;
+          if (receipt.value === undefined) hasChanges = true;
+          this.#correct(row, receipt.value, height);
+        }
       });
-      if (gone.length === 0) continue;
-      hasChanges = true;
-      this.#makeDue(gone);
     }
   }
 
-  /** Makes messages due again whose deliveries were reorganised away. */
-  #makeDue(gone: readonly MessageRow[]): void {
+  #isOfOther(receipt: Uint8Array | undefined): boolean {
+    const { relayer } = this.#context.target;
+    return receipt !== undefined && (relayer === undefined || !equalBytes(receipt, relayer));
+  }
+
+  /** Makes a message due again whose delivery was reorganised away, and records it where it turns out to be ours. */
+  #correct({ commitment, target }: MessageRow, relayer: Uint8Array | undefined, head: bigint): void {
     const { ledger, clock } = this.#context;
-    ledger.transaction(() => {
-      for (const { commitment, target } of gone) {
-        const row = ledger.messages.find(commitment, target);
-        if (row?.state !== "delivered_by_other") continue;
-        const detail = "the receipt of another relayer is gone";
-        transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
-      }
-    });
+    const row = ledger.messages.find(commitment, target);
+    if (row?.state !== "delivered_by_other") return;
+    if (relayer === undefined) {
+      const detail = "the receipt of another relayer is gone";
+      transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
+      return;
+    }
+    recordFoundReceipt(this.#context, row, { relayer, head });
+    transition(this.#context, row, { to: "delivered", detail: "the receipt is ours" });
   }
 }

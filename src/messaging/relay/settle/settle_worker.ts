@@ -16,10 +16,10 @@ import { noteNoAnswer } from "../deliver/send.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
 import { confirmFoundReceipts } from "../receipts.ts";
-import { fillGaps, reportForeign, settleSameNonce } from "./nonces.ts";
+import { leaveGaps, settleForeign, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { replaceStuck, settleUnknown } from "./replacement.ts";
-import { notePending, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
+import { notePending, settleRevert, settleSuccess } from "./settlement.ts";
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -160,7 +160,7 @@ export async function settleAll(
     const isSettled = await attempt(() => settleGroup(context, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
-  if (replacing !== undefined) await attempt(() => fillGaps(context, replacing));
+  if (replacing !== undefined) await attempt(() => leaveGaps(context, replacing));
   if (await confirmFoundReceipts(context)) hasChanges = true;
   await reviewLoss(context);
   if (fault !== undefined) throw fault;
@@ -234,9 +234,7 @@ async function settleOne(
     case "pending":
       return notePending(context, row) || await replaceStuck(context, [row]);
     case "replaced":
-      reportForeign(context, row.submission.nonce);
-      await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });
-      return true;
+      return await settleForeign(context, [row]);
     case "unknown":
       return row.state !== "included" && await replaceStuck(context, [row]) ||
         await settleUnknown(context, row);

@@ -1,0 +1,108 @@
+/**
+ * Nonces of our account: as endpoints count them, and the one that is signed next. A nonce that only one endpoint names
+ * is not signed: above it nothing is mined until all lower ones are used.
+ */
+import { RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { AccountNonces } from "../replacement.ts";
+import type { SigningInput } from "../submission.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { lowest } from "./gas.ts";
+import { accountNonce } from "./queries.ts";
+import { RpcBatch } from "./rpc_batch.ts";
+import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+
+/**
+ * Time for which nothing is signed while endpoints and journal name different nonces, ms. Then the lowest one is taken:
+ * pools refuse it where it is used, which costs nothing.
+ */
+const DISPUTED_FOR_MS = 60_000;
+
+/** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
+export function addNonces({ at }: EvmContext, batch: RpcBatch): () => AccountNonces {
+  const latest = batch.add(accountNonce(at.sender));
+  const pending = batch.addOptional(accountNonce(at.sender, "pending"));
+  return () => {
+    const found = pending();
+    const isUsable = !(found instanceof RpcFault) && found > latest();
+    return { latest: latest(), pending: isUsable ? found : latest() };
+  };
+}
+
+/** Reads the nonces. One request. */
+export async function readNonces(
+  context: EvmContext,
+  endpoints: RpcEndpointSet,
+  signal: AbortSignal,
+): Promise<AccountNonces> {
+  const batch = new RpcBatch(endpoints);
+  const nonces = addNonces(context, batch);
+  await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+  return nonces();
+}
+
+/** What one endpoint counts. */
+export interface SeenNonces {
+  readonly nonces: AccountNonces;
+  /** The endpoint. */
+  readonly host: string;
+}
+
+/** Choice of the next nonce. */
+export class NonceChoice {
+  readonly #context: EvmContext;
+  #disputedSinceMs: number | undefined;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Chooses the lowest nonce that nothing holds; transactions of a wallet in the mempool are left in front. No request
+   * where the journal expects the same one. @returns the nonces named, when they differ
+   */
+  async choose(
+    seen: SeenNonces,
+    { nonceAtLeast, heldNonces }: Pick<SigningInput, "nonceAtLeast" | "heldNonces">,
+    signal: AbortSignal,
+  ): Promise<bigint | { readonly named: readonly bigint[] }> {
+    const held = new Set(heldNonces);
+    const findFree = ({ pending }: AccountNonces): bigint => {
+      let nonce = heldNonces === undefined && pending < (nonceAtLeast ?? 0n) ? nonceAtLeast ?? 0n : pending;
+      while (held.has(nonce)) nonce++;
+      return nonce;
+    };
+    const found = findFree(seen.nonces);
+    const isExpected = found === nonceAtLeast;
+    const other = isExpected ? undefined : await this.#askAgain(seen, nonceAtLeast !== undefined, signal);
+    const named = other === undefined ? found : findFree(other);
+    if (named === found || named === nonceAtLeast) {
+      this.#disputedSinceMs = undefined;
+      return named;
+    }
+    const nowMs = this.#context.at.clock.now();
+    this.#disputedSinceMs ??= nowMs;
+    if (nowMs - this.#disputedSinceMs < DISPUTED_FOR_MS) return { named: [found, named] };
+    return lowest(found, named);
+  }
+
+  /**
+   * Asks another endpoint, or the same one where there is no other but a journal that expects something else.
+   * `undefined`: nobody else tells.
+   */
+  async #askAgain(
+    { host }: SeenNonces,
+    hasJournal: boolean,
+    signal: AbortSignal,
+  ): Promise<AccountNonces | undefined> {
+    const all = this.#context.at.endpoints.each();
+    const others = all.filter(({ hosts }) => !hosts.includes(host));
+    if (others.length === 0 && !hasJournal) return undefined;
+    const [other] = await askWitnesses(
+      [...others, ...all],
+      (endpoint) => readNonces(this.#context, endpoint, signal),
+      1,
+    );
+    return other?.value;
+  }
+}
