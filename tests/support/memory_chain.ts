@@ -355,13 +355,18 @@ export class MemoryChain extends MemoryReads implements Chain {
   protected signed(
     delivery: Delivery,
     simulation: Pick<AcceptedSimulation, "gasLimit">,
-    hints: Pick<SigningInput, "nonceAtLeast">,
+    { nonceAtLeast = 0n, heldNonces }: Pick<SigningInput, "nonceAtLeast" | "heldNonces">,
     call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;
-    const known = account === undefined ? 0n : this.seenBlock.state.nonces.get(account) ?? 0n;
-    const least = hints.nonceAtLeast ?? 0n;
-    const nonce = account === undefined ? undefined : known > least ? known : least;
+    // What an endpoint counts that is behind is compared with another one.
+    const known = this.node.nonceOf(account);
+    let nonce = account === undefined
+      ? undefined
+      : heldNonces === undefined && nonceAtLeast > known
+      ? nonceAtLeast
+      : known;
+    while (nonce !== undefined && heldNonces?.includes(nonce) === true) nonce++;
     const priceWei = this.node.priceWei;
     const commitments = delivery.steps.flatMap((step) =>
       step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
