@@ -79,7 +79,9 @@ export class EvmOutcomes implements Outcomes {
     signal: AbortSignal,
   ): Promise<SubmissionOutcome> {
     const { account, nonce, hash } = submission;
-    if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
+    if (account === undefined || nonce === undefined) {
+      throw new Error("A submission without account or nonce");
+    }
     const batch = new RpcBatch(endpoints);
     const receipt = batch.add(transactionReceipt(hash));
     const isKnown = batch.add(isTransactionKnown(hash));

@@ -71,7 +71,10 @@ export function isHeightUnknown(data: Hex): boolean {
 /** Limits of pools that a fault's code does not tell apart; texts of geth, erigon, nethermind and reth. */
 const poolTexts: readonly (readonly [RegExp, RefusalCode])[] = [
   [/delegated account/i, "one_in_flight"],
-  [/exceeds the configured cap|gas limit (is )?too high|exceeds block gas limit|GasLimitExceeded/i, "over_cap"],
+  [
+    /exceeds the configured cap|gas limit (is )?too high|exceeds block gas limit|GasLimitExceeded/i,
+    "over_cap",
+  ],
   [/exceeds max size|RLP_TOO_LONG|MaxTxSizeExceeded/i, "too_large"],
 ];
 

@@ -34,12 +34,14 @@ export function encodeSigned(transaction: TransactionToSign, signature: Uint8Arr
   return fromHex(serializeTransaction(toSerializable(transaction), { r, s, v: BigInt(v), yParity: v - 27 }));
 }
 
-function toSerializable(transaction: TransactionToSign): TransactionSerializable {
-  const { chainId, nonce, to, data, gasLimit: gas, valueWei: value, price } = transaction;
-  const plain = { chainId, nonce: Number(nonce), to, data, gas, value };
-  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
-    ...plain,
+/** The transaction in the form of viem. */
+export function toSerializable(
+  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
+): TransactionSerializable {
+  const call = { chainId, nonce: Number(nonce), to, data, gas: gasLimit, value: valueWei };
+  return price.type === "legacy" ? { type: "legacy", ...call, gasPrice: price.gasPriceWei } : {
     type: "eip1559",
+    ...call,
     maxFeePerGas: price.maxFeeWei,
     maxPriorityFeePerGas: price.maxPriorityFeeWei,
   };
@@ -67,8 +69,8 @@ export type SignerJudgement = VerifiedAnswer | SignerMismatch;
 const HIGHEST_S = secp256k1.Point.CURVE().n / 2n;
 
 /**
- * Compares an answer with the transaction that was to be signed: the signature and its sender, and the bytes as a whole,
- * so that nothing else is in them. Fields only explain what differs.
+ * Compares an answer with the transaction that was to be signed, byte for byte, and its signature with the sender. Fields
+ * only explain what differs.
  */
 export function judgeTransaction(
   answer: string,
@@ -79,19 +81,14 @@ export function judgeTransaction(
   if (raw === undefined) return mismatch("result", "is not hex");
   const parsed = parse(raw);
   if (parsed === undefined) return mismatch("result", "is no signed transaction");
-  const differing = findDifference(parsed, toSerializable(wanted));
-  if (differing !== undefined) return differing;
   const { r, s, yParity } = parsed;
   if (r === undefined || s === undefined || yParity === undefined) {
     return mismatch("result", "has no signature");
   }
   const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(27 + yParity));
-  const unusable = judgeSignature(digestOf(wanted), signature, sender);
-  if (unusable !== undefined) return unusable;
   const bytes = encodeSigned(wanted, signature);
-  return toHex(bytes) === raw
-    ? { kind: "verified", bytes }
-    : mismatch("result", "has other bytes than a transaction with these fields");
+  if (toHex(bytes) !== raw) return findDifference(parsed, toSerializable(wanted));
+  return judgeSignature(digestOf(wanted), signature, sender) ?? { kind: "verified", bytes };
 }
 
 /**
@@ -181,42 +178,16 @@ function parse(raw: Hex): ParsedTransaction | undefined {
   }
 }
 
-/** Fields that are compared, those first that explain others. */
-const FIELDS = [
-  "type",
-  "chainId",
-  "nonce",
-  "to",
-  "value",
-  "gas",
-  "gasPrice",
-  "maxFeePerGas",
-  "maxPriorityFeePerGas",
-];
-
-/** Finds the first field that differs. The library leaves out what is zero or empty. */
-function findDifference(
-  found: TransactionSerializable,
-  wanted: TransactionSerializable,
-): SignerMismatch | undefined {
-  const valueOf = (transaction: object, field: string): unknown => {
-    const value: unknown = Object(transaction)[field];
-    return typeof value === "string" ? value.toLowerCase() : value || undefined;
-  };
-  for (const field of FIELDS) {
-    const [is, should] = [valueOf(found, field), valueOf(wanted, field)];
-    if (is !== should) return mismatch(field, `is ${is ?? "missing"} instead of ${should ?? 0}`);
+/** Names the first field that differs. The library leaves out what is zero or empty. */
+function findDifference(found: object, wanted: object): SignerMismatch {
+  const show = (value: unknown): string => value === "0x" || !value ? "0" : String(value).toLowerCase();
+  const fields = new Map<string, unknown>(Object.entries(found));
+  for (const [field, value] of Object.entries(wanted)) {
+    const [is, should] = [show(fields.get(field)), show(value)];
+    if (is === should) continue;
+    return mismatch(field, field === "data" ? "has other bytes" : `is ${is} instead of ${should}`);
   }
-  const [is, should] = [found.data ?? "0x", wanted.data ?? "0x"];
-  if (is !== should) {
-    const [given, expected] = [is, should].map((data) => data.length / 2 - 1);
-    return mismatch(
-      "data",
-      given === expected ? "has other bytes" : `has ${given} bytes instead of ${expected}`,
-    );
-  }
-  const entries = found.accessList?.length ?? 0;
-  return entries === 0 ? undefined : mismatch("accessList", `has ${entries} entries instead of none`);
+  return mismatch("result", "has other bytes than a transaction with these fields");
 }
 
 /** Lower case; `undefined`: no whole bytes in hex. */

@@ -208,15 +208,26 @@ async function settleGroup(
   const [row] = rows;
   if (row === undefined) return false;
   const competitors = listCompetingSubmissions(context, row);
-  if (competitors.length > 1) return await settleSameNonce(context, competitors);
-  return await settleOne(context, row, requested.get(row.id));
+  const hasChanges = competitors.length > 1
+    ? await settleSameNonce(context, competitors)
+    : await settleOne(context, row, requested.get(row.id));
+  const isFinal = context.ledger.submissions.find(row.id)?.state === "final";
+  // What was given up above a gap may be mined once the gap is filled.
+  const above = isFinal ? listCompetingSubmissions(context, row, 1n) : [];
+  const isGivenUp = above.length > 0 && above.every(({ state }) => state === "dropped");
+  if (isGivenUp) await settleSameNonce(context, above);
+  return hasChanges;
 }
 
-/** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
-function listCompetingSubmissions(context: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+/** Lists everything in the journal ever signed for the nonce of `row`, or one above: any of it may be mined. */
+function listCompetingSubmissions(
+  context: Settling,
+  row: SubmissionRow,
+  above = 0n,
+): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
-  if (account === undefined || nonce === undefined) return [row];
-  return context.ledger.submissions.listByNonce(chain, account, nonce);
+  if (account === undefined || nonce === undefined) return above === 0n ? [row] : [];
+  return context.ledger.submissions.listByNonce(chain, account, nonce + above);
 }
 
 /** Settles one submission; true when something changed. */

@@ -145,7 +145,7 @@ const answers: readonly (readonly [string, TransactionToSign, () => Promise<stri
   ["another chain, legacy", legacy, () => sign({ ...legacy, chainId: 1 }), /^chainId is 1 instead of 31337$/],
   ["a value", wanted, () => sign({ ...wanted, valueWei: 5n }), /^value is 5 instead of 0$/],
   ["other data of one length", wanted, () => sign({ ...wanted, data: "0x0103" }), /^data has other bytes$/],
-  ["more data", wanted, () => sign({ ...wanted, data: "0x010203" }), /^data has 3 bytes instead of 2$/],
+  ["more data", wanted, () => sign({ ...wanted, data: "0x010203" }), /^data has other bytes$/],
   [
     "a higher price",
     legacy,
@@ -163,19 +163,19 @@ const answers: readonly (readonly [string, TransactionToSign, () => Promise<stri
     "a transaction without a recipient",
     wanted,
     () => signed({ ...fields, ...fees, to: undefined, type: "eip1559" }),
-    /^to is missing instead of 0x6273/,
+    /^to is 0 instead of 0x6273/,
   ],
   [
     "an access list",
     wanted,
     () => signed({ ...fields, ...fees, type: "eip1559", accessList: [{ address: to, storageKeys: [] }] }),
-    /^accessList has 1 entries instead of none$/,
+    /^result has other bytes than a transaction with these fields$/,
   ],
   [
     "no replay protection",
     legacy,
     () => signed({ ...fields, type: "legacy", gasPrice: 30n, chainId: undefined }),
-    /^chainId is missing instead of 31337$/,
+    /^chainId is 0 instead of 31337$/,
   ],
   ["no signature", wanted, () => serializeTransaction(toSerializable(wanted)), /^result has no signature$/],
   [

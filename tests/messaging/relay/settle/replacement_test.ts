@@ -357,21 +357,28 @@ Deno.test("replacement (F18): the next delivery takes the nonce that a dropped o
   assert.equal(work.fixture.two.reverted().length, 0);
 });
 
-Deno.test("replacement (F18): what waits above a gap is signed again at the account's nonce, and nothing is paid for the gap", async () => {
-  const work = await withGap();
-  const { relayer, fixture, leg, third } = work;
-  assert.equal(relayer.row(third).state, "submitted", "it may be a matter of seconds");
-  await fixture.clock.advance(30_000);
-  await settle(work);
-  assert.deepEqual([statesOf(work, 1n), statesOf(work, 2n)], [["delivery dropped"], ["delivery dropped"]]);
-  fixture.two.clearMempool();
-  await fixture.clock.advance(5_000);
-  await round(relayer, leg);
-  assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "delivery broadcast"]);
-  await mine(work);
-  assert.equal(delivered(fixture.two).length, 3);
-  assert.ok(relayer.ledger.submissions.listUnresolved(names.two).every(({ kind }) => kind !== "cancel"));
-});
+for (const isForgotten of [true, false]) {
+  const then = isForgotten ? "nothing is paid for the gap" : "what a pool still mines of it is accounted for";
+  Deno.test(`replacement (F18): what waits above a gap is signed again at the account's nonce, and ${then}`, async () => {
+    const work = await withGap();
+    const { relayer, fixture, leg, third } = work;
+    assert.equal(relayer.row(third).state, "submitted", "it may be a matter of seconds");
+    await fixture.clock.advance(30_000);
+    await settle(work);
+    assert.deepEqual([statesOf(work, 1n), statesOf(work, 2n)], [["delivery dropped"], ["delivery dropped"]]);
+    if (isForgotten) fixture.two.clearMempool();
+    await fixture.clock.advance(5_000);
+    await round(relayer, leg);
+    assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "delivery broadcast"]);
+    await mine(work);
+    await mine(work);
+    assert.equal(delivered(fixture.two).length, 3);
+    assert.equal(relayer.row(third).state, "delivered");
+    assert.deepEqual(statesOf(work, 2n), [isForgotten ? "delivery dropped" : "delivery failed"]);
+    const paid = fixture.two.paidBy(work.account).length;
+    assert.equal(paid, isForgotten ? 2 : 3);
+  });
+}
 
 for (const isLate of [false, true]) {
   const when = isLate
