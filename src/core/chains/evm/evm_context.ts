@@ -91,7 +91,7 @@ export class EvmContext {
   /** Gas prices that endpoints name, bounded by comparison. */
   readonly prices: GasPrices;
   /** The nonce of the next transaction. */
-  readonly nonces = new NonceChoice(this);
+  readonly nonces: NonceChoice;
   /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
   readonly gasExpectation = new GasExpectation();
   /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
@@ -106,6 +106,7 @@ export class EvmContext {
 
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
+    this.nonces = new NonceChoice(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);

@@ -2,11 +2,12 @@
  * Nonces of our account: as endpoints count them, and the one that is signed next. A nonce that only one endpoint names
  * is not signed: above it nothing is mined until all lower ones are used.
  */
+import type { Address } from "../../evm/address.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { AccountNonces } from "../replacement.ts";
 import type { SigningInput } from "../submission.ts";
-import type { EvmContext } from "./evm_context.ts";
 import { lowest } from "./gas.ts";
 import { accountNonce } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -18,10 +19,10 @@ import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
  */
 const DISPUTED_FOR_MS = 60_000;
 
-/** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
-export function addNonces({ at }: EvmContext, batch: RpcBatch): () => AccountNonces {
-  const latest = batch.add(accountNonce(at.sender));
-  const pending = batch.addOptional(accountNonce(at.sender, "pending"));
+/** Adds the nonces of an account to a batch; a node that does not expose its mempool counts mined transactions. */
+export function addNonces(account: Address, batch: RpcBatch): () => AccountNonces {
+  const latest = batch.add(accountNonce(account));
+  const pending = batch.addOptional(accountNonce(account, "pending"));
   return () => {
     const found = pending();
     const isUsable = !(found instanceof RpcFault) && found > latest();
@@ -29,14 +30,14 @@ export function addNonces({ at }: EvmContext, batch: RpcBatch): () => AccountNon
   };
 }
 
-/** Reads the nonces. One request. */
+/** Reads the nonces of an account. One request. */
 export async function readNonces(
-  context: EvmContext,
+  account: Address,
   endpoints: RpcEndpointSet,
   signal: AbortSignal,
 ): Promise<AccountNonces> {
   const batch = new RpcBatch(endpoints);
-  const nonces = addNonces(context, batch);
+  const nonces = addNonces(account, batch);
   await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
   return nonces();
 }
@@ -48,13 +49,21 @@ export interface SeenNonces {
   readonly host: string;
 }
 
+/** What a choice needs. */
+export interface NonceDeps {
+  readonly endpoints: RpcEndpointSet;
+  readonly clock: Clock;
+  /** Our account. */
+  readonly sender: Address;
+}
+
 /** Choice of the next nonce. */
 export class NonceChoice {
-  readonly #context: EvmContext;
+  readonly #deps: NonceDeps;
   #disputedSinceMs: number | undefined;
 
-  constructor(context: EvmContext) {
-    this.#context = context;
+  constructor(deps: NonceDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -80,7 +89,7 @@ export class NonceChoice {
       this.#disputedSinceMs = undefined;
       return named;
     }
-    const nowMs = this.#context.at.clock.now();
+    const nowMs = this.#deps.clock.now();
     this.#disputedSinceMs ??= nowMs;
     if (nowMs - this.#disputedSinceMs < DISPUTED_FOR_MS) return { named: [found, named] };
     return lowest(found, named);
@@ -95,12 +104,12 @@ export class NonceChoice {
     hasJournal: boolean,
     signal: AbortSignal,
   ): Promise<AccountNonces | undefined> {
-    const all = this.#context.at.endpoints.each();
+    const all = this.#deps.endpoints.each();
     const others = all.filter(({ hosts }) => !hosts.includes(host));
     if (others.length === 0 && !hasJournal) return undefined;
     const [other] = await askWitnesses(
       [...others, ...all],
-      (endpoint) => readNonces(this.#context, endpoint, signal),
+      (endpoint) => readNonces(this.#deps.sender, endpoint, signal),
       1,
     );
     return other?.value;

@@ -32,7 +32,7 @@ export class EvmReplacement implements Replacement {
     const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.#context.at;
     const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
-    const nonces = addNonces(this.#context, batch);
+    const nonces = addNonces(sender, batch);
     const costs = addCosts(this.#context, batch);
     const balance = batch.add(accountBalance(sender));
     const params = batch.add(this.#context.hostParams.query);
@@ -60,9 +60,8 @@ export class EvmReplacement implements Replacement {
    * @throws {RpcFault} when none answers.
    */
   async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    const { endpoints } = this.#context.at;
-    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
-      readNonces(this.#context, endpoint, signal);
+    const { endpoints, sender } = this.#context.at;
+    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => readNonces(sender, endpoint, signal);
     const found = await askWitnesses(endpoints.each(), read);
     const [first, second = first] = found.map(({ value }) => value);
     if (first === undefined || second === undefined) return await read(endpoints);

@@ -13,7 +13,7 @@ export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((tex
 export const count = quantity.refine((value) => value <= BigInt(Number.MAX_SAFE_INTEGER));
 
 /** An amount or a price, wei, of at most 128 bits. */
-export const amount = quantity.refine((value) => value < 2n ** 128n);
+const wei = quantity.refine((value) => value < 2n ** 128n);
 
 /** Bytes as hex, lower case. */
 export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
@@ -49,9 +49,9 @@ export const receipt = z.object({
   blockHash: hash,
   status: quantity.nullish(),
   gasUsed: count,
-  effectiveGasPrice: amount.nullish(),
+  effectiveGasPrice: wei.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
-  l1Fee: amount.nullish().catch(undefined),
+  l1Fee: wei.nullish().catch(undefined),
   logs: z.array(z.unknown()),
 });
 

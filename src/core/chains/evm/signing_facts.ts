@@ -72,7 +72,7 @@ export function addSigningFacts(
   const known = addKnownProofs(context, batch, delivery);
   const isContested = addMempoolCheck(context, batch, { delivery, call: { from, to, data, gas } });
   const params = batch.add(context.hostParams.query);
-  const nonces = addNonces(context, batch);
+  const nonces = addNonces(from, batch);
   return () => {
     const block = market.head();
     if (block === undefined) throw new Error("The block was checked");

@@ -41,7 +41,7 @@ import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
 import { SubstrateCertainReads, SubstrateReads } from "./reads.ts";
 import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
-import { SubstrateSender, factsOfDryRun } from "./sender.ts";
+import { factsOfDryRun, SubstrateSender } from "./sender.ts";
 
 /** Dependencies of a Substrate chain. */
 export interface SubstrateChainDeps {

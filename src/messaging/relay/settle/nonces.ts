@@ -69,7 +69,7 @@ async function settleMined(
 
 /**
  * Handles a nonce that was used by none of ours as far as endpoints show: receipts give the outcome of the messages, and
- * tell whether it was ours all the same. True when something changed.
+ * tell whether it was ours anyway. True when something changed.
  */
 export async function settleForeign(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const open = rows.filter(isOpen);
