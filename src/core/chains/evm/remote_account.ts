@@ -22,7 +22,6 @@ import {
   judgeTransaction,
   type SignerJudgement,
   type SignerMismatch,
-  toSerializable,
   type TransactionToSign,
 } from "./signed_transaction.ts";
 
@@ -214,7 +213,7 @@ function isKeyOf(publicKey: string, address: Address): boolean {
 
 /** A transaction as fields of `eth_signTransaction`. */
 function toFields(transaction: TransactionToSign, from: Address): TransactionFields {
-  const { type: _type, ...fields } = toSerializable(transaction);
+  const { type: _type, ...fields } = transaction;
   const show = (value: unknown): string =>
     typeof value === "bigint" || typeof value === "number" ? toQuantity(BigInt(value)) : String(value);
   const texts = Object.entries(fields).map(([field, value]) => [field, show(value)]);

@@ -12,8 +12,8 @@ import type { EvmContext } from "./evm_context.ts";
 import { addNonces, readNonces } from "./nonces.ts";
 import { accountBalance, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./signature.ts";
-import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
+import { signFor } from "./sender.ts";
+import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses } from "./witnesses.ts";
 
 /** Replacement of our transactions. */
@@ -44,7 +44,7 @@ export class EvmReplacement implements Replacement {
     const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
     this.#context.hostParams.note(params());
     return {
-      offered: own.price,
+      offered: priceOf(own),
       market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
       maximumWei: maximumGasPriceWei,
       nonces: nonces(),
@@ -74,11 +74,8 @@ export class EvmReplacement implements Replacement {
     price: GasPrice,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    const own = readOwn(this.#context, submission);
-    if (own.nonce !== ownNonce(submission)) {
-      throw new Error("The submission has another nonce than its transaction");
-    }
-    return await signCall(this.#context, { ...own, price, height: submission.madeAtHeight }, signal);
+    const transaction = { ...readOwn(this.#context, submission), ...toPriceFields(price) };
+    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -88,30 +85,26 @@ export class EvmReplacement implements Replacement {
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.#context.at;
-    readOwn(this.#context, submission);
-    const nonce = ownNonce(submission);
+    const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
     const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
     await batch.send({ signal });
     const estimate = estimated();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
-    const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
-    const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
-    const height = submission.madeAtHeight;
-    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
+    const gas = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
+    const call = { chainId: own.chainId, nonce: own.nonce, to: sender, data: "0x", gas, value: 0n } as const;
+    const transaction = { ...toPriceFields(price), ...call };
+    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
   }
 }
 
 /** The transaction of a submission, whose bytes may come from a database. @throws {Error} when it is not ours */
-function readOwn({ at }: EvmContext, { account, chain, raw }: SignedSubmission): TransactionToSign {
+function readOwn({ at }: EvmContext, { account, chain, nonce, raw }: SignedSubmission): TransactionToSign {
   if (account !== at.sender || chain !== at.id.stateMachine) {
     throw new Error("The submission is not one of this account on this chain");
   }
-  return readOwnTransaction(raw, at);
-}
-
-function ownNonce({ nonce }: SignedSubmission): bigint {
-  if (nonce === undefined) throw new Error("The submission has no nonce");
-  return nonce;
+  const own = readOwnTransaction(raw, at);
+  if (BigInt(own.nonce) === nonce) return own;
+  throw new Error("The submission has another nonce than its transaction");
 }

@@ -2,6 +2,7 @@
  * Signs a delivery after an accepted simulation: everything that may have changed is read again first. Broadcasts what
  * was signed.
  */
+import { keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
@@ -31,8 +32,8 @@ import {
 import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockAt, blockNumber, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./signature.ts";
 import { poolRefusal } from "./refusals.ts";
+import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
 
 /** Signing and broadcasting from our account. */
@@ -171,7 +172,7 @@ async function signWith(
     const detail = "a delivery of it is pending in the mempool";
     return { kind: "refused", refusal: { code: "duplicate", detail, messages } };
   }
-  const price = priceOf(context, facts, input);
+  const price = findPrice(context, facts, input);
   if (price.type === "none") return refused(price.code, price.detail);
   const nonce = await context.nonces.choose(facts, input, signal);
   if (typeof nonce !== "bigint") {
@@ -179,19 +180,41 @@ async function signWith(
     return refused("not_ready", detail);
   }
   const transaction = {
+    ...toPriceFields(price),
+    chainId: context.at.chainId,
+    nonce: Number(nonce),
     to: params.handler,
     data: call.data,
-    gasLimit: call.gasLimit,
-    valueWei: 0n,
-    nonce,
-    price,
-    height: block.number,
+    gas: call.gasLimit,
+    value: 0n,
   };
-  return { kind: "signed", submission: await signCall(context, transaction, signal) };
+  return {
+    kind: "signed",
+    submission: await signFor(context, { transaction, height: block.number }, signal),
+  };
+}
+
+/** Signs a transaction for the journal. @param work.height where the search for its inclusion starts */
+export async function signFor(
+  { at: { account, id } }: EvmContext,
+  { transaction, height }: { readonly transaction: TransactionToSign; readonly height: bigint },
+  signal: AbortSignal,
+): Promise<SignedSubmission> {
+  const raw = await account.signTransaction(transaction, signal);
+  return {
+    hash: toHash256(keccak256(raw)),
+    chain: id.stateMachine,
+    raw,
+    account: account.address,
+    nonce: BigInt(transaction.nonce),
+    gasPriceWei: highestPriceWei(priceOf(transaction)),
+    gasLimit: transaction.gas,
+    madeAtHeight: height,
+  };
 }
 
 /** The price to offer, or why there is none. */
-function priceOf(
+function findPrice(
   { at: { gasPriceBufferPercent, maximumGasPriceWei, sender } }: EvmContext,
   { call: { gasLimit }, costs, block, balanceWei }: ReadFacts,
   { simulation, maxGasPriceWei }: SigningInput,

@@ -10,41 +10,43 @@ import { type Address, toAddress } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { GasPrice } from "./gas.ts";
 
-/** A transaction as it is to be signed; its access list is empty. */
-export interface TransactionToSign {
+/** Gas price of a transaction, in the form of viem. */
+export type PriceFields =
+  | { readonly type: "legacy"; readonly gasPrice: bigint }
+  | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
+
+/** A transaction as it is to be signed, in the form of viem; its access list is empty. */
+export type TransactionToSign = PriceFields & {
   readonly chainId: number;
-  readonly nonce: bigint;
+  readonly nonce: number;
   readonly to: Address;
   readonly data: Hex;
-  readonly gasLimit: bigint;
-  readonly valueWei: bigint;
-  /** Also decides about the type of the transaction. */
-  readonly price: GasPrice;
+  readonly gas: bigint;
+  readonly value: bigint;
+};
+
+/** A price in the form of viem. */
+export function toPriceFields(price: GasPrice): PriceFields {
+  if (price.type === "legacy") return { type: "legacy", gasPrice: price.gasPriceWei };
+  return { type: "eip1559", maxFeePerGas: price.maxFeeWei, maxPriorityFeePerGas: price.maxPriorityFeeWei };
+}
+
+/** The price that a transaction offers. */
+export function priceOf(fields: PriceFields): GasPrice {
+  if (fields.type === "legacy") return { type: "legacy", gasPriceWei: fields.gasPrice };
+  return { type: "eip1559", maxFeeWei: fields.maxFeePerGas, maxPriorityFeeWei: fields.maxPriorityFeePerGas };
 }
 
 /** The hash that is signed. */
 export function digestOf(transaction: TransactionToSign): Hash256 {
-  return toHash256(keccak256(fromHex(serializeTransaction(toSerializable(transaction)))));
+  return toHash256(keccak256(fromHex(serializeTransaction(transaction))));
 }
 
 /** The bytes that are sent. @param signature 65 bytes r, s, v with v 27 or 28 */
 export function encodeSigned(transaction: TransactionToSign, signature: Uint8Array): Uint8Array {
   const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32, 64))];
   const v = signature[64] ?? 0;
-  return fromHex(serializeTransaction(toSerializable(transaction), { r, s, v: BigInt(v), yParity: v - 27 }));
-}
-
-/** The transaction in the form of viem. */
-export function toSerializable(
-  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
-): TransactionSerializable {
-  const call = { chainId, nonce: Number(nonce), to, data, gas: gasLimit, value: valueWei };
-  return price.type === "legacy" ? { type: "legacy", ...call, gasPrice: price.gasPriceWei } : {
-    type: "eip1559",
-    ...call,
-    maxFeePerGas: price.maxFeeWei,
-    maxPriorityFeePerGas: price.maxPriorityFeeWei,
-  };
+  return fromHex(serializeTransaction(transaction, { r, s, v: BigInt(v), yParity: v - 27 }));
 }
 
 /** What a signer answered instead of what was asked for. Holds public values only. */
@@ -56,14 +58,8 @@ export interface SignerMismatch {
   readonly explanation: string;
 }
 
-/** An answer that is what was asked for, as bytes. */
-export interface VerifiedAnswer {
-  readonly kind: "verified";
-  readonly bytes: Uint8Array;
-}
-
-/** Judgement of an answer. */
-export type SignerJudgement = VerifiedAnswer | SignerMismatch;
+/** Judgement of an answer; `verified`: it is what was asked for, as bytes. */
+export type SignerJudgement = { readonly kind: "verified"; readonly bytes: Uint8Array } | SignerMismatch;
 
 /** Signatures with a larger s are refused by nodes since Homestead (EIP-2). */
 const HIGHEST_S = secp256k1.Point.CURVE().n / 2n;
@@ -87,7 +83,7 @@ export function judgeTransaction(
   }
   const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(27 + yParity));
   const bytes = encodeSigned(wanted, signature);
-  if (toHex(bytes) !== raw) return findDifference(parsed, toSerializable(wanted));
+  if (toHex(bytes) !== raw) return findDifference(parsed, wanted);
   return judgeSignature(digestOf(wanted), signature, sender) ?? { kind: "verified", bytes };
 }
 
@@ -104,15 +100,8 @@ export function readOwnTransaction(
   if (typeof parsed?.to !== "string" || price === undefined) {
     throw new Error("The stored transaction is none of ours: nothing is signed in its place");
   }
-  const own: TransactionToSign = {
-    chainId,
-    nonce: BigInt(parsed.nonce ?? 0),
-    to: toAddress(parsed.to),
-    data: parsed.data ?? "0x",
-    gasLimit: parsed.gas ?? 0n,
-    valueWei: parsed.value ?? 0n,
-    price,
-  };
+  const { nonce = 0, to, data = "0x", gas = 0n, value = 0n } = parsed;
+  const own: TransactionToSign = { ...price, chainId, nonce, to: toAddress(to), data, gas, value };
   const judged = judgeTransaction(toHex(raw), own, sender);
   if (judged.kind === "verified") return own;
   const { field, explanation } = judged;
@@ -121,12 +110,12 @@ export function readOwnTransaction(
   );
 }
 
+/** The library leaves out what is zero. */
 function readPrice(
-  { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: ParsedTransaction,
-): GasPrice | undefined {
-  if (type === "legacy") return { type, gasPriceWei: gasPrice ?? 0n };
-  if (type !== "eip1559") return undefined;
-  return { type, maxFeeWei: maxFeePerGas ?? 0n, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
+  { type, gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n }: ParsedTransaction,
+): PriceFields | undefined {
+  if (type === "legacy") return { type, gasPrice };
+  return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : undefined;
 }
 
 /** Compares a signature with the message that was to be signed. Its bytes are r, s and v with v 27 or 28. */
