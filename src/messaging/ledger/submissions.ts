@@ -238,7 +238,9 @@ function record(db: Database, entry: NewSubmission): number {
 function update(db: Database, id: number, change: SubmissionChange): SubmissionRow {
   const old = find(db, id);
   if (old === undefined) throw new Error(`No submission ${id}`);
-  if (!mayChange(old.state, change.state)) {
+  // Final results stay, dropped submissions may still be mined, and nothing becomes unsent again.
+  const isEnded = old.state === "final" || old.state === "failed";
+  if (old.state !== change.state && (isEnded || change.state === "signed")) {
     throw new Error(`Illegal change of submission ${id}: ${old.state} to ${change.state}`);
   }
   const isBroadcast = change.state === "broadcast";
@@ -270,15 +272,6 @@ function update(db: Database, id: number, change: SubmissionChange): SubmissionR
     noteFree(db, id, change.state === "final" ? "done" : "reverted");
   }
   return next;
-}
-
-/**
- * True when the change is legal: final results stay, dropped submissions may still be mined, and nothing becomes unsent
- * again.
- */
-function mayChange(from: SubmissionState, to: SubmissionState): boolean {
-  if (from === to) return true;
-  return from !== "final" && from !== "failed" && to !== "signed";
 }
 
 function toSubmission(row: Row): SubmissionRow {

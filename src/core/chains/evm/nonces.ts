@@ -45,7 +45,7 @@ export async function readNonces(
 /** What one endpoint counts. */
 export interface SeenNonces {
   readonly nonces: AccountNonces;
-  /** The endpoint. */
+  /** Host of the endpoint. */
   readonly host: string;
 }
 
@@ -82,9 +82,14 @@ export class NonceChoice {
       return nonce;
     };
     const found = findFree(seen.nonces);
-    const isExpected = found === nonceAtLeast;
-    const other = isExpected ? undefined : await this.#askAgain(seen, nonceAtLeast !== undefined, signal);
-    const named = other === undefined ? found : findFree(other);
+    const all = this.#deps.endpoints.each();
+    const others = all.filter(({ hosts }) => !hosts.includes(seen.host));
+    // Where there is no other endpoint, the same one is asked again for what the journal does not expect.
+    const asked = found === nonceAtLeast ? [] : nonceAtLeast === undefined ? others : [...others, ...all];
+    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
+      readNonces(this.#deps.sender, endpoint, signal);
+    const [other] = await askWitnesses(asked, read, 1);
+    const named = other === undefined ? found : findFree(other.value);
     if (named === found || named === nonceAtLeast) {
       this.#disputedSinceMs = undefined;
       return named;
@@ -93,25 +98,5 @@ export class NonceChoice {
     this.#disputedSinceMs ??= nowMs;
     if (nowMs - this.#disputedSinceMs < DISPUTED_FOR_MS) return { named: [found, named] };
     return lowest(found, named);
-  }
-
-  /**
-   * Asks another endpoint, or the same one where there is no other but a journal that expects something else.
-   * `undefined`: nobody else tells.
-   */
-  async #askAgain(
-    { host }: SeenNonces,
-    hasJournal: boolean,
-    signal: AbortSignal,
-  ): Promise<AccountNonces | undefined> {
-    const all = this.#deps.endpoints.each();
-    const others = all.filter(({ hosts }) => !hosts.includes(host));
-    if (others.length === 0 && !hasJournal) return undefined;
-    const [other] = await askWitnesses(
-      [...others, ...all],
-      (endpoint) => readNonces(this.#deps.sender, endpoint, signal),
-      1,
-    );
-    return other?.value;
   }
 }

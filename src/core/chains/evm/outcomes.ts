@@ -1,10 +1,9 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
 import { dropOldest } from "../../runtime/slices.ts";
-import { getAbiItem, parseTransaction, toFunctionSelector } from "viem";
-import { fromHex, type Hex, holdsBytes, toHex } from "../../encoding/bytes.ts";
+import { parseTransaction } from "viem";
+import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
-import { handlerV2Abi } from "../../evm/host_abi.ts";
 import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
@@ -177,16 +176,10 @@ export class EvmOutcomes implements Outcomes {
 }
 
 function carriesProofs({ raw }: SignedSubmission): boolean {
-  // Hardly any transaction has proofs: without the function's selector nothing has to be decoded.
-  if (!holdsBytes(raw, PROOF_SELECTOR)) return false;
   const call = callOf(parseTransaction(toHex(raw)).data ?? "0x");
   const calls = call?.tag === "batchCall" ? call.value.calls : [call];
   return calls.some((one) => one?.tag === "handleConsensus");
 }
-
-const PROOF_SELECTOR = fromHex(
-  toFunctionSelector(getAbiItem({ abi: handlerV2Abi, name: "handleConsensus" })),
-);
 
 /** Events of a host when hub proofs advanced its client. */
 const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);

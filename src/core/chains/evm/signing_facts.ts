@@ -17,7 +17,7 @@ import type { EvmContext } from "./evm_context.ts";
 import { addNonces, type SeenNonces } from "./nonces.ts";
 import type { BlockTag, SimulatedCall } from "./queries.ts";
 import { callResult, contractReadAt } from "./queries.ts";
-import { addReceipts } from "./receipts.ts";
+import { addReceipts } from "./reads.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";

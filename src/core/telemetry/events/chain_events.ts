@@ -69,14 +69,12 @@ export const chainEvents = {
   account_shared: {
     text:
       "Another program uses this account: deliveries continue more slowly. Give this relayer its own account",
-    meaning:
-      "A nonce was used by a transaction that this relayer did not make, and the host has none of our receipts.",
+    meaning: "A transaction that this relayer did not make used a nonce, and delivered none of its messages.",
     action: "Give this relayer an account of its own.",
   },
   foreign_nonce_used: {
     text: "Nonce used by an unknown transaction; signing after it",
-    meaning:
-      "A transaction that this relayer did not make is in front of its next one, in a block or in the mempool. Told once a day.",
+    meaning: "A transaction that this relayer did not make has its nonce, in a block or in the mempool.",
     action: "Give this relayer an account of its own.",
   },
   state_machine_unreadable: {
