@@ -48,10 +48,6 @@ export type RefusalCode =
   /** A consensus proof signed by an authority set that the client does not know yet. */
   | "unknown_authority_set"
   | "insufficient_funds"
-  /** Pools take one transaction of our account at a time: its code delegates to a contract (EIP-7702). */
-  | "one_in_flight"
-  /** One transaction may not use that much gas, or cost that much, at any node that was asked. */
-  | "over_cap"
   /** One transaction of the chain is too small for it (gas or bytes). */
   | "too_large"
   /** The gas price exceeds the caller's limit. */

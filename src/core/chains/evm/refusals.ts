@@ -68,16 +68,6 @@ export function isHeightUnknown(data: Hex): boolean {
   return innermostRevert(decodeRevert(data)).code === "StateCommitmentNotFound";
 }
 
-/** Limits of pools that a fault's code does not tell apart; texts of geth, erigon, nethermind and reth. */
-const poolTexts: readonly (readonly [RegExp, RefusalCode])[] = [
-  [/delegated account/i, "one_in_flight"],
-  [
-    /exceeds the configured cap|gas limit (is )?too high|exceeds block gas limit|GasLimitExceeded/i,
-    "over_cap",
-  ],
-  [/exceeds max size|RLP_TOO_LONG|MaxTxSizeExceeded/i, "too_large"],
-];
-
 /** Refusal of a transaction by a pool; `undefined`: the fault says nothing about the transaction. */
 export function poolRefusal(fault: RpcFault): Refusal | undefined {
   const detail = fault.detail ?? fault.code;
@@ -86,7 +76,7 @@ export function poolRefusal(fault: RpcFault): Refusal | undefined {
       return { code: "too_large", detail };
     case "nonce_too_high":
     case "refused":
-      return { code: poolTexts.find(([text]) => text.test(detail))?.[1] ?? "unspecified", detail };
+      return { code: "unspecified", detail };
     default:
       return faultToRefusal(fault, 1);
   }

@@ -77,10 +77,7 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
       return { kind: "end", state: "gone", reason: "request_unknown" };
     case "too_large":
       return { kind: "hold_for_good", reason: "too_large" };
-    case "over_cap":
-      return { kind: "hold", reason: "too_large", retryClass: "transient" };
     case "duplicate":
-    case "one_in_flight":
       return { kind: "hold", reason: "race", retryClass: "transient" };
     case "bad_proof":
       return { kind: "hold", reason: "proof_unavailable", retryClass: "transient" };

@@ -13,6 +13,7 @@ import type {
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
+import { limitNamedIn } from "../../../core/chains/transaction_bytes.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
@@ -422,17 +423,18 @@ function releaseRejected(
 ): void {
   const { result } = work;
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-  const code = result.kind === "refused" ? result.refusal.code : "duplicate";
+  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
+  const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
-  const half = code === "over_cap" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
+  const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
   leg.log.info("transaction_rejected", {
     leg: legName(leg),
     detail,
   });
   leg.ledger.transaction(() => {
     const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
-    if (code === "too_large") noteTooLarge(leg, { submission, detail });
-    if (code === "one_in_flight") noteOneInFlight(leg);
+    if (limit === "bytes") noteTooLarge(leg, { submission, detail });
+    if (limit === "in_flight") noteOneInFlight(leg);
     for (const { commitment, target } of work.rows) {
       const row = leg.ledger.messages.find(commitment, target);
       if (row?.state !== "submitted") continue;
@@ -441,11 +443,11 @@ function releaseRejected(
         transition(leg, row, { to: "held", detail, ...again });
         continue;
       }
-      const isTooLarge = code === "too_large" || code === "over_cap";
+      const isLimited = limit === "bytes" || limit === "cost";
       hold(leg, row, {
         ...(isUnfunded
           ? { reason: "unfunded", retryClass: "unfunded" } as const
-          : { reason: isTooLarge ? "too_large" : "race", retryClass: "transient" } as const),
+          : { reason: isLimited ? "too_large" : "race", retryClass: "transient" } as const),
         detail,
       });
     }

@@ -541,7 +541,7 @@ const broadcasts: readonly (readonly [ScriptedError, unknown])[] = [
   }],
   [new ScriptedError(-32000, "exceeds block gas limit"), {
     kind: "refused",
-    refusal: { code: "over_cap", detail: "exceeds block gas limit" },
+    refusal: { code: "unspecified", detail: "exceeds block gas limit" },
   }],
   [new ScriptedError(3, "execution reverted", "0x2ad4ae2e"), {
     kind: "refused",

