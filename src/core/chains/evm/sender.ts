@@ -6,6 +6,8 @@ import { keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import { linkedAbort } from "../../runtime/linked_abort.ts";
+import { DeadlineFault } from "../../runtime/retry.ts";
 import type {
   BroadcastResult,
   Delivery,
@@ -35,6 +37,9 @@ import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { poolRefusal } from "./refusals.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
+
+/** Time that other endpoints have for bytes that one has taken, ms. */
+const LATE_AFTER_MS = 2_000;
 
 /** Signing and broadcasting from our account. */
 export class EvmSender implements Sender {
@@ -82,11 +87,10 @@ export class EvmSender implements Sender {
    */
   async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
     const endpoints = this.#context.at.endpoints.each();
-    const submit = (endpoint: RpcEndpointSet): Promise<Answer> => submitTo(endpoint, submission, signal);
-    const answers = await Promise.all(endpoints.slice(0, WITNESSES).map(submit));
+    const answers = await this.#submitToAll(endpoints.slice(0, WITNESSES), submission, signal);
     for (const endpoint of endpoints.slice(WITNESSES)) {
       if (answers.some(isTaken)) break;
-      answers.push(await submit(endpoint));
+      answers.push(await submitTo(endpoint, submission, signal));
     }
     const taken = answers.find((answer) => answer === "sent") ?? answers.find(isTaken);
     if (taken !== undefined) return { kind: taken };
@@ -98,6 +102,36 @@ export class EvmSender implements Sender {
     if (result !== undefined && !isDoubtful) return result;
     // Nothing is known about the bytes: they may have arrived.
     throw verdict ?? faults[0] ?? new Error("A chain without endpoints");
+  }
+
+  /** Broadcasts at all of them at once; those that are slow when one has taken the bytes are not waited for. */
+  async #submitToAll(
+    endpoints: readonly RpcEndpointSet[],
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<Answer[]> {
+    const late = new DeadlineFault("broadcast at a second endpoint", LATE_AFTER_MS);
+    const stop = linkedAbort(signal);
+    let stopTimer = (): void => {};
+    const submit = async (endpoint: RpcEndpointSet): Promise<Answer[]> => {
+      try {
+        const answer = await submitTo(endpoint, submission, stop.signal);
+        stopTimer();
+        if (isTaken(answer)) {
+          stopTimer = this.#context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
+        }
+        return [answer];
+      } catch (error) {
+        if (error !== late) throw error;
+        return [];
+      }
+    };
+    try {
+      return (await Promise.all(endpoints.map(submit))).flat();
+    } finally {
+      stopTimer();
+      stop.unlink();
+    }
   }
 
   /** True when our account can pay for the gas at the further of two endpoints: a pool that is behind may not know. */

@@ -4,7 +4,9 @@ import type {
   SigningInput,
   SubmissionOutcome,
 } from "../../../../src/core/chains/submission.ts";
+import { WITNESS_TIMEOUT_MS } from "../../../../src/core/chains/evm/witnesses.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { waitUntil } from "../../../../devnet/waiting.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
@@ -232,6 +234,24 @@ for (const [name, nodes, expected] of broadcasts) {
         calls.some(({ method }) => method === "eth_sendRawTransaction")
       );
       assert.deepEqual(asked, nodes.map(() => true));
+    }));
+}
+
+for (const slow of [0, 1]) {
+  Deno.test(`broadcast: endpoint ${slow + 1} of two is not waited for when the other one has taken it`, () =>
+    withNodes([take, take], async (on) => {
+      const submission = await signed(on);
+      on.rpcs[slow]?.failAlways({ kind: "hang" });
+      const sending = on.chain.sender.broadcast(submission, never);
+      let isSent = false;
+      const startMs = on.clock.now();
+      sending.then(() => void (isSent = true));
+      await waitUntil("one has taken it", async () => {
+        await on.clock.advance(20);
+        return isSent;
+      }, { everyMs: 10 });
+      assert.deepEqual(await sending, { kind: "sent" });
+      assert.ok(on.clock.now() - startMs < WITNESS_TIMEOUT_MS);
     }));
 }
 
