@@ -8,13 +8,11 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
-  SigningInput,
   SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import { limitNamedIn } from "../../../core/chains/transaction_bytes.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -25,12 +23,18 @@ import {
   noteRefusedFunds,
   stopUncovered,
 } from "../limits/spending.ts";
-import { type Leg, legName, type LegRun, type RelayDeps, type TargetContext } from "../leg.ts";
+import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended } from "../limits/suspension.ts";
-import { noteOneInFlight, noteTooLarge } from "../limits/capacity.ts";
+import {
+  noteNoAnswer,
+  noteOneInFlight,
+  noteTooLarge,
+  readNonces,
+  reportForeign,
+} from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -331,36 +335,6 @@ function applyRefusal(
   });
 }
 
-/** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */
-function readNonces({ target, ledger }: Leg): Pick<SigningInput, "nonceAtLeast" | "heldNonces"> {
-  if (target.relayer === undefined) return { nonceAtLeast: undefined };
-  const account = [target.id.stateMachine, toHex(target.relayer)] as const;
-  const highest = ledger.submissions.findHighestNonce(...account);
-  const heldNonces = ledger.submissions.listHeldNonces(...account);
-  return { nonceAtLeast: highest === undefined ? undefined : highest + 1n, heldNonces };
-}
-
-/** Minimum interval between reports of foreign use of the account, ms. */
-const REPORT_INTERVAL_MS = 24 * 3_600_000;
-
-/**
- * Reports a nonce that a transaction of another program has, once a day, also across restarts.
- * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
- */
-export function reportForeign(
-  { ledger, clock, log, target }: TargetContext,
-  nonce: bigint,
-  event: "account_shared" | "foreign_nonce_used",
-): void {
-  const chain = target.id.stateMachine;
-  const name = `${event} on ${chain}`;
-  const nowMs = clock.now();
-  const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
-  if (isNews) ledger.meta.write(name, String(nowMs));
-  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
-  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
-}
-
 /**
  * Broadcasts journalled bytes. If the response is lost the submission stays `signed`, and settling determines its
  * outcome.
@@ -401,14 +375,6 @@ async function broadcastJournalled(
     case "underpriced":
     case "refused":
       releaseRejected(leg, { ...work, result });
-  }
-}
-
-/** Leaves a signed submission to settling, which skips those that are being broadcast. */
-export function noteNoAnswer(context: RelayDeps, id: number): void {
-  const { submissions } = context.ledger;
-  if (submissions.find(id)?.state === "signed") {
-    submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
   }
 }
 

@@ -1,13 +1,14 @@
 /**
- * Room on a target: how many transactions may wait for inclusion at the same time, and how many bytes of proofs and
- * messages one of them may hold.
+ * Our account on a target: its nonces, how many of its transactions may wait for inclusion at the same time, and how many
+ * bytes of proofs and messages one of them may hold.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { SignedSubmission } from "../../../core/chains/submission.ts";
+import type { SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
-import type { TargetContext } from "../leg.ts";
+import type { RelayDeps, TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
@@ -86,4 +87,44 @@ function inFlightKey(target: Pick<Chain, "id">): string {
 
 function sizeKey(target: Pick<Chain, "id">): string {
   return `transaction bytes on ${target.id.stateMachine}`;
+}
+
+/** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */
+export function readNonces(
+  { target, ledger }: TargetContext,
+): Pick<SigningInput, "nonceAtLeast" | "heldNonces"> {
+  if (target.relayer === undefined) return { nonceAtLeast: undefined };
+  const account = [target.id.stateMachine, toHex(target.relayer)] as const;
+  const highest = ledger.submissions.findHighestNonce(...account);
+  const heldNonces = ledger.submissions.listHeldNonces(...account);
+  return { nonceAtLeast: highest === undefined ? undefined : highest + 1n, heldNonces };
+}
+
+/** Minimum interval between reports of foreign use of the account, ms. */
+const REPORT_INTERVAL_MS = 24 * 3_600_000;
+
+/**
+ * Reports a nonce that a transaction of another program has, once a day, also across restarts.
+ * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
+ */
+export function reportForeign(
+  { ledger, clock, log, target }: TargetContext,
+  nonce: bigint,
+  event: "account_shared" | "foreign_nonce_used",
+): void {
+  const chain = target.id.stateMachine;
+  const name = `${event} on ${chain}`;
+  const nowMs = clock.now();
+  const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
+  if (isNews) ledger.meta.write(name, String(nowMs));
+  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
+  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
+}
+
+/** Leaves a signed submission to settling, which skips those that are being broadcast. */
+export function noteNoAnswer(context: RelayDeps, id: number): void {
+  const { submissions } = context.ledger;
+  if (submissions.find(id)?.state === "signed") {
+    submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
+  }
 }

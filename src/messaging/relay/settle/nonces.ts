@@ -5,7 +5,7 @@
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { reportForeign } from "../deliver/send.ts";
+import { reportForeign } from "../limits/capacity.ts";
 import type { ReplacementContext, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
 import { isBeingSent, replaceStuck, settleUnknown } from "./replacement.ts";

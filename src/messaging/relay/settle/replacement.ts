@@ -15,7 +15,7 @@ import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from ".
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
-import { noteNoAnswer } from "../deliver/send.ts";
+import { noteNoAnswer } from "../limits/capacity.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import { reopen } from "./item_outcomes.ts";
