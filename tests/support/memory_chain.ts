@@ -19,7 +19,6 @@ import {
   type Delivery,
   isFresh,
   type SignedSubmission,
-  type SigningFacts,
   type SigningInput,
   type SigningResult,
   type Simulation,
@@ -60,11 +59,6 @@ interface SeenAtOnce {
   readonly contested: readonly number[];
   readonly isUnfunded: boolean;
   readonly priceWei: bigint;
-}
-
-/** The same, read together with a simulation. */
-class MemorySigningFacts implements SigningFacts {
-  constructor(readonly atMs: number, readonly delivery: Delivery, readonly seen: SeenAtOnce) {}
 }
 
 /** One chain for one relayer. */
@@ -266,6 +260,9 @@ export class MemoryChain extends MemoryReads implements Chain {
       const proofGas = isEvm ? BigInt(proofs) * this.node.proofGas : 0n;
       const gasUsed = messageGas.reduce((sum, gas) => sum + gas, proofGas);
       const gasPriceWei = isEvm ? this.node.priceWei : 0n;
+      const seen = this.#seeNow(delivery);
+      const sign = (input: SigningInput): Promise<SigningResult> =>
+        Promise.resolve(this.#judge(delivery, input, seen));
       return {
         kind: "accepted",
         handled,
@@ -274,9 +271,7 @@ export class MemoryChain extends MemoryReads implements Chain {
         messageGas,
         gasPriceWei,
         dataCostWei: 0n,
-        ...(this.#readsAlong
-          ? { facts: new MemorySigningFacts(this.clock.now(), delivery, this.#seeNow(delivery)) }
-          : {}),
+        ...(this.#readsAlong ? { facts: { atMs: this.clock.now(), delivery, sign } } : {}),
       };
     });
   }
@@ -304,8 +299,8 @@ export class MemoryChain extends MemoryReads implements Chain {
     signal: AbortSignal,
   ): Promise<SigningResult> {
     const { facts } = input.simulation;
-    if (facts instanceof MemorySigningFacts && isFresh(facts, { delivery, nowMs: this.clock.now() })) {
-      return Promise.resolve(this.#judge(delivery, input, facts.seen));
+    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.clock.now() })) {
+      return facts.sign(input, signal);
     }
     return this.call("sign", signal, () => this.#judge(delivery, input, this.#seeNow(delivery)));
   }
@@ -360,13 +355,18 @@ export class MemoryChain extends MemoryReads implements Chain {
   protected signed(
     delivery: Delivery,
     simulation: Pick<AcceptedSimulation, "gasLimit">,
-    hints: Pick<SigningInput, "nonceAtLeast">,
+    { nonceAtLeast = 0n, heldNonces }: Pick<SigningInput, "nonceAtLeast" | "heldNonces">,
     call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;
-    const known = account === undefined ? 0n : this.seenBlock.state.nonces.get(account) ?? 0n;
-    const least = hints.nonceAtLeast ?? 0n;
-    const nonce = account === undefined ? undefined : known > least ? known : least;
+    // What an endpoint counts that is behind is compared with another one.
+    const known = this.node.nonceOf(account);
+    let nonce = account === undefined
+      ? undefined
+      : heldNonces === undefined && nonceAtLeast > known
+      ? nonceAtLeast
+      : known;
+    while (nonce !== undefined && heldNonces?.includes(nonce) === true) nonce++;
     const priceWei = this.node.priceWei;
     const commitments = delivery.steps.flatMap((step) =>
       step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []

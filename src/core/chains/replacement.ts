@@ -1,6 +1,6 @@
 /**
  * Chain interface for replacing transactions that are not mined in time, for chains with accounts and nonces. When to
- * replace and at which price is decided in {@link decideReplacement} and `messaging/relay/decisions/nonces.ts`. Source
+ * replace and at which price is decided in {@link decideReplacement}. Source
  * of the rules: docs/protocol/messaging.md section 10.3.
  */
 import { type GasPrice, highestPriceWei } from "./evm/gas.ts";

@@ -102,13 +102,15 @@ export type Simulation =
 
 /**
  * Receipts, prices and the like, read together with a simulation: signed at once, the delivery needs no request of its
- * own for them. Only the chain that made them can read them, and only while they are fresh.
+ * own for them. They count only while they are fresh.
  */
 export interface SigningFacts {
   /** Time before they were asked for, ms since 1970. */
   readonly atMs: number;
   /** The delivery that they are about. */
   readonly delivery: Delivery;
+  /** Signs it with them. */
+  readonly sign: (input: SigningInput, signal: AbortSignal) => Promise<SigningResult>;
 }
 
 /**
@@ -146,8 +148,10 @@ export interface SignedSubmission {
 /** Data for signing that only the caller knows. */
 export interface SigningInput {
   readonly simulation: AcceptedSimulation;
-  /** Lowest nonce not used by a submission in the journal, for accounts with nonces. */
+  /** First nonce above those of all submissions in the journal, for accounts with nonces. */
   readonly nonceAtLeast: bigint | undefined;
+  /** Nonces of submissions that are not final; absent: all below `nonceAtLeast` are used. */
+  readonly heldNonces?: readonly bigint[] | undefined;
   /**
    * Maximum gas price, wei: what the fees of the messages and the rest of a loss limit pay for. Nothing is signed above
    * it, and no higher price is ever offered. Absent: no limit.
@@ -178,6 +182,7 @@ export type BroadcastResult =
   | { readonly kind: "sent" }
   /** The same bytes, or an equal batch of another relayer, are already in the mempool. */
   | { readonly kind: "alreadyKnown" }
+  /** A pool says that its nonce is used, perhaps by these very bytes: their outcome shows it. */
   | { readonly kind: "nonceUsed" }
   | { readonly kind: "underpriced" }
   | { readonly kind: "refused"; readonly refusal: Refusal };

@@ -1,5 +1,5 @@
 /**
- * Number of hub proofs that fit into one transaction, and size limits learned from refusals of nodes. Pure. Rules:
+ * Number of hub proofs that fit into one transaction, and limits learned from refusals of nodes. Pure. Rules:
  * docs/protocol/messaging.md section 7.2.2; nodes refuse raw transactions above 128 KiB (ethereum/go-ethereum:
  * core/txpool/legacypool, txMaxSize), some sequencers above 95 kB.
  */
@@ -54,4 +54,22 @@ export function learnMaxBytes(refusedBytes: number, detail: string): number {
   const limit = named === undefined ? undefined : Number(named);
   const wanted = limit !== undefined && limit < refusedBytes ? limit : Math.floor(refusedBytes * 3 / 4);
   return Math.min(MAX_TRANSACTION_BYTES, Math.max(1, wanted - ENVELOPE_BYTES));
+}
+
+/**
+ * Limit of pools: `bytes` of a transaction, its `cost` or gas, or `in_flight`: one transaction of an account at a time,
+ * since its code delegates to a contract (EIP-7702).
+ */
+type PoolLimit = "bytes" | "cost" | "in_flight";
+
+/** Texts of geth, erigon, nethermind and reth. */
+const limitTexts: readonly (readonly [PoolLimit, RegExp])[] = [
+  ["in_flight", /delegated account/i],
+  ["cost", /exceeds the configured cap|gas limit (is )?too high|exceeds block gas limit|GasLimitExceeded/i],
+  ["bytes", /oversized data|exceeds max size|RLP_TOO_LONG|MaxTxSizeExceeded/i],
+];
+
+/** The limit that a refusal by a pool names; `undefined`: none. */
+export function limitNamedIn(detail: string): PoolLimit | undefined {
+  return limitTexts.find(([, text]) => text.test(detail))?.[0];
 }

@@ -139,15 +139,6 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** True when `part` stands somewhere in `whole`. */
-export function holdsBytes(whole: Uint8Array, part: Uint8Array): boolean {
-  const [first = 0] = part;
-  for (let at = whole.indexOf(first); at >= 0; at = whole.indexOf(first, at + 1)) {
-    if (equalBytes(whole.subarray(at, at + part.length), part)) return true;
-  }
-  return part.length === 0;
-}
-
 /** One character for each byte: names that chains give in bytes need not be ASCII, nor UTF-8. */
 export function toByteText(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes);

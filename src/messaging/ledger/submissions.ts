@@ -124,6 +124,8 @@ export interface Submissions extends SubmissionItems {
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
   /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
   findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
+  /** Nonces of the account that its submissions with an open outcome hold. */
+  listHeldNonces(chain: StateMachine, account: string): bigint[];
   /** Submissions that ever carried the commitment to `target`, oldest first. */
   listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[];
   /**
@@ -177,6 +179,11 @@ export function openSubmissions(db: Database): Submissions {
       );
       return row && findDecimal(row, "nonce");
     },
+    listHeldNonces: (chain, account) =>
+      db.rows(
+        `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
+        { chain, account },
+      ).flatMap((row) => findDecimal(row, "nonce") ?? []),
     listByItem: (commitment, target) =>
       list(
         "s.id IN (SELECT submission_id FROM submission_item WHERE commitment = :commitment AND target = :target)",
@@ -231,7 +238,9 @@ function record(db: Database, entry: NewSubmission): number {
 function update(db: Database, id: number, change: SubmissionChange): SubmissionRow {
   const old = find(db, id);
   if (old === undefined) throw new Error(`No submission ${id}`);
-  if (!mayChange(old.state, change.state)) {
+  // Final results stay, dropped submissions may still be mined, and nothing becomes unsent again.
+  const isEnded = old.state === "final" || old.state === "failed";
+  if (old.state !== change.state && (isEnded || change.state === "signed")) {
     throw new Error(`Illegal change of submission ${id}: ${old.state} to ${change.state}`);
   }
   const isBroadcast = change.state === "broadcast";
@@ -263,15 +272,6 @@ function update(db: Database, id: number, change: SubmissionChange): SubmissionR
     noteFree(db, id, change.state === "final" ? "done" : "reverted");
   }
   return next;
-}
-
-/**
- * True when the change is legal: final results stay, dropped submissions may still be mined, and nothing becomes unsent
- * again.
- */
-function mayChange(from: SubmissionState, to: SubmissionState): boolean {
-  if (from === to) return true;
-  return from !== "final" && from !== "failed" && to !== "signed";
 }
 
 function toSubmission(row: Row): SubmissionRow {

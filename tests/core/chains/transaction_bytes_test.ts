@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   fittingProofs,
   learnMaxBytes,
+  limitNamedIn,
   MAX_TRANSACTION_BYTES,
 } from "../../../src/core/chains/transaction_bytes.ts";
 
@@ -39,3 +40,22 @@ Deno.test("transaction bytes: refusals one after the other never end below one b
   }
   assert.equal(learnMaxBytes(10_000_000, "too large"), MAX_TRANSACTION_BYTES);
 });
+
+const refusals: readonly (readonly [string, ReturnType<typeof limitNamedIn>])[] = [
+  ["tx fee (1.31 ether) exceeds the configured cap (1.00 ether)", "cost"],
+  ["transaction gas limit too high (cap: 16777216, tx: 20000000)", "cost"],
+  ["exceeds block gas limit", "cost"],
+  ["GasLimitExceeded, Gas limit: 30000000, gas limit of rejected tx: 31000000", "cost"],
+  ["in-flight transaction limit reached for delegated accounts", "in_flight"],
+  ["gapped-nonce tx from delegated accounts", "in_flight"],
+  ["input data length 131500 exceeds max size 131072", "bytes"],
+  ["RLP_TOO_LONG: rlp too long", "bytes"],
+  ["MaxTxSizeExceeded", "bytes"],
+  ["txpool is full", undefined],
+  ["transaction rejected by sender policy", undefined],
+];
+for (const [text, limit] of refusals) {
+  Deno.test(`transaction bytes: "${text}" names ${limit ?? "no limit"}`, () => {
+    assert.equal(limitNamedIn(text), limit);
+  });
+}

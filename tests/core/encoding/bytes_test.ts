@@ -3,7 +3,6 @@ import {
   equalBytes,
   fromHex,
   type Hex,
-  holdsBytes,
   isHexBytes,
   toHash256,
   toHex,
@@ -45,16 +44,6 @@ Deno.test("bytes: equal only with the same length and content", () => {
   assert.ok(!equalBytes(Uint8Array.of(1, 2), Uint8Array.of(1, 3)));
   assert.ok(!equalBytes(Uint8Array.of(1, 2), Uint8Array.of(1, 2, 3)));
   assert.ok(equalBytes(new Uint8Array(), new Uint8Array()));
-});
-
-Deno.test("bytes: a part is found at any place, and only whole", () => {
-  const whole = Uint8Array.of(1, 1, 2, 3, 1, 2);
-  for (const part of [[], [1], [1, 2, 3], [3, 1, 2], [1, 1, 2, 3, 1, 2]]) {
-    assert.ok(holdsBytes(whole, Uint8Array.from(part)));
-  }
-  for (const part of [[4], [1, 2, 1], [2, 3, 1, 2, 0], [1, 1, 1]]) {
-    assert.ok(!holdsBytes(whole, Uint8Array.from(part)));
-  }
 });
 
 Deno.test("hex: long text is told from other text as short text is", () => {

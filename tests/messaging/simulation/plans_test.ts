@@ -141,7 +141,7 @@ Deno.test("simulation: a claim in a block that is reorganised away is made again
 });
 
 Deno.test("simulation: a nonce that a reorganisation takes from another program delays none of our messages (F18)", async () => {
-  await runUntil(2, {
+  await runUntil(1, {
     first: 440,
     planOf: (seed) => {
       const { chains: [one, two], ...plan } = quiet(seed, { reorgPercent: 30 });
@@ -155,7 +155,10 @@ Deno.test("simulation: a nonce that a reorganisation takes from another program 
       );
       return { ...plan, troubles, chains: [{ ...one, finalityLag: 4n }, { ...two, finalityLag: 4n }] };
     },
-    count: (course) => linesOf(course, "nonce_cleared").filter(({ fields }) => fields.why === "gap").length,
+    count: (course) =>
+      linesOf(course, "transaction_ineffective").filter(({ fields }) =>
+        String(fields.detail).startsWith("waited above nonce")
+      ).length,
   });
 });
 

@@ -103,10 +103,10 @@ export async function sendProofs(
   switch (sent.kind) {
     case "refused":
       return sent;
-    case "nonceUsed":
     case "underpriced":
-      return { kind: "lost", reason: `another transaction of the account has its nonce (${sent.kind})` };
+      return { kind: "lost", reason: "another transaction of the account has its nonce (underpriced)" };
     case "sent":
+    case "nonceUsed":
     case "alreadyKnown":
       deps.log.debug("proofs_sent", { transaction: signed.submission.hash, proofs: proofs.length });
       return await new NonceSubmissions(deps, signed.submission, isStillNeeded).follow(signal);

@@ -3,6 +3,7 @@ import { signerAddress } from "../../config/evm_signer.ts";
 import type { Secret } from "../../config/redact.ts";
 import { fromHex, type Hex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
+import type { Signature } from "../../ismp/fees.ts";
 import { signDigest, type SignedMessage } from "../../ismp/signed_messages.ts";
 import { digestOf, encodeSigned, type TransactionToSign } from "./signed_transaction.ts";
 
@@ -45,4 +46,14 @@ export function keyAccount(key: Secret<Hex>): SigningAccount {
     signTransaction: (transaction) => Promise.try(sign, transaction),
     signMessage: ({ digest }) => Promise.try(() => signDigest(secret(), digest)),
   };
+}
+
+/** Signs a message in the form that the hub verifies. */
+export async function signMessage(
+  account: SigningAccount,
+  message: SignedMessage,
+  signal: AbortSignal,
+): Promise<Signature> {
+  const signature = await account.signMessage(message, signal);
+  return { tag: "Evm", value: { address: fromHex(account.address), signature } };
 }

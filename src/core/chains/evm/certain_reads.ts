@@ -10,7 +10,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt, type Query } from "./queries.ts";
-import { relayerQuery } from "./receipts.ts";
+import { relayerQuery } from "./reads.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { askWitnesses, type Witness, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 

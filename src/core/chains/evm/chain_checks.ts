@@ -234,7 +234,7 @@ interface SignerSubject {
 }
 
 /** A nonce that no account reaches: a transaction with it can never be mined. */
-const UNREACHABLE_NONCE = BigInt(Number.MAX_SAFE_INTEGER);
+const UNREACHABLE_NONCE = Number.MAX_SAFE_INTEGER;
 
 /** A message that asks nothing of the hub. */
 const PROBE = consensusSignerMessage(new TextEncoder().encode("causeway check"));
@@ -275,9 +275,10 @@ async function askSigner(
     nonce: UNREACHABLE_NONCE,
     to: address,
     data: "0x",
-    gasLimit: TRANSFER_GAS,
-    valueWei: 0n,
-    price: { type: "legacy", gasPriceWei: 0n },
+    gas: TRANSFER_GAS,
+    value: 0n,
+    type: "legacy",
+    gasPrice: 0n,
   }, signal);
   const found = `${address} signs at ${remote.host} for chain ${chainId}`;
   if (!signsMessages) return { result: "ok", found };

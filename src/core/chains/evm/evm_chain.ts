@@ -25,8 +25,7 @@ import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proof
 import type { ChainGas } from "../fees.ts";
 import type { HubLightClient } from "../hub_client.ts";
 import type { Replacement } from "../replacement.ts";
-import { keyAccount, readOnlyAccount } from "./account.ts";
-import { signMessage } from "./signature.ts";
+import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { planEvmChecks } from "./chain_checks.ts";
 import { EvmContext } from "./evm_context.ts";
@@ -185,7 +184,7 @@ export function assembleEvmChain(
     gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
-    signMessage: (message, signal) => signMessage(context, message, signal),
+    signMessage: (message, signal) => signMessage(context.at.account, message, signal),
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),
   };

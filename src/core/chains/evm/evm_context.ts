@@ -16,6 +16,7 @@ import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
+import { NonceChoice } from "./nonces.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 
 /** The decimals of a token do not change, but a proxy may be replaced. */
@@ -74,9 +75,6 @@ export type Capability =
 /** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
 const REPORT_INTERVAL_MS = 10 * 60_000;
 
-/** Maximum number of our transactions remembered as apparently replaced and not settled; there are few at a time. */
-const MAX_REPLACED = 256;
-
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
@@ -88,14 +86,14 @@ export class EvmContext {
   readonly #reportedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: their support does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
-  /** When each transaction of ours first seemed to be replaced, ms; oldest first. */
-  readonly #replacedSinceMs = new Map<Hash256, number>();
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
   /** Deliveries of competitors seen in the mempool. */
   readonly mempoolSightings: MempoolSightings;
   /** Gas prices that endpoints name, bounded by comparison. */
   readonly prices: GasPrices;
+  /** The nonce of the next transaction. */
+  readonly nonces: NonceChoice;
   /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
   readonly gasExpectation = new GasExpectation();
   /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
@@ -110,6 +108,7 @@ export class EvmContext {
 
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
+    this.nonces = new NonceChoice(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);
@@ -176,20 +175,6 @@ export class EvmContext {
     const nowMs = this.at.clock.now();
     const hosts = host === undefined ? this.at.endpoints.hosts : [host];
     return hosts.every((each) => nowMs < (this.#lacking.get(`${capability} ${each}`) ?? 0));
-  }
-
-  /** Records that a transaction of ours seems to be replaced; returns for how long it has, ms. */
-  noteReplaced(hash: Hash256): number {
-    const nowMs = this.at.clock.now();
-    const sinceMs = this.#replacedSinceMs.get(hash) ?? nowMs;
-    this.#replacedSinceMs.set(hash, sinceMs);
-    dropOldest(this.#replacedSinceMs, MAX_REPLACED);
-    return nowMs - sinceMs;
-  }
-
-  /** Records that a transaction is known again. */
-  forgetReplaced(hash: Hash256): void {
-    this.#replacedSinceMs.delete(hash);
   }
 
   /** Reports an endpoint that returned false data. */

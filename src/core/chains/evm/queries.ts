@@ -297,23 +297,15 @@ export function transactionReceipt(transaction: Hash256): Query<shape.Receipt | 
     call: { method, params: [transaction] },
     read: (result) => {
       const found = shape.parseResponse(shape.receipt.nullable(), result, method);
-      return found === null ? undefined : { ...found, logs: readReceiptLogs(found.logs) };
+      if (found === null) return undefined;
+      if ((found.transactionHash ?? transaction) !== transaction) throw new SchemaError(`${method}, another`);
+      return { ...found, logs: readReceiptLogs(found.logs) };
     },
   };
 }
 
-/** Where a node has a transaction; `known`: it does not say whether in a block. `undefined`: nowhere. */
-export type TransactionPlace = "mempool" | "block" | "known" | undefined;
-
-/** Where the node has the transaction. */
-export function transactionPlace(transaction: Hash256): Query<TransactionPlace> {
-  return query(
-    "eth_getTransactionByHash",
-    [transaction],
-    z.object({ hash: shape.hash, blockNumber: z.unknown().optional() }).nullable().transform((found) => {
-      if (found === null) return undefined;
-      const { blockNumber } = found;
-      return blockNumber === null ? "mempool" : blockNumber === undefined ? "known" : "block";
-    }),
-  );
+/** True when the node has the transaction, in a block or in its mempool. */
+export function isTransactionKnown(transaction: Hash256): Query<boolean> {
+  const found = z.object({ hash: shape.hash }).nullable().transform((found) => found !== null);
+  return query("eth_getTransactionByHash", [transaction], found);
 }

@@ -1,13 +1,13 @@
 /** Heights and times: of the chain itself, and of a counterparty as its host knows it; receipts of its host. */
-import type { Hash256 } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256 } from "../../encoding/bytes.ts";
 import { isUnknown, type UnknownVariant } from "../../encoding/scale.ts";
+import type { Address } from "../../evm/address.ts";
 import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { blockAt, blockNumber, contractRead } from "./queries.ts";
-import { addReceipts } from "./receipts.ts";
+import { blockAt, blockNumber, type BlockTag, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -51,6 +51,32 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeigh
 
 function below(head: bigint): bigint {
   return head > FINALITY_DEPTH ? head - FINALITY_DEPTH : 0n;
+}
+
+/** Query of the relayer that delivered a message: posts by their own commitment, responses by that of the get request. */
+export function relayerQuery(host: Address, message: Message, tag: BlockTag): Query<Uint8Array | undefined> {
+  if (message.kind === "post") {
+    const { call, read } = contractReadAt(tag, host, hostReads.requestReceipts, message.commitment);
+    return { call, read: (result) => toBytes(read(result)) };
+  }
+  const commitment = message.kind === "get" ? message.commitment : message.requestCommitment;
+  const { call, read } = contractReadAt(tag, host, hostReads.responseReceipts, commitment);
+  return { call, read: (result) => toBytes(read(result)?.relayer) };
+}
+
+function toBytes(relayer: Address | undefined): Uint8Array | undefined {
+  return relayer === undefined ? undefined : fromHex(relayer);
+}
+
+/** Adds the receipts of all messages to a batch; the result is available after it was sent. */
+export function addReceipts(
+  context: EvmContext,
+  batch: RpcBatch,
+  messages: readonly Message[],
+  tag: BlockTag = "latest",
+): () => readonly (Uint8Array | undefined)[] {
+  const slots = messages.map((message) => batch.add(relayerQuery(context.at.host, message, tag)));
+  return () => slots.map((slot) => slot());
 }
 
 /** Reads of the chain and of its host at the newest block. */

@@ -63,6 +63,20 @@ export function revertToRefusal(data: Hex, steps: number): Refusal {
   return revert.code === "BatchCallFailed" ? { ...refusal, step: Number(revert.index) } : refusal;
 }
 
+/** Refusal of a transaction by a pool; `undefined`: the fault says nothing about the transaction. */
+export function poolRefusal(fault: RpcFault): Refusal | undefined {
+  const detail = fault.detail ?? fault.code;
+  switch (fault.code) {
+    case "too_large":
+      return { code: "too_large", detail };
+    case "nonce_too_high":
+    case "refused":
+      return { code: "unspecified", detail };
+    default:
+      return faultToRefusal(fault, 1);
+  }
+}
+
 /** Refusal for a fault of a node, `undefined` if it says nothing about the delivery. */
 export function faultToRefusal(fault: RpcFault, steps: number): Refusal | undefined {
   switch (fault.code) {

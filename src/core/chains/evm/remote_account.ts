@@ -212,23 +212,12 @@ function isKeyOf(publicKey: string, address: Address): boolean {
 }
 
 /** A transaction as fields of `eth_signTransaction`. */
-function toFields(
-  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
-  from: Address,
-): TransactionFields {
-  return {
-    from,
-    to,
-    gas: toQuantity(gasLimit),
-    value: toQuantity(valueWei),
-    data,
-    nonce: toQuantity(nonce),
-    chainId: toQuantity(BigInt(chainId)),
-    ...price.type === "legacy" ? { gasPrice: toQuantity(price.gasPriceWei) } : {
-      maxFeePerGas: toQuantity(price.maxFeeWei),
-      maxPriorityFeePerGas: toQuantity(price.maxPriorityFeeWei),
-    },
-  };
+function toFields(transaction: TransactionToSign, from: Address): TransactionFields {
+  const { type: _type, ...fields } = transaction;
+  const show = (value: unknown): string =>
+    typeof value === "bigint" || typeof value === "number" ? toQuantity(BigInt(value)) : String(value);
+  const texts = Object.entries(fields).map(([field, value]) => [field, show(value)]);
+  return { from, ...Object.fromEntries(texts) };
 }
 
 /** A remote signer that did not sign what it was asked to. Another attempt later may succeed. */

@@ -3,15 +3,18 @@
  * price is decided elsewhere.
  */
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
-import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
+import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
+import { addNonces, readNonces } from "./nonces.ts";
+import { accountBalance, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./signature.ts";
-import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
+import { signFor } from "./sender.ts";
+import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
+import { askWitnesses } from "./witnesses.ts";
 
 /** Replacement of our transactions. */
 export class EvmReplacement implements Replacement {
@@ -29,7 +32,7 @@ export class EvmReplacement implements Replacement {
     const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.#context.at;
     const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
-    const nonces = addNonces(this.#context, batch);
+    const nonces = addNonces(sender, batch);
     const costs = addCosts(this.#context, batch);
     const balance = batch.add(accountBalance(sender));
     const params = batch.add(this.#context.hostParams.query);
@@ -41,7 +44,7 @@ export class EvmReplacement implements Replacement {
     const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
     this.#context.hostParams.note(params());
     return {
-      offered: own.price,
+      offered: priceOf(own),
       market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
       maximumWei: maximumGasPriceWei,
       nonces: nonces(),
@@ -52,31 +55,17 @@ export class EvmReplacement implements Replacement {
   }
 
   /**
-   * Fetches the nonces of our account from the most advanced endpoint: a lagging one would make our own nonces look
-   * foreign. One request to each endpoint.
+   * Fetches the nonces of our account as the further of two endpoints counts them: with those of one that is behind, our
+   * own transactions would look foreign.
    * @throws {RpcFault} when none answers.
    */
   async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    let furthest: AccountNonces | undefined;
-    let fault: RpcFault | undefined;
-    for (const endpoint of this.#context.at.endpoints.each()) {
-      const batch = new RpcBatch(endpoint);
-      const nonces = addNonces(this.#context, batch);
-      try {
-        await batch.send({ signal, timeoutMs: NONCES_TIMEOUT_MS });
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        fault ??= error;
-        continue;
-      }
-      const { latest, pending } = nonces();
-      furthest = {
-        latest: furthest === undefined || latest > furthest.latest ? latest : furthest.latest,
-        pending: furthest === undefined || pending > furthest.pending ? pending : furthest.pending,
-      };
-    }
-    if (furthest !== undefined) return furthest;
-    throw fault ?? new Error("A chain without endpoints");
+    const { endpoints, sender } = this.#context.at;
+    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => readNonces(sender, endpoint, signal);
+    const found = await askWitnesses(endpoints.each(), read);
+    const [first, second = first] = found.map(({ value }) => value);
+    if (first === undefined || second === undefined) return await read(endpoints);
+    return { latest: highest(first.latest, second.latest), pending: highest(first.pending, second.pending) };
   }
 
   /** Signs the same call at the same nonce with another price. Nothing is asked of the chain. */
@@ -85,11 +74,8 @@ export class EvmReplacement implements Replacement {
     price: GasPrice,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    const own = readOwn(this.#context, submission);
-    if (own.nonce !== ownNonce(submission)) {
-      throw new Error("The submission has another nonce than its transaction");
-    }
-    return await signCall(this.#context, { ...own, price, height: submission.madeAtHeight }, signal);
+    const transaction = { ...readOwn(this.#context, submission), ...toPriceFields(price) };
+    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -99,45 +85,26 @@ export class EvmReplacement implements Replacement {
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.#context.at;
-    readOwn(this.#context, submission);
-    const nonce = ownNonce(submission);
+    const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
     const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
     await batch.send({ signal });
     const estimate = estimated();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
-    const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
-    const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
-    const height = submission.madeAtHeight;
-    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
+    const gas = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
+    const call = { chainId: own.chainId, nonce: own.nonce, to: sender, data: "0x", gas, value: 0n } as const;
+    const transaction = { ...toPriceFields(price), ...call };
+    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
   }
-}
-
-/** Timeout per endpoint; a slower one is ignored. */
-const NONCES_TIMEOUT_MS = 10_000;
-
-/** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
-function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
-  const { sender } = context.at;
-  const latest = batch.add(accountNonce(sender));
-  const pending = batch.addOptional(accountNonce(sender, "pending"));
-  return () => {
-    const found = pending();
-    const isUsable = !(found instanceof RpcFault) && found > latest();
-    return { latest: latest(), pending: isUsable ? found : latest() };
-  };
 }
 
 /** The transaction of a submission, whose bytes may come from a database. @throws {Error} when it is not ours */
-function readOwn({ at }: EvmContext, { account, chain, raw }: SignedSubmission): TransactionToSign {
+function readOwn({ at }: EvmContext, { account, chain, nonce, raw }: SignedSubmission): TransactionToSign {
   if (account !== at.sender || chain !== at.id.stateMachine) {
     throw new Error("The submission is not one of this account on this chain");
   }
-  return readOwnTransaction(raw, at);
-}
-
-function ownNonce({ nonce }: SignedSubmission): bigint {
-  if (nonce === undefined) throw new Error("The submission has no nonce");
-  return nonce;
+  const own = readOwnTransaction(raw, at);
+  if (BigInt(own.nonce) === nonce) return own;
+  throw new Error("The submission has another nonce than its transaction");
 }

@@ -12,6 +12,9 @@ export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((tex
 /** Height, time, nonce or gas: no chain's has more than 63 bits, which is what the programs store. */
 export const counter = quantity.refine((value) => value < 1n << 63n);
 
+/** An amount or a price, wei, of at most 128 bits. */
+const wei = quantity.refine((value) => value < 2n ** 128n);
+
 /** Bytes as hex, lower case. */
 export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
 
@@ -41,13 +44,14 @@ export type Block = z.output<typeof block>;
 
 /** Fields of a receipt that are used. */
 export const receipt = z.object({
+  transactionHash: hash.nullish(),
   blockNumber: counter,
   blockHash: hash,
   status: quantity.nullish(),
   gasUsed: counter,
-  effectiveGasPrice: quantity.nullish(),
+  effectiveGasPrice: wei.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
-  l1Fee: quantity.nullish().catch(undefined),
+  l1Fee: wei.nullish().catch(undefined),
   logs: z.array(z.unknown()),
 });
 

@@ -2,26 +2,44 @@
  * Signs a delivery after an accepted simulation: everything that may have changed is read again first. Broadcasts what
  * was signed.
  */
+import { keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import { linkedAbort } from "../../runtime/linked_abort.ts";
+import { DeadlineFault } from "../../runtime/retry.ts";
 import type {
   BroadcastResult,
   Delivery,
   Refusal,
+  RefusalCode,
   Sender,
   SignedSubmission,
+  SigningFacts,
   SigningInput,
   SigningResult,
 } from "../submission.ts";
+import { isFresh } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { capAfterDataCost, capPrice, currentPriceWei, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { addSigningFacts, findContested, findFreshFacts, type ReadFacts } from "./signing_facts.ts";
-import { accountBalance, blockAt, rawTransaction } from "./queries.ts";
+import {
+  capAfterDataCost,
+  capPrice,
+  currentPriceWei,
+  type GasPrice,
+  gasPriceFor,
+  highestPriceWei,
+} from "./gas.ts";
+import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
+import { accountBalance, blockAt, blockNumber, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { signCall } from "./signature.ts";
-import { faultToRefusal } from "./refusals.ts";
+import { poolRefusal } from "./refusals.ts";
+import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
+import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
+
+/** Time that other endpoints have for bytes that one has taken, ms. */
+const LATE_AFTER_MS = 2_000;
 
 /** Signing and broadcasting from our account. */
 export class EvmSender implements Sender {
@@ -34,72 +52,16 @@ export class EvmSender implements Sender {
   /**
    * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request, unless the simulation
    * has just done so, and signs. Nothing is sent. The same request checks whether a competitor's delivery of one of the
-   * messages is in the node's mempool; if so, a second one finds out which.
+   * messages is in the node's mempool; if so, a second one finds out which. One more where the nonce is not the one that
+   * the journal expects.
    */
-  async sign(
-    delivery: Delivery,
-    { simulation, nonceAtLeast, maxGasPriceWei }: SigningInput,
-    signal: AbortSignal,
-  ): Promise<SigningResult> {
-    const { gasPriceBufferPercent, maximumGasPriceWei, sender } = this.#context.at;
-    const { gasLimit } = simulation;
-    const facts = findFreshFacts(this.#context.at.clock, delivery, simulation) ??
-      await this.#readFacts(delivery, gasLimit, signal);
-    const { call, receipts, knownFrom, params, block, balanceWei } = facts;
-    if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
-    if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
-    if (this.#context.hostParams.note(params) || params.handler !== call.handler) {
-      return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
+  async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+    const { facts, gasLimit } = input.simulation;
+    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.#context.at.clock.now() })) {
+      return await facts.sign(input, signal);
     }
-    if (facts.isContested) {
-      const contested = await findContested(this.#context, call.messages, signal);
-      if (contested.length > 0) {
-        return refused({
-          code: "duplicate",
-          detail: "a delivery of it is pending in the mempool",
-          messages: contested,
-        });
-      }
-    }
-    const { gasPriceWei, lowestTipWei, dataCostWei } = facts.costs;
-    const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
-    const nowWei = currentPriceWei(market);
-    const paidWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
-      gasUsed: simulation.gasUsed,
-      simulatedWei: simulation.dataCostWei,
-      nowWei: dataCostWei(simulation.gasUsed),
-    });
-    if (paidWei !== undefined && nowWei > paidWei) {
-      const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
-      const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;
-      return refused({ code: "too_expensive", detail });
-    }
-    if (maximumGasPriceWei !== undefined && nowWei > maximumGasPriceWei) {
-      const detail = `gas costs ${nowWei} wei now, above maximum_gas_price = ${maximumGasPriceWei} wei`;
-      return refused({ code: "price_limit", detail });
-    }
-    const price = [paidWei, maximumGasPriceWei].reduce(
-      (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
-      gasPriceFor(market, gasPriceBufferPercent),
-    );
-    const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
-    if (balanceWei < neededWei) {
-      const missingWei = neededWei - balanceWei;
-      const detail =
-        `${sender} has ${balanceWei} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
-      return refused({ code: "insufficient_funds", detail });
-    }
-    const atLeast = nonceAtLeast ?? 0n;
-    const transaction = {
-      to: params.handler,
-      data: call.data,
-      gasLimit,
-      valueWei: 0n,
-      nonce: facts.nonce > atLeast ? facts.nonce : atLeast,
-      price,
-      height: block.number,
-    };
-    return { kind: "signed", submission: await signCall(this.#context, transaction, signal) };
+    const read = await this.#readFacts(delivery, gasLimit, signal);
+    return await signWith(this.#context, { facts: read, input }, signal);
   }
 
   /** Reads what a signature needs. One request. */
@@ -119,45 +81,207 @@ export class EvmSender implements Sender {
     return { ...read, costs: await this.#context.prices.bound(read.costs, batch.host, signal) };
   }
 
-  /** Broadcasts the bytes. One request. */
-  async broadcast(
+  /**
+   * Broadcasts the bytes at two endpoints at once, and at further ones until one takes them. What pools refuse counts
+   * only when all of those refuse it.
+   */
+  async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    const endpoints = this.#context.at.endpoints.each();
+    const answers = await this.#submitToAll(endpoints.slice(0, WITNESSES), submission, signal);
+    for (const endpoint of endpoints.slice(WITNESSES)) {
+      if (answers.some(isTaken)) break;
+      answers.push(await submitTo(endpoint, submission, signal));
+    }
+    const taken = answers.find((answer) => answer === "sent") ?? answers.find(isTaken);
+    if (taken !== undefined) return { kind: taken };
+    const faults = answers.filter((answer) => answer instanceof RpcFault);
+    const verdict = faults.find((fault) => verdictOf(fault) !== undefined);
+    const result = verdict && verdictOf(verdict);
+    const isDoubtful = result?.kind === "refused" && result.refusal.code === "insufficient_funds" &&
+      await this.#hasEnough(submission, signal);
+    if (result !== undefined && !isDoubtful) return result;
+    // Nothing is known about the bytes: they may have arrived.
+    throw verdict ?? faults[0] ?? new Error("A chain without endpoints");
+  }
+
+  /** Broadcasts at all of them at once; those that are slow when one has taken the bytes are not waited for. */
+  async #submitToAll(
+    endpoints: readonly RpcEndpointSet[],
     submission: SignedSubmission,
     signal: AbortSignal,
-  ): Promise<BroadcastResult> {
+  ): Promise<Answer[]> {
+    const late = new DeadlineFault("broadcast at a second endpoint", LATE_AFTER_MS);
+    const stop = linkedAbort(signal);
+    let stopTimer = (): void => {};
+    const submit = async (endpoint: RpcEndpointSet): Promise<Answer[]> => {
+      try {
+        const answer = await submitTo(endpoint, submission, stop.signal);
+        stopTimer();
+        if (isTaken(answer)) {
+          stopTimer = this.#context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
+        }
+        return [answer];
+      } catch (error) {
+        if (error !== late) throw error;
+        return [];
+      }
+    };
     try {
-      await callOne(this.#context.at.endpoints, rawTransaction(submission.raw), { signal });
-      return { kind: "sent" };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      return broadcastResultOf(fault);
+      return (await Promise.all(endpoints.map(submit))).flat();
+    } finally {
+      stopTimer();
+      stop.unlink();
     }
+  }
+
+  /** True when our account can pay for the gas at the further of two endpoints: a pool that is behind may not know. */
+  async #hasEnough({ gasLimit, gasPriceWei }: SignedSubmission, signal: AbortSignal): Promise<boolean> {
+    const found = await askWitnesses(this.#context.at.endpoints.each(), async (endpoint) => {
+      const batch = new RpcBatch(endpoint);
+      const [height, balance] = [batch.add(blockNumber), batch.add(accountBalance(this.#context.at.sender))];
+      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+      return { height: height(), balanceWei: balance() };
+    });
+    const [furthest] = found.toSorted((a, b) => a.value.height < b.value.height ? 1 : -1);
+    return furthest !== undefined && furthest.value.balanceWei >= (gasLimit ?? 0n) * (gasPriceWei ?? 0n);
   }
 }
 
-function broadcastResultOf(fault: RpcFault): BroadcastResult {
-  const detail = fault.detail ?? fault.code;
+/** What an endpoint makes of bytes. */
+type Answer = "sent" | "alreadyKnown" | RpcFault;
+
+function isTaken(answer: Answer): answer is "sent" | "alreadyKnown" {
+  return !(answer instanceof RpcFault);
+}
+
+async function submitTo(
+  endpoint: RpcEndpointSet,
+  { raw }: SignedSubmission,
+  signal: AbortSignal,
+): Promise<Answer> {
+  try {
+    await callOne(endpoint, rawTransaction(raw), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
+    return "sent";
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return fault.code === "already_known" ? "alreadyKnown" : fault;
+  }
+}
+
+/** What a pool says about bytes; `undefined`: it says nothing about them. */
+function verdictOf(fault: RpcFault): BroadcastResult | undefined {
   switch (fault.code) {
-    case "already_known":
-      return { kind: "alreadyKnown" };
     case "nonce_too_low":
       return { kind: "nonceUsed" };
     case "underpriced":
       return { kind: "underpriced" };
-    case "insufficient_funds":
-      return { kind: "refused", refusal: { code: "insufficient_funds", detail } };
-    case "too_large":
-      return { kind: "refused", refusal: { code: "too_large", detail } };
-    case "reverted":
-      return { kind: "refused", refusal: faultToRefusal(fault, 1) ?? { code: "unspecified", detail } };
-    case "nonce_too_high":
-    case "refused":
-      return { kind: "refused", refusal: { code: "unspecified", detail } };
-    default:
-      // Nothing is known about the bytes: they may have arrived.
-      throw fault;
+    default: {
+      const refusal = poolRefusal(fault);
+      return refusal && { kind: "refused", refusal };
+    }
   }
 }
 
-function refused(refusal: Refusal): SigningResult {
-  return { kind: "refused", refusal };
+/** Facts of a simulation, for a signature soon after it. */
+export function signingFactsOf(context: EvmContext, facts: ReadFacts): SigningFacts {
+  const sign = (input: SigningInput, signal: AbortSignal): Promise<SigningResult> =>
+    signWith(context, { facts, input }, signal);
+  return { atMs: facts.atMs, delivery: facts.call.delivery, sign };
+}
+
+/** Signs a delivery about which everything was read. */
+async function signWith(
+  context: EvmContext,
+  { facts, input }: { readonly facts: ReadFacts; readonly input: SigningInput },
+  signal: AbortSignal,
+): Promise<SigningResult> {
+  const { call, receipts, knownFrom, params, block } = facts;
+  if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
+  if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
+  if (context.hostParams.note(params) || params.handler !== call.handler) {
+    return refused("not_ready", "the host has another handler since the simulation");
+  }
+  const messages = facts.isContested ? await findContested(context, call.messages, signal) : [];
+  if (messages.length > 0) {
+    const detail = "a delivery of it is pending in the mempool";
+    return { kind: "refused", refusal: { code: "duplicate", detail, messages } };
+  }
+  const price = findPrice(context, facts, input);
+  if (price.type === "none") return refused(price.code, price.detail);
+  const nonce = await context.nonces.choose(facts, input, signal);
+  if (typeof nonce !== "bigint") {
+    const detail = `endpoints and the database disagree about the next nonce: ${nonce.named.join(" or ")}`;
+    return refused("not_ready", detail);
+  }
+  const transaction = {
+    ...toPriceFields(price),
+    chainId: context.at.chainId,
+    nonce: Number(nonce),
+    to: params.handler,
+    data: call.data,
+    gas: call.gasLimit,
+    value: 0n,
+  };
+  return {
+    kind: "signed",
+    submission: await signFor(context, { transaction, height: block.number }, signal),
+  };
+}
+
+/** Signs a transaction for the journal. @param work.height where the search for its inclusion starts */
+export async function signFor(
+  { at: { account, id } }: EvmContext,
+  { transaction, height }: { readonly transaction: TransactionToSign; readonly height: bigint },
+  signal: AbortSignal,
+): Promise<SignedSubmission> {
+  const raw = await account.signTransaction(transaction, signal);
+  return {
+    hash: toHash256(keccak256(raw)),
+    chain: id.stateMachine,
+    raw,
+    account: account.address,
+    nonce: BigInt(transaction.nonce),
+    gasPriceWei: highestPriceWei(priceOf(transaction)),
+    gasLimit: transaction.gas,
+    madeAtHeight: height,
+  };
+}
+
+/** The price to offer, or why there is none. */
+function findPrice(
+  { at: { gasPriceBufferPercent, maximumGasPriceWei, sender } }: EvmContext,
+  { call: { gasLimit }, costs, block, balanceWei }: ReadFacts,
+  { simulation, maxGasPriceWei }: SigningInput,
+): GasPrice | { readonly type: "none" } & Pick<Refusal, "code" | "detail"> {
+  const { gasPriceWei, lowestTipWei, dataCostWei } = costs;
+  const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+  const nowWei = currentPriceWei(market);
+  const paidWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
+    gasUsed: simulation.gasUsed,
+    simulatedWei: simulation.dataCostWei,
+    nowWei: dataCostWei(simulation.gasUsed),
+  });
+  if (paidWei !== undefined && nowWei > paidWei) {
+    const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
+    const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;
+    return { type: "none", code: "too_expensive", detail };
+  }
+  if (maximumGasPriceWei !== undefined && nowWei > maximumGasPriceWei) {
+    const detail = `gas costs ${nowWei} wei now, above maximum_gas_price = ${maximumGasPriceWei} wei`;
+    return { type: "none", code: "price_limit", detail };
+  }
+  const price = [paidWei, maximumGasPriceWei].reduce(
+    (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
+    gasPriceFor(market, gasPriceBufferPercent),
+  );
+  const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
+  if (balanceWei >= neededWei) return price;
+  const missingWei = neededWei - balanceWei;
+  const detail =
+    `${sender} has ${balanceWei} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
+  return { type: "none", code: "insufficient_funds", detail };
+}
+
+function refused(code: RefusalCode, detail: string): SigningResult {
+  return { kind: "refused", refusal: { code, detail } };
 }

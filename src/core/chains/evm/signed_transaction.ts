@@ -10,39 +10,43 @@ import { type Address, toAddress } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { GasPrice } from "./gas.ts";
 
-/** A transaction as it is to be signed; its access list is empty. */
-export interface TransactionToSign {
+/** Gas price of a transaction, in the form of viem. */
+export type PriceFields =
+  | { readonly type: "legacy"; readonly gasPrice: bigint }
+  | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
+
+/** A transaction as it is to be signed, in the form of viem; its access list is empty. */
+export type TransactionToSign = PriceFields & {
   readonly chainId: number;
-  readonly nonce: bigint;
+  readonly nonce: number;
   readonly to: Address;
   readonly data: Hex;
-  readonly gasLimit: bigint;
-  readonly valueWei: bigint;
-  /** Also decides about the type of the transaction. */
-  readonly price: GasPrice;
+  readonly gas: bigint;
+  readonly value: bigint;
+};
+
+/** A price in the form of viem. */
+export function toPriceFields(price: GasPrice): PriceFields {
+  if (price.type === "legacy") return { type: "legacy", gasPrice: price.gasPriceWei };
+  return { type: "eip1559", maxFeePerGas: price.maxFeeWei, maxPriorityFeePerGas: price.maxPriorityFeeWei };
+}
+
+/** The price that a transaction offers. */
+export function priceOf(fields: PriceFields): GasPrice {
+  if (fields.type === "legacy") return { type: "legacy", gasPriceWei: fields.gasPrice };
+  return { type: "eip1559", maxFeeWei: fields.maxFeePerGas, maxPriorityFeeWei: fields.maxPriorityFeePerGas };
 }
 
 /** The hash that is signed. */
 export function digestOf(transaction: TransactionToSign): Hash256 {
-  return toHash256(keccak256(fromHex(serializeTransaction(toSerializable(transaction)))));
+  return toHash256(keccak256(fromHex(serializeTransaction(transaction))));
 }
 
 /** The bytes that are sent. @param signature 65 bytes r, s, v with v 27 or 28 */
 export function encodeSigned(transaction: TransactionToSign, signature: Uint8Array): Uint8Array {
   const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32, 64))];
   const v = signature[64] ?? 0;
-  return fromHex(serializeTransaction(toSerializable(transaction), { r, s, v: BigInt(v), yParity: v - 27 }));
-}
-
-function toSerializable(transaction: TransactionToSign): TransactionSerializable {
-  const { chainId, nonce, to, data, gasLimit: gas, valueWei: value, price } = transaction;
-  const plain = { chainId, nonce: Number(nonce), to, data, gas, value };
-  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
-    ...plain,
-    type: "eip1559",
-    maxFeePerGas: price.maxFeeWei,
-    maxPriorityFeePerGas: price.maxPriorityFeeWei,
-  };
+  return fromHex(serializeTransaction(transaction, { r, s, v: BigInt(v), yParity: v - 27 }));
 }
 
 /** What a signer answered instead of what was asked for. Holds public values only. */
@@ -54,21 +58,15 @@ export interface SignerMismatch {
   readonly explanation: string;
 }
 
-/** An answer that is what was asked for, as bytes. */
-export interface VerifiedAnswer {
-  readonly kind: "verified";
-  readonly bytes: Uint8Array;
-}
-
-/** Judgement of an answer. */
-export type SignerJudgement = VerifiedAnswer | SignerMismatch;
+/** Judgement of an answer; `verified`: it is what was asked for, as bytes. */
+export type SignerJudgement = { readonly kind: "verified"; readonly bytes: Uint8Array } | SignerMismatch;
 
 /** Signatures with a larger s are refused by nodes since Homestead (EIP-2). */
 const HIGHEST_S = secp256k1.Point.CURVE().n / 2n;
 
 /**
- * Compares an answer with the transaction that was to be signed: the signature and its sender, and the bytes as a whole,
- * so that nothing else is in them. Fields only explain what differs.
+ * Compares an answer with the transaction that was to be signed, byte for byte, and its signature with the sender. Fields
+ * only explain what differs.
  */
 export function judgeTransaction(
   answer: string,
@@ -79,19 +77,14 @@ export function judgeTransaction(
   if (raw === undefined) return mismatch("result", "is not hex");
   const parsed = parse(raw);
   if (parsed === undefined) return mismatch("result", "is no signed transaction");
-  const differing = findDifference(parsed, toSerializable(wanted));
-  if (differing !== undefined) return differing;
   const { r, s, yParity } = parsed;
   if (r === undefined || s === undefined || yParity === undefined) {
     return mismatch("result", "has no signature");
   }
   const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(27 + yParity));
-  const unusable = judgeSignature(digestOf(wanted), signature, sender);
-  if (unusable !== undefined) return unusable;
   const bytes = encodeSigned(wanted, signature);
-  return toHex(bytes) === raw
-    ? { kind: "verified", bytes }
-    : mismatch("result", "has other bytes than a transaction with these fields");
+  if (toHex(bytes) !== raw) return findDifference(parsed, wanted);
+  return judgeSignature(digestOf(wanted), signature, sender) ?? { kind: "verified", bytes };
 }
 
 /**
@@ -107,15 +100,8 @@ export function readOwnTransaction(
   if (typeof parsed?.to !== "string" || price === undefined) {
     throw new Error("The stored transaction is none of ours: nothing is signed in its place");
   }
-  const own: TransactionToSign = {
-    chainId,
-    nonce: BigInt(parsed.nonce ?? 0),
-    to: toAddress(parsed.to),
-    data: parsed.data ?? "0x",
-    gasLimit: parsed.gas ?? 0n,
-    valueWei: parsed.value ?? 0n,
-    price,
-  };
+  const { nonce = 0, to, data = "0x", gas = 0n, value = 0n } = parsed;
+  const own: TransactionToSign = { ...price, chainId, nonce, to: toAddress(to), data, gas, value };
   const judged = judgeTransaction(toHex(raw), own, sender);
   if (judged.kind === "verified") return own;
   const { field, explanation } = judged;
@@ -124,12 +110,12 @@ export function readOwnTransaction(
   );
 }
 
+/** The library leaves out what is zero. */
 function readPrice(
-  { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: ParsedTransaction,
-): GasPrice | undefined {
-  if (type === "legacy") return { type, gasPriceWei: gasPrice ?? 0n };
-  if (type !== "eip1559") return undefined;
-  return { type, maxFeeWei: maxFeePerGas ?? 0n, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
+  { type, gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n }: ParsedTransaction,
+): PriceFields | undefined {
+  if (type === "legacy") return { type, gasPrice };
+  return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : undefined;
 }
 
 /** Compares a signature with the message that was to be signed. Its bytes are r, s and v with v 27 or 28. */
@@ -181,42 +167,16 @@ function parse(raw: Hex): ParsedTransaction | undefined {
   }
 }
 
-/** Fields that are compared, those first that explain others. */
-const FIELDS = [
-  "type",
-  "chainId",
-  "nonce",
-  "to",
-  "value",
-  "gas",
-  "gasPrice",
-  "maxFeePerGas",
-  "maxPriorityFeePerGas",
-];
-
-/** Finds the first field that differs. The library leaves out what is zero or empty. */
-function findDifference(
-  found: TransactionSerializable,
-  wanted: TransactionSerializable,
-): SignerMismatch | undefined {
-  const valueOf = (transaction: object, field: string): unknown => {
-    const value: unknown = Object(transaction)[field];
-    return typeof value === "string" ? value.toLowerCase() : value || undefined;
-  };
-  for (const field of FIELDS) {
-    const [is, should] = [valueOf(found, field), valueOf(wanted, field)];
-    if (is !== should) return mismatch(field, `is ${is ?? "missing"} instead of ${should ?? 0}`);
+/** Names the first field that differs. The library leaves out what is zero or empty. */
+function findDifference(found: object, wanted: object): SignerMismatch {
+  const show = (value: unknown): string => value === "0x" || !value ? "0" : String(value).toLowerCase();
+  const fields = new Map<string, unknown>(Object.entries(found));
+  for (const [field, value] of Object.entries(wanted)) {
+    const [is, should] = [show(fields.get(field)), show(value)];
+    if (is === should) continue;
+    return mismatch(field, field === "data" ? "has other bytes" : `is ${is} instead of ${should}`);
   }
-  const [is, should] = [found.data ?? "0x", wanted.data ?? "0x"];
-  if (is !== should) {
-    const [given, expected] = [is, should].map((data) => data.length / 2 - 1);
-    return mismatch(
-      "data",
-      given === expected ? "has other bytes" : `has ${given} bytes instead of ${expected}`,
-    );
-  }
-  const entries = found.accessList?.length ?? 0;
-  return entries === 0 ? undefined : mismatch("accessList", `has ${entries} entries instead of none`);
+  return mismatch("result", "has other bytes than a transaction with these fields");
 }
 
 /** Lower case; `undefined`: no whole bytes in hex. */

@@ -11,13 +11,13 @@ import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { type AcceptedSimulation, type Delivery, isFresh, type SigningFacts } from "../submission.ts";
+import type { Delivery } from "../submission.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
+import { addNonces, type SeenNonces } from "./nonces.ts";
 import type { BlockTag, SimulatedCall } from "./queries.ts";
-import { accountNonce, callResult, contractReadAt } from "./queries.ts";
-import { addReceipts } from "./receipts.ts";
+import { callResult, contractReadAt } from "./queries.ts";
+import { addReceipts } from "./reads.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";
@@ -39,7 +39,7 @@ export interface Market {
 }
 
 /** What was read about one delivery, at one endpoint. */
-export interface ReadFacts {
+export interface ReadFacts extends SeenNonces {
   /** Time before the request, ms since 1970. */
   readonly atMs: number;
   /** The call that it was read for; its gas limit is that of the transaction. */
@@ -50,27 +50,9 @@ export interface ReadFacts {
   /** True when a competitor's delivery of one of the messages seems to be in the mempool. */
   readonly isContested: boolean;
   readonly params: HostParams;
-  readonly nonce: bigint;
   readonly costs: Costs;
   readonly block: Block;
   readonly balanceWei: bigint;
-}
-
-/** Facts that a simulation hands to the signature. */
-export class EvmSigningFacts implements SigningFacts {
-  readonly read: ReadFacts;
-
-  constructor(read: ReadFacts) {
-    this.read = read;
-  }
-
-  get atMs(): number {
-    return this.read.atMs;
-  }
-
-  get delivery(): Delivery {
-    return this.read.call.delivery;
-  }
 }
 
 /**
@@ -90,7 +72,7 @@ export function addSigningFacts(
   const known = addKnownProofs(context, batch, delivery);
   const isContested = addMempoolCheck(context, batch, { delivery, call: { from, to, data, gas } });
   const params = batch.add(context.hostParams.query);
-  const nonce = batch.add(accountNonce(from));
+  const nonces = addNonces(from, batch);
   return () => {
     const block = market.head();
     if (block === undefined) throw new Error("The block was checked");
@@ -101,22 +83,13 @@ export function addSigningFacts(
       knownFrom: known(),
       isContested: isContested(),
       params: params(),
-      nonce: nonce(),
+      nonces: nonces(),
+      host: batch.host,
       costs: market.costs(),
       block,
       balanceWei: market.balance(),
     };
   };
-}
-
-/** Facts that were read together with a simulation of a delivery; `undefined`: none, or too old to sign with. */
-export function findFreshFacts(
-  clock: Clock,
-  delivery: Delivery,
-  { facts, gasLimit }: Pick<AcceptedSimulation, "facts" | "gasLimit">,
-): ReadFacts | undefined {
-  if (!(facts instanceof EvmSigningFacts) || facts.read.call.gasLimit !== gasLimit) return undefined;
-  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts.read : undefined;
 }
 
 /** Source of the host's knowledge; `undefined`: the proofs are new. */

@@ -35,7 +35,7 @@ import {
   type SimulationMethod,
   SimulationRuns,
 } from "./simulation_method.ts";
-import { EvmSigningFacts } from "./signing_facts.ts";
+import { signingFactsOf } from "./sender.ts";
 import { Limit } from "../../runtime/limit.ts";
 
 /**
@@ -193,7 +193,7 @@ export class EvmSimulator implements Simulator {
       const { delivery, call: { data } } = input;
       this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed, steps });
     }
-    return facts === undefined ? accepted : { ...accepted, facts: new EvmSigningFacts(facts) };
+    return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.#context, facts) };
   }
 
   /**

@@ -2,7 +2,6 @@
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import {
-  type AcceptedSimulation,
   type BroadcastResult,
   type Delivery,
   isFresh,
@@ -22,7 +21,6 @@ import {
 } from "./extrinsics.ts";
 import { readReceipts, receiptSet } from "./fees.ts";
 import { requireSize, withCurrentRuntime } from "./dry_run.ts";
-import type { Clock } from "../../runtime/clock.ts";
 
 /** Makes extrinsics, and submits them to the transaction pool. */
 export class SubstrateSender implements Sender {
@@ -38,12 +36,10 @@ export class SubstrateSender implements Sender {
    * One round trip: version, best block and receipts are read together, unless the dry run has just done so. Unsigned
    * extrinsics have no nonce.
    */
-  async sign(delivery: Delivery, { simulation }: SigningInput, signal: AbortSignal): Promise<SigningResult> {
-    const fresh = findFreshFacts(this.#node.clock, delivery, simulation);
-    if (fresh !== undefined) {
-      const { receipts, submission } = fresh;
-      const isOvertaken = receipts.some((receipt) => receipt !== undefined);
-      return isOvertaken ? { kind: "overtaken", receipts } : { kind: "signed", submission };
+  async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+    const { facts } = input.simulation;
+    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.#node.clock.now() })) {
+      return await facts.sign(input, signal);
     }
     const posts = readDelivery(delivery);
     if (posts.kind === "refused") return posts;
@@ -85,31 +81,19 @@ export class SubstrateSender implements Sender {
   }
 }
 
-/** Content of {@link SubstrateSigningFacts}. */
-export interface DryRunFacts extends SigningFacts {
+/** What a dry run hands to the sender. */
+export interface DryRunFacts extends Omit<SigningFacts, "sign"> {
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
   /** The extrinsic of the dry run, made with the runtime of the best block. */
   readonly submission: SignedSubmission;
 }
 
-/** Facts that a dry run hands to the sender. */
-export class SubstrateSigningFacts implements SigningFacts {
-  readonly atMs: number;
-  readonly delivery: Delivery;
-
-  constructor(readonly found: DryRunFacts) {
-    this.atMs = found.atMs;
-    this.delivery = found.delivery;
-  }
-}
-
-/** Facts that were read together with the dry run of a delivery; `undefined`: none, or too old to be submitted. */
-function findFreshFacts(
-  clock: Clock,
-  delivery: Delivery,
-  { facts }: Pick<AcceptedSimulation, "facts">,
-): DryRunFacts | undefined {
-  if (!(facts instanceof SubstrateSigningFacts)) return undefined;
-  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts.found : undefined;
+/** Facts for a signature soon after the dry run. */
+export function factsOfDryRun({ atMs, delivery, receipts, submission }: DryRunFacts): SigningFacts {
+  const isOvertaken = receipts.some((receipt) => receipt !== undefined);
+  const result: SigningResult = isOvertaken
+    ? { kind: "overtaken", receipts }
+    : { kind: "signed", submission };
+  return { atMs, delivery, sign: () => Promise.resolve(result) };
 }

@@ -16,7 +16,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
 import type { ChainReads } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import type { Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
+import type { Delivery, Refusal, SigningFacts, Simulation, Simulator } from "../submission.ts";
 import { AnnouncedHeads, ChildTrie, type HeadKind, Runtimes, type SubstrateNode } from "./node.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkChain } from "./checks.ts";
@@ -39,7 +39,7 @@ import { SubstrateProofs } from "./proofs.ts";
 import { SubstrateCertainReads } from "./certain_reads.ts";
 import { SubstrateReads } from "./reads.ts";
 import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
-import { SubstrateSender, SubstrateSigningFacts } from "./sender.ts";
+import { factsOfDryRun, SubstrateSender } from "./sender.ts";
 
 /** Dependencies of a Substrate chain. */
 export interface SubstrateChainDeps {
@@ -234,7 +234,7 @@ class SubstrateSimulator implements Simulator {
       }
       const receipts = readReceipts(node, messages, values);
       const submission = toSubmission(node, extrinsic, height);
-      return accepted(messages, new SubstrateSigningFacts({ atMs, delivery, receipts, submission }));
+      return accepted(messages, factsOfDryRun({ atMs, delivery, receipts, submission }));
     } catch (fault) {
       return { kind: "refused", refusal: toSizeRefusal(fault) };
     }
@@ -268,7 +268,7 @@ class SubstrateSimulator implements Simulator {
   }
 }
 
-function accepted(messages: readonly Message[], facts: SubstrateSigningFacts): Simulation {
+function accepted(messages: readonly Message[], facts: SigningFacts): Simulation {
   return {
     kind: "accepted",
     handled: messages.map(() => true),

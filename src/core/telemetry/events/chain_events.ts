@@ -70,12 +70,12 @@ export const chainEvents = {
   account_shared: {
     text:
       "Another program uses this account: deliveries continue more slowly. Give this relayer its own account",
-    meaning: "A nonce was used by a transaction that this relayer did not make.",
+    meaning: "A transaction that this relayer did not make used a nonce, and delivered none of its messages.",
     action: "Give this relayer an account of its own.",
   },
   foreign_nonce_used: {
-    text: "Nonce used by an unknown transaction",
-    meaning: "As `account_shared`, once it was told.",
+    text: "Nonce used by an unknown transaction; signing after it",
+    meaning: "A transaction that this relayer did not make has its nonce, in a block or in the mempool.",
     action: "Give this relayer an account of its own.",
   },
   state_machine_unreadable: {

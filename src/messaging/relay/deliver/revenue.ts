@@ -141,6 +141,7 @@ export async function readTransactionRevenue(
   });
   if (candidates.length === 0) return await readProofRevenue(context, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
+  if (await hasTimedOut(context, candidates)) return { kind: "none" };
   const receipts = await target.reads.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
   const isWanted = context.ledger.spending.find(row.id)?.rule === "operator";
@@ -156,6 +157,17 @@ export async function readTransactionRevenue(
   const price = await profit.price.fetchPrice(signal);
   const price27 = price.kind === "known" ? price.price27 : undefined;
   return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
+}
+
+/** True when a message has timed out by the target's clock: the whole transaction would be reverted. */
+async function hasTimedOut(
+  { target, clock, signal }: Settling,
+  candidates: readonly Candidate[],
+): Promise<boolean> {
+  const timeouts = candidates.flatMap(({ row: { timeoutSec } }) => timeoutSec === 0n ? [] : [timeoutSec]);
+  if (timeouts.every((timeoutSec) => Number(timeoutSec) * 1000 > clock.now())) return false;
+  const nowSec = await target.reads.fetchBlockTime(await target.reads.fetchHeight(signal), signal);
+  return timeouts.some((timeoutSec) => timeoutSec <= nowSec);
 }
 
 /** Reads the revenue of proofs sent alone: the hub's reward; when later messages pay for them, there is no limit. */

@@ -12,7 +12,7 @@ import type {
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
+import { limitNamedIn } from "../../../core/chains/transaction_bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -23,12 +23,18 @@ import {
   noteRefusedFunds,
   stopUncovered,
 } from "../limits/spending.ts";
-import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
+import { type Leg, legName, type LegRun } from "../leg.ts";
+import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended } from "../limits/suspension.ts";
-import { noteTooLarge } from "../limits/capacity.ts";
+import {
+  noteNoAnswer,
+  noteOneInFlight,
+  noteTooLarge,
+  readNonces,
+  reportForeign,
+} from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -179,8 +185,14 @@ async function signBounded(
   const bound = maxGasPriceWei !== undefined && found !== undefined && found.wei >= maxGasPriceWei
     ? undefined
     : found;
-  const input = { simulation, nonceAtLeast: nextNonce(leg), maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
+  const nonces = readNonces(leg);
+  const input = { simulation, ...nonces, maxGasPriceWei: bound?.wei ?? maxGasPriceWei };
   const signing = await leg.target.sender.sign(delivery, input, leg.signal);
+  const { nonceAtLeast } = nonces;
+  const signed = signing.kind === "signed" ? signing.submission.nonce : undefined;
+  if (nonceAtLeast !== undefined && signed !== undefined && signed > nonceAtLeast) {
+    reportForeign(leg, nonceAtLeast, "foreign_nonce_used");
+  }
   const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
   if (bound === undefined || !isTooExpensive) return signing;
   const because = `${bound.because}: ${signing.refusal.detail}`;
@@ -324,19 +336,6 @@ function applyRefusal(
 }
 
 /**
- * Finds the lowest nonce above all transactions of ours, mined ones included: a lagging node may return a used one.
- * `undefined` when there are none.
- */
-function nextNonce(leg: Leg): bigint | undefined {
-  if (leg.target.relayer === undefined) return undefined;
-  const highest = leg.ledger.submissions.findHighestNonce(
-    leg.target.id.stateMachine,
-    toHex(leg.target.relayer),
-  );
-  return highest === undefined ? undefined : highest + 1n;
-}
-
-/**
  * Broadcasts journalled bytes. If the response is lost the submission stays `signed`, and settling determines its
  * outcome.
  */
@@ -379,14 +378,6 @@ async function broadcastJournalled(
   }
 }
 
-/** Leaves a signed submission to settling, which skips those that are being broadcast. */
-export function noteNoAnswer(context: RelayDeps, id: number): void {
-  const { submissions } = context.ledger;
-  if (submissions.find(id)?.state === "signed") {
-    submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
-  }
-}
-
 /** Releases the messages of a transaction that the chain did not accept. */
 function releaseRejected(
   leg: Leg,
@@ -398,22 +389,31 @@ function releaseRejected(
 ): void {
   const { result } = work;
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-  const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
   const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
+  const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
+  const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
+  const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
   leg.log.info("transaction_rejected", {
     leg: legName(leg),
     detail,
   });
   leg.ledger.transaction(() => {
     const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
-    if (isTooLarge) noteTooLarge(leg, { submission, detail });
+    if (limit === "bytes") noteTooLarge(leg, { submission, detail });
+    if (limit === "in_flight") noteOneInFlight(leg);
     for (const { commitment, target } of work.rows) {
       const row = leg.ledger.messages.find(commitment, target);
       if (row?.state !== "submitted") continue;
+      if (half !== undefined) {
+        const again = { reason: "too_large", batchLimit: half, nextAttemptAtMs: leg.clock.now() } as const;
+        transition(leg, row, { to: "held", detail, ...again });
+        continue;
+      }
+      const isLimited = limit === "bytes" || limit === "cost";
       hold(leg, row, {
         ...(isUnfunded
           ? { reason: "unfunded", retryClass: "unfunded" } as const
-          : { reason: isTooLarge ? "too_large" : "race", retryClass: "transient" } as const),
+          : { reason: isLimited ? "too_large" : "race", retryClass: "transient" } as const),
         detail,
       });
     }

@@ -1,13 +1,14 @@
 /**
- * Room on a target: how many transactions may wait for inclusion at the same time, and how many bytes of proofs and
- * messages one of them may hold.
+ * Our account on a target: its nonces, how many of its transactions may wait for inclusion at the same time, and how many
+ * bytes of proofs and messages one of them may hold.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { SignedSubmission } from "../../../core/chains/submission.ts";
+import type { SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
-import type { TargetContext } from "../leg.ts";
+import type { RelayDeps, TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
@@ -22,6 +23,7 @@ export function countRoom(context: TargetContext): number {
   if (isUnfunded(context) || isSpendingStopped(context)) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !HUB_CALLS.includes(kind));
+  if (isOneInFlight(context)) return waiting.length === 0 ? 1 : 0;
   const max = context.target.capabilities.losesGasOnRace
     ? inFlightLimit(readCompetition(context))
     : MAX_IN_FLIGHT;
@@ -31,7 +33,7 @@ export function countRoom(context: TargetContext): number {
 /** Claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
 const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"];
 
-/** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
+/** Time for which a refusal counts, ms (6 hours): the node, or the account's code, may have changed by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
 const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
@@ -70,6 +72,59 @@ export function noteTooLarge(
   });
 }
 
+/** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
+export function noteOneInFlight({ ledger, clock, target }: TargetContext): void {
+  ledger.meta.write(inFlightKey(target), String(clock.now()));
+}
+
+function isOneInFlight({ ledger, clock, target }: TargetContext): boolean {
+  return clock.now() - Number(ledger.meta.find(inFlightKey(target)) ?? "-Infinity") < REMEMBERED_MS;
+}
+
+function inFlightKey(target: Pick<Chain, "id">): string {
+  return `one in flight on ${target.id.stateMachine}`;
+}
+
 function sizeKey(target: Pick<Chain, "id">): string {
   return `transaction bytes on ${target.id.stateMachine}`;
+}
+
+/** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */
+export function readNonces(
+  { target, ledger }: TargetContext,
+): Pick<SigningInput, "nonceAtLeast" | "heldNonces"> {
+  if (target.relayer === undefined) return { nonceAtLeast: undefined };
+  const account = [target.id.stateMachine, toHex(target.relayer)] as const;
+  const highest = ledger.submissions.findHighestNonce(...account);
+  const heldNonces = ledger.submissions.listHeldNonces(...account);
+  return { nonceAtLeast: highest === undefined ? undefined : highest + 1n, heldNonces };
+}
+
+/** Minimum interval between reports of foreign use of the account, ms. */
+const REPORT_INTERVAL_MS = 24 * 3_600_000;
+
+/**
+ * Reports a nonce that a transaction of another program has, once a day, also across restarts.
+ * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
+ */
+export function reportForeign(
+  { ledger, clock, log, target }: TargetContext,
+  nonce: bigint,
+  event: "account_shared" | "foreign_nonce_used",
+): void {
+  const chain = target.id.stateMachine;
+  const name = `${event} on ${chain}`;
+  const nowMs = clock.now();
+  const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
+  if (isNews) ledger.meta.write(name, String(nowMs));
+  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
+  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
+}
+
+/** Leaves a signed submission to settling, which skips those that are being broadcast. */
+export function noteNoAnswer(context: RelayDeps, id: number): void {
+  const { submissions } = context.ledger;
+  if (submissions.find(id)?.state === "signed") {
+    submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
+  }
 }

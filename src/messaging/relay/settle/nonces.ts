@@ -1,12 +1,14 @@
 /**
- * Nonces of our account on a target: several transactions at one of them, unused ones below ours (gaps), and ones that
- * another program used. What each means is decided in `decisions/nonces.ts`.
+ * Nonces of our account on a target: several transactions at one of them, ones above a nonce that nobody used, and ones
+ * that another program used.
  */
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { planNonces, settleNonce } from "../decisions/nonces.ts";
+import { reportForeign } from "../limits/capacity.ts";
+import type { ReplacementContext, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
-import { limitsOf, replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
+import { isBeingSent, replaceStuck, settleUnknown } from "./replacement.ts";
 import {
   type Included,
   isKnownBlock,
@@ -15,10 +17,6 @@ import {
   settleRevert,
   settleSuccess,
 } from "./settlement.ts";
-import type { RelayDeps, ReplacementContext, Settling, TargetContext } from "../leg.ts";
-import { bumpPrice } from "../../../core/chains/replacement.ts";
-import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
-import { priceCaps } from "../decisions/gas_price.ts";
 
 /** Transaction with the nonce, and the outcome of its hash on the chain. */
 interface CompetingSubmission {
@@ -33,45 +31,25 @@ interface CompetingSubmission {
 export async function settleSameNonce(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const competitors: CompetingSubmission[] = [];
   for (const row of rows) {
-    competitors.push({
-      row,
-      outcome: await context.target.outcomes.fetchOutcome(row.submission, context.signal),
-    });
+    const outcome = await context.target.outcomes.fetchOutcome(row.submission, context.signal);
+    if (outcome.kind === "included") return await settleMined(context, { row, outcome }, rows);
+    competitors.push({ row, outcome });
   }
-  // Each `replaced` was looked up twice, so that a block that arrived in between cannot cause it.
-  const isFinal = competitors.every(({ outcome }) => outcome.kind === "replaced");
-  const settled = settleNonce(
-    competitors.map(({ row, outcome }) => ({ id: row.id, outcome: outcome.kind })),
-    {
-      isFinal,
-    },
-  );
-  switch (settled.kind) {
-    case "mined": {
-      const winner = competitors.find(({ row }) => row.id === settled.id);
-      if (winner?.outcome.kind !== "included") throw new Error("What was mined is not in a block");
-      return await settleMined(context, { ...winner, outcome: winner.outcome }, competitors);
-    }
-    case "foreign":
-      return await settleForeign(context, competitors);
-    case "open":
-      return await settleOpen(context, competitors);
-  }
+  const isForeign = competitors.every(({ outcome }) => outcome.kind === "replaced");
+  return isForeign ? await settleForeign(context, rows) : await settleOpen(context, competitors);
 }
 
 /** Settles the messages of the mined transaction; the others release messages that only they carried. */
 async function settleMined(
   context: Settling,
   { row, outcome }: { readonly row: SubmissionRow; readonly outcome: Included },
-  competitors: readonly CompetingSubmission[],
+  competitors: readonly SubmissionRow[],
 ): Promise<boolean> {
   const { submissions } = context.ledger;
   const isEnded = row.state === "final" || row.state === "failed";
   // A dropped transaction that was mined counts again.
   if (!isEnded && !isOpen(row)) context.ledger.transaction(() => reopen(context, row));
-  const losers = competitors.map((competitor) => competitor.row).filter((other) =>
-    other.id !== row.id && isOpen(other)
-  );
+  const losers = competitors.filter((other) => other.id !== row.id && isOpen(other));
   // Messages that were already settled for this block were released then, and may have been sent again in another
   // submission: a lagging node may report a used nonce.
   const isSettled = isEnded || isKnownBlock(row, outcome);
@@ -89,14 +67,18 @@ async function settleMined(
   return hasChanges || losers.length > 0;
 }
 
-/** Handles a nonce used by a foreign transaction: receipts give the outcome of the messages. */
-async function settleForeign(
-  context: Settling,
-  competitors: readonly CompetingSubmission[],
-): Promise<boolean> {
-  const open = competitors.map(({ row }) => row).filter(isOpen);
-  reportForeign(context, open[0]?.submission.nonce);
-  for (const row of open) await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });
+/**
+ * Handles a nonce that was used by none of ours as far as endpoints show: receipts give the outcome of the messages, and
+ * tell whether it was ours anyway. True when something changed.
+ */
+export async function settleForeign(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const open = rows.filter(isOpen);
+  let isOurs = false;
+  for (const row of open) {
+    if (await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" })) isOurs = true;
+  }
+  const nonce = open[0]?.submission.nonce;
+  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared");
   return open.length > 0;
 }
 
@@ -126,112 +108,36 @@ function isOpen({ state }: SubmissionRow): boolean {
   return unresolvedSubmissionStates.some((open) => open === state);
 }
 
-/** Age of a pending transaction after which gaps below it are checked, ms: two slow blocks. */
+/** Age of a waiting transaction after which a gap below it is looked for, ms: two slow blocks. */
 const GAP_AFTER_MS = 30_000;
 
-/** Fills every gap, and reports foreign transactions in the mempool. True when it sent something. */
-export async function fillGaps(context: Settling, replacing: ReplacementContext): Promise<boolean> {
-  const { target, signal } = context;
-  const waiting = listWaiting(context);
-  const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
-  if (context.clock.now() - oldestMs < GAP_AFTER_MS) return false;
-  const nonces = await replacing.replacement.fetchNonces(signal);
-  const plan = planNonces({
-    journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),
-    latestNonce: nonces.latest,
-    pendingNonce: nonces.pending,
-  });
-  const account = waiting[0]?.submission.account;
-  if (account === undefined) return false;
-  const rowsAt = (nonce: bigint): SubmissionRow[] =>
-    context.ledger.submissions.listByNonce(target.id.stateMachine, account, nonce);
-  noteForeign(context, plan.foreign.find((nonce) => rowsAt(nonce).length === 0));
-  let hasChanges = false;
-  for (const nonce of plan.gaps) {
-    const rows = rowsAt(nonce);
-    // A transaction in a block is not gone: this node has not seen that block.
-    if (rows.some(({ block }) => block !== undefined)) continue;
-    const old = rows.at(-1) ?? waiting[0];
-    if (old !== undefined && await fillGap(context, replacing, { old, nonce })) hasChanges = true;
-  }
-  return hasChanges;
-}
-
-/** Lists transactions with nonces that are not in a block. */
-function listWaiting(context: Settling): SubmissionRow[] {
-  return context.ledger.submissions.listUnresolved(context.target.id.stateMachine)
-    .filter(({ state, submission }) => state !== "included" && submission.nonce !== undefined);
-}
+/** Time for which a nonce counts as used since ours was mined with it, whatever endpoints count, ms. */
+const MINED_FOR_MS = 10 * 60_000;
 
 /**
- * Sends a zero-value transfer, at a higher price than the dropped transaction, which some node may still hold; at the
- * market price when the market has fallen so far that the higher price is not worth it.
+ * Gives up transactions that wait above a nonce which nobody holds: their messages are signed again, at the nonces of
+ * the account. Nothing is paid for a gap. True when there were some.
  */
-async function fillGap(
+export async function leaveGaps(
   context: Settling,
-  { replacement }: ReplacementContext,
-  { old, nonce }: { readonly old: SubmissionRow; readonly nonce: bigint },
+  { replacement }: Pick<ReplacementContext, "replacement">,
 ): Promise<boolean> {
-  const terms = await replacement.fetchReplacementState(old.submission, context.signal);
-  const { cancelCapWei } = priceCaps({
-    revenue: { kind: "none" },
-    gas: 0n,
-    gasLimit: 0n,
-    dataCostWei: 0n,
-    marketWei: highestPriceWei(terms.market),
-    balanceWei: terms.balanceWei,
-  }, await limitsOf(context, terms, { gasLimit: 0n, nonce }));
-  const bumped = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
-  const isMarketAffordable = highestPriceWei(terms.market) <= cancelCapWei;
-  const price = bumped ?? (isMarketAffordable ? terms.market : undefined);
-  if (price === undefined) return false;
-  const submission = await replacement.cancel({ ...old.submission, nonce }, price, context.signal);
-  await sendReplacement(context, { old, submission, kind: "cancel", why: "gap" });
-  return true;
-}
-
-/** Minimum interval between reports of foreign use of the account, ms. */
-const REPORT_INTERVAL_MS = 24 * 3_600_000;
-
-/** Time after which a second poll confirms a foreign nonce in the mempool, ms. */
-const CONFIRM_AFTER_MS = 30_000;
-
-/**
- * Records a nonce in the mempool that the journal does not know. One poll may reach two nodes of which one lags, so the
- * nonce is reported only when a later poll shows it again.
- */
-export function noteForeign(context: TargetContext, nonce: bigint | undefined): void {
-  if (nonce === undefined) return;
-  const { ledger, clock } = context;
-  const name = `foreign nonce on ${context.target.id.stateMachine}`;
-  const [seen = "", sinceMs = "0"] = (ledger.meta.find(name) ?? "").split(" ");
-  if (seen !== String(nonce)) ledger.meta.write(name, `${nonce} ${clock.now()}`);
-  else if (clock.now() - Number(sinceMs) >= CONFIRM_AFTER_MS) reportForeign(context, nonce);
-}
-
-/** Reports it once a day, also across restarts; the consequences are settled in any case. */
-export function reportForeign(
-  context: TargetContext,
-  nonce: bigint | undefined,
-): void {
-  if (nonce === undefined) return;
-  const chain = context.target.id.stateMachine;
-  const fields = { chain, nonce };
-  if (isReported(context, `foreign use on ${chain}`)) {
-    context.log.debug("foreign_nonce_used", fields);
-    return;
+  const { target: { id: { stateMachine: chain }, relayer }, ledger: { submissions }, clock } = context;
+  const account = toHex(relayer ?? new Uint8Array());
+  const open = submissions.listUnresolved(chain).filter(({ submission }) => submission.account === account);
+  const isOld = ({ createdAtMs }: SubmissionRow): boolean => clock.now() - createdAtMs >= GAP_AFTER_MS;
+  const waiting = open.filter((row) => row.state !== "included" && isOld(row) && !isBeingSent(context, row));
+  if (waiting.length === 0) return false;
+  const held = new Set(open.map(({ submission }) => submission.nonce));
+  let { pending: free } = await replacement.fetchNonces(context.signal);
+  while (held.has(free)) free++;
+  const above = waiting.filter(({ submission: { nonce } }) => nonce !== undefined && nonce > free);
+  const isMined = submissions.listByNonce(chain, account, free)
+    .some(({ block, updatedAtMs }) => block !== undefined && clock.now() - updatedAtMs < MINED_FOR_MS);
+  if (isMined) return false;
+  for (const row of above) {
+    const detail = `waited above nonce ${free}, which nobody used`;
+    await settleByReceipts(context, row, { state: "dropped", detail });
   }
-  context.log.warn(
-    "account_shared",
-    fields,
-  );
-}
-
-/** True when it was reported less than a day ago; otherwise it counts as reported now. */
-function isReported({ ledger, clock }: RelayDeps, name: string): boolean {
-  const nowMs = clock.now();
-  const lastReportedMs = Number(ledger.meta.find(name) ?? "0");
-  if (nowMs - lastReportedMs < REPORT_INTERVAL_MS) return true;
-  ledger.meta.write(name, String(nowMs));
-  return false;
+  return above.length > 0;
 }

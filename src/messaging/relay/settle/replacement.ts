@@ -15,7 +15,7 @@ import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from ".
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
-import { noteNoAnswer } from "../deliver/send.ts";
+import { noteNoAnswer } from "../limits/capacity.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import { reopen } from "./item_outcomes.ts";
@@ -86,7 +86,7 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
 }
 
 /** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
-export async function limitsOf(
+async function limitsOf(
   context: Settling,
   { maximumWei }: Pick<ReplacementState, "maximumWei">,
   { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
@@ -173,7 +173,7 @@ async function apply(
 }
 
 /** Transaction that replaces another one. */
-export interface Successor {
+interface Successor {
   readonly old: SubmissionRow;
   readonly submission: SignedSubmission;
   readonly kind: "delivery" | "cancel";
@@ -181,7 +181,7 @@ export interface Successor {
 }
 
 /** Journals a replacement transaction, then broadcasts it. */
-export async function sendReplacement(context: Settling, successor: Successor): Promise<void> {
+async function sendReplacement(context: Settling, successor: Successor): Promise<void> {
   const { target, signal } = context;
   const { old, submission, kind } = successor;
   signal.throwIfAborted();
@@ -276,7 +276,7 @@ export async function settleUnknown(context: Settling, row: SubmissionRow): Prom
 const UNSEEN_MS = 60_000;
 
 /** True while the leg may still wait for the response to the broadcast. */
-function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
+export function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
   const isNew = context.clock.now() - row.createdAtMs < BROADCAST_MS;
   return row.state === "signed" && row.detail === undefined && isNew;
 }

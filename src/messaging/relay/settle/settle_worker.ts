@@ -8,18 +8,16 @@ import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { pauseOf } from "../../../core/runtime/clock.ts";
 import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { hasRoom } from "../limits/capacity.ts";
+import { hasRoom, noteNoAnswer } from "../limits/capacity.ts";
 import type { ReplacementContext, Settling, TargetContext } from "../leg.ts";
 import { transition } from "../messages.ts";
-import { CompetitorDeliveries } from "../limits/competitors.ts";
-import { noteNoAnswer } from "../deliver/send.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
-import { confirmFoundReceipts } from "../receipts.ts";
-import { fillGaps, reportForeign, settleSameNonce } from "./nonces.ts";
+import { CompetitorDeliveries, confirmFoundReceipts } from "../receipts.ts";
+import { leaveGaps, settleForeign, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { replaceStuck, settleUnknown } from "./replacement.ts";
-import { notePending, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
+import { notePending, settleRevert, settleSuccess } from "./settlement.ts";
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -160,7 +158,7 @@ export async function settleAll(
     const isSettled = await attempt(() => settleGroup(context, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
-  if (replacing !== undefined) await attempt(() => fillGaps(context, replacing));
+  if (replacing !== undefined) await attempt(() => leaveGaps(context, replacing));
   if (await confirmFoundReceipts(context)) hasChanges = true;
   await reviewLoss(context);
   if (fault !== undefined) throw fault;
@@ -208,15 +206,26 @@ async function settleGroup(
   const [row] = rows;
   if (row === undefined) return false;
   const competitors = listCompetingSubmissions(context, row);
-  if (competitors.length > 1) return await settleSameNonce(context, competitors);
-  return await settleOne(context, row, requested.get(row.id));
+  const hasChanges = competitors.length > 1
+    ? await settleSameNonce(context, competitors)
+    : await settleOne(context, row, requested.get(row.id));
+  const isFinal = context.ledger.submissions.find(row.id)?.state === "final";
+  // What was given up above a gap may be mined once the gap is filled.
+  const above = isFinal ? listCompetingSubmissions(context, row, 1n) : [];
+  const isGivenUp = above.length > 0 && above.every(({ state }) => state === "dropped");
+  if (isGivenUp) await settleSameNonce(context, above);
+  return hasChanges;
 }
 
-/** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
-function listCompetingSubmissions(context: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+/** Lists everything in the journal ever signed for the nonce of `row`, or one above: any of it may be mined. */
+function listCompetingSubmissions(
+  context: Settling,
+  row: SubmissionRow,
+  above = 0n,
+): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
-  if (account === undefined || nonce === undefined) return [row];
-  return context.ledger.submissions.listByNonce(chain, account, nonce);
+  if (account === undefined || nonce === undefined) return above === 0n ? [row] : [];
+  return context.ledger.submissions.listByNonce(chain, account, nonce + above);
 }
 
 /** Settles one submission; true when something changed. */
@@ -234,9 +243,7 @@ async function settleOne(
     case "pending":
       return notePending(context, row) || await replaceStuck(context, [row]);
     case "replaced":
-      reportForeign(context, row.submission.nonce);
-      await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });
-      return true;
+      return await settleForeign(context, [row]);
     case "unknown":
       return row.state !== "included" && await replaceStuck(context, [row]) ||
         await settleUnknown(context, row);

@@ -6,7 +6,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
-import { outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
+import { type DeliveryOutcome, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
@@ -39,9 +39,11 @@ export async function settleSuccess(
   const isKnown = isKnownBlock(row, outcome);
   if (isKnown && !outcome.isFinal) return false;
   const paid = isKnown ? undefined : await readPaidBy(context, outcome);
+  const outcomes = isKnown ? [] : await readOutcomes(context, row, outcome);
+  if (outcomes === undefined) return false;
   context.ledger.transaction(() => {
     if (!isKnown) {
-      recordInclusion(context, row, outcome);
+      recordInclusion(context, { row, outcome, outcomes });
       noteSpent(context, row, { paid, advancedClient: outcome.advancedClient });
     }
     context.ledger.submissions.update(row.id, {
@@ -57,16 +59,45 @@ function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefi
   return readPaid(outcome, context.replacing?.profit?.price, context.signal);
 }
 
-/** Records the outcome of each message of a successful transaction, from the host's events. */
-function recordInclusion(context: Settling, row: SubmissionRow, outcome: Included): void {
+/**
+ * Reads the outcome of each message of a successful transaction: from the host's events, and from its receipts where
+ * there is no event, since a node may leave out logs. `undefined`: endpoints do not agree about a receipt yet.
+ */
+async function readOutcomes(
+  context: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+): Promise<readonly DeliveryOutcome[] | undefined> {
+  const items = context.ledger.submissions.itemsOf(row.id);
+  const ourself = ourselfOn(context.target, row);
+  const told = outcomesFromEvents(items.map((item) => item.requestCommitment), outcome, ourself);
+  const silent = items.filter((_, index) => told[index] === "not_executed");
+  if (silent.length === 0) return told;
+  const messages = silent.map((item) => parseRow(readMessageRow(context, item)));
+  const { height } = outcome.block;
+  const found = await context.target.certain.fetchCertainReceipts(messages, { height }, context.signal);
+  if (!outcome.isFinal && found.some(({ kind }) => kind === "unsure")) return undefined;
+  const values = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
+  const seen = outcomesFromReceipts(values, ourself);
+  const byItem = new Map(silent.map((item, index) => [item, seen[index] ?? "undelivered"]));
+  return items.map((item, index) => {
+    const receipt = byItem.get(item) ?? "undelivered";
+    return receipt === "undelivered" ? told[index] ?? "not_executed" : receipt;
+  });
+}
+
+/** Records the outcome of each message of a successful transaction. */
+function recordInclusion(
+  context: Settling,
+  { row, outcome, outcomes }: {
+    readonly row: SubmissionRow;
+    readonly outcome: Included;
+    readonly outcomes: readonly DeliveryOutcome[];
+  },
+): void {
   if (row.state === "included") reopen(context, row);
   const items = context.ledger.submissions.itemsOf(row.id);
   const ourself = ourselfOn(context.target, row);
-  const outcomes = outcomesFromEvents(
-    items.map(({ requestCommitment }) => requestCommitment),
-    outcome,
-    ourself,
-  );
   const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
   const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
   applyOutcomes(context, { row, ourself, seen }, ends);
@@ -121,12 +152,15 @@ export interface EndWithoutEffect {
   readonly carried?: ReadonlySet<Hash256> | undefined;
 }
 
-/** Settles a submission without an effect of its own by the current receipts of its messages. */
+/**
+ * Settles a submission without an effect of its own by the current receipts of its messages. True when one of them is
+ * ours.
+ */
 export async function settleByReceipts(
   context: Settling,
   row: SubmissionRow,
   end: EndWithoutEffect,
-): Promise<void> {
+): Promise<boolean> {
   const { target, signal } = context;
   const all = context.ledger.submissions.itemsOf(row.id);
   const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
@@ -170,4 +204,5 @@ export async function settleByReceipts(
     outcome: isReverted ? "reverted" : end.state,
     detail: end.detail,
   });
+  return outcomes.includes("delivered");
 }

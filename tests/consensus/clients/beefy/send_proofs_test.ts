@@ -295,13 +295,14 @@ Deno.test("beefy: a transaction that no node knows any more is sent again", asyn
   assert.equal((await made.clock.run(sending)).kind, "mined");
 });
 
-Deno.test("beefy: a nonce that another program has used is a loss, not a fault", async () => {
-  const used = scene();
-  used.chain.broadcasting = () => ({ kind: "nonceUsed" });
-  assert.equal((await used.send()).kind, "lost");
+Deno.test("beefy: a nonce that another program has used is a loss, not a fault; a pool's word for it is none", async () => {
   const replaced = scene();
   replaced.chain.outcome = () => ({ kind: "replaced" });
   assert.equal((await replaced.clock.run(replaced.send())).kind, "lost");
+  const used = scene();
+  used.chain.broadcasting = () => ({ kind: "nonceUsed" });
+  used.chain.outcome = () => mined;
+  assert.equal((await used.clock.run(used.send())).kind, "mined");
 });
 
 Deno.test("beefy: a failed transaction is reported with its reason", async () => {

@@ -421,7 +421,7 @@ Deno.test("evm chain: a competitor's delivery that waits in the pool is noticed 
   });
 });
 
-Deno.test("evm chain: a submission is pending, unknown or replaced as the chain says", async () => {
+Deno.test("evm chain: a submission is pending or unknown as the chain says", async () => {
   await withHost(31408, async (host) => {
     const { chain } = chainOf(host, twoUrls(host));
     const messages = [postTo(host, 1n)];
@@ -440,7 +440,8 @@ Deno.test("evm chain: a submission is pending, unknown or replaced as the chain 
       data: "0x",
       valueWei: 1n,
     });
-    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
+    const late = "some endpoints show a transaction later than the nonce that it used";
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" }, late);
     assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "nonceUsed" });
   });
 });

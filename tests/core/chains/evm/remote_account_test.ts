@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import { RemoteAccount } from "../../../../src/core/chains/evm/remote_account.ts";
-import type { TransactionToSign } from "../../../../src/core/chains/evm/signed_transaction.ts";
+import type { PriceFields, TransactionToSign } from "../../../../src/core/chains/evm/signed_transaction.ts";
 import { RemoteSigner, Secret } from "../../../../src/core/config/redact.ts";
 import { withdrawMessage } from "../../../../src/core/ismp/signed_messages.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -60,19 +59,24 @@ function scene({ chainId = 31337, keys = ["user", "relayer"], url, wrap }: Scene
   return { account, clock, log, observed, signer, outcomes: () => observed.flatMap(({ calls }) => calls) };
 }
 
-const prices: readonly GasPrice[] = [
-  { type: "eip1559", maxFeeWei: 30n, maxPriorityFeeWei: 0n },
-  { type: "legacy", gasPriceWei: 30n },
+const prices: readonly PriceFields[] = [
+  { type: "eip1559", maxFeePerGas: 30n, maxPriorityFeePerGas: 0n },
+  { type: "legacy", gasPrice: 30n },
 ];
 
-const transaction: TransactionToSign = {
+const call = {
   chainId: 31337,
-  nonce: 0n,
+  nonce: 0,
   to: "0x627306090abab3a6e1400e9345bc60c78a8bef57",
   data: `0x${"ab".repeat(90_000)}`,
-  gasLimit: 2_000_000n,
-  valueWei: 0n,
-  price: { type: "eip1559", maxFeeWei: 30n, maxPriorityFeeWei: 2n },
+  gas: 2_000_000n,
+  value: 0n,
+} as const;
+const transaction: TransactionToSign = {
+  ...call,
+  type: "eip1559",
+  maxFeePerGas: 30n,
+  maxPriorityFeePerGas: 2n,
 };
 
 const message = withdrawMessage({ nonce: 3n, destChain: evmStateMachine(56) });
@@ -93,7 +97,7 @@ for (const price of prices) {
   Deno.test(`remote account: a transaction is signed as by the key itself (${price.type})`, async () => {
     const { account, clock, outcomes, observed, log } = scene();
     for (
-      const wanted of [{ ...transaction, price }, { ...transaction, price, data: "0x" as const, nonce: 9n }]
+      const wanted of [{ ...call, ...price }, { ...call, ...price, data: "0x" as const, nonce: 9 }]
     ) {
       assert.deepEqual(
         await clock.run(account.signTransaction(wanted, never)),
@@ -143,7 +147,7 @@ const lies: readonly (readonly [string, Misbehaviour, string, RegExp])[] = [
   ["another nonce", alter({ nonce: 1 }), "nonce", /nonce is 1 instead of 0; find out why/],
   ["another recipient", alter({ to: `0x${"99".repeat(20)}` }), "to", /to is 0x9999.* instead of 0x6273/],
   ["a value", alter({ value: 1n }), "value", /value is 1 instead of 0/],
-  ["other data", alter({ data: "0x" }), "data", /data has 0 bytes instead of 90000/],
+  ["other data", alter({ data: "0x" }), "data", /data has other bytes/],
   ["more gas", alter({ gas: 2_000_001n }), "gas", /gas is 2000001 instead of 2000000/],
   [
     "another chain",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SubstrateSigningFacts } from "../../../../src/core/chains/substrate/sender.ts";
+import { factsOfDryRun } from "../../../../src/core/chains/substrate/sender.ts";
 import { aged } from "../../../support/aged.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
@@ -172,9 +172,11 @@ Deno.test("hub chain: a receipt that is there at the dry run is seen without ano
   const { chain, trips } = connection;
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const simulation = await chain.simulator.simulate(delivery, signal);
-  assert.ok(simulation.kind === "accepted" && simulation.facts instanceof SubstrateSigningFacts);
+  assert.ok(simulation.kind === "accepted" && simulation.facts !== undefined);
+  const own = await simulation.facts.sign({ simulation, ...hints }, signal);
+  assert.ok(own.kind === "signed");
   const relayer = new Uint8Array(20).fill(9);
-  const facts = new SubstrateSigningFacts({ ...simulation.facts, receipts: [relayer] });
+  const facts = factsOfDryRun({ ...simulation.facts, receipts: [relayer], submission: own.submission });
   const [signing, count] = await trips(() =>
     chain.sender.sign(delivery, { simulation: { ...simulation, facts }, ...hints }, signal)
   );

@@ -258,6 +258,85 @@ Deno.test("send: a row that another transaction took up meanwhile is left alone"
   assert.equal(relayer.two.calls.includes("broadcast"), false);
 });
 
+/** Per row: why a pool refuses a transaction, when, and how many messages the batches had until all were delivered. */
+const refusals: readonly (readonly [
+  string,
+  string,
+  (batch: number, waiting: number) => boolean,
+  readonly number[],
+])[] = [
+  [
+    "costs more than a node's cap goes in halves",
+    "tx fee (1.62 ether) exceeds the configured cap (1.00 ether)",
+    (batch) => batch > 2,
+    [8, 4, 2, 2, 4, 2, 2],
+  ],
+  [
+    "comes second for a delegated account waits for the first",
+    "in-flight transaction limit reached for delegated accounts",
+    (_, waiting) => waiting > 0,
+    [
+      2,
+      2,
+      2,
+      2,
+      2,
+    ],
+  ],
+];
+for (const [what, detail, isRefused, expected] of refusals) {
+  Deno.test(`send: what ${what}`, async () => {
+    const fixture = new Fixture();
+    const isLimited = detail.startsWith("in-flight");
+    const chain = isLimited ? { limits: { maxMessagesPerStep: 2 } } : {};
+    const relayer = new Relayer(fixture, memoryLedger(fixture), { chain });
+    const leg = outbound(relayer);
+    if (isLimited) {
+      await fixture.sendFrom(fixture.hub, fixture.two, 2);
+      await round(relayer, leg);
+      await fixture.blocks(1);
+      await settle(relayer);
+    }
+    const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
+    const { two } = relayer;
+    const broadcast = two.broadcast.bind(two);
+    const sizes: number[] = [];
+    two.broadcast = (submission, signal) => {
+      const row = relayer.ledger.submissions.findByHash(names.two, submission.hash);
+      const size = relayer.ledger.submissions.itemsOf(row?.id ?? 0).length;
+      sizes.push(size);
+      if (!isRefused(size, fixture.two.mempoolSize)) return broadcast(submission, signal);
+      return Promise.resolve({ kind: "refused", refusal: { code: "unspecified", detail } });
+    };
+    for (let turn = 0; turn < 12; turn++) {
+      await round(relayer, leg);
+      await fixture.blocks(1);
+      await settle(relayer);
+      await fixture.clock.advance(4_000);
+    }
+    assert.deepEqual(sizes, expected);
+    assert.ok(messages.every((message) => relayer.row(message).state === "delivered"));
+    assert.deepEqual(relayer.log.events("error"), []);
+  });
+}
+
+Deno.test("send: a nonce above the one that the journal expects is reported once a day", async () => {
+  const { relayer, fixture, leg } = await prepare(1);
+  const { account } = relayer.two;
+  assert.ok(account !== undefined);
+  for (let day = 0; day < 2; day++) {
+    await round(relayer, leg);
+    await fixture.blocks(1);
+    fixture.two.useNonce(account);
+    await fixture.blocks(1);
+    await settle(relayer);
+    await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  }
+  await round(relayer, leg);
+  const found = relayer.log.lines.filter(({ event }) => event === "foreign_nonce_used");
+  assert.deepEqual(found.map(({ level, fields }) => [level, fields["nonce"]]), [["info", 1n], ["debug", 3n]]);
+});
+
 Deno.test("send: a batch that is too large to sign goes in halves (F13)", async () => {
   const { relayer, messages, leg } = await prepare(8);
   const { two } = relayer;

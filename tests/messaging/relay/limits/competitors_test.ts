@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { CompetitorDeliveries } from "../../../../src/messaging/relay/limits/competitors.ts";
+import { CompetitorDeliveries } from "../../../../src/messaging/relay/receipts.ts";
+import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { outbound, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
@@ -72,6 +73,37 @@ Deno.test("competitors: a delivery that one reorganisation moves and the next on
   assert.equal(relayer.row(message).state, "delivered_by_other");
   assert.equal(await others.check(relayer.signal), true);
   assert.equal(relayer.row(message).state, "ready");
+});
+
+Deno.test("competitors: a delivery that turns out to be ours after a reorganisation is ours, and its fee is claimed", async () => {
+  const fixture = new Fixture({ two: { finalityLag: 40n } });
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  await round(relayer, outbound(relayer));
+  const [ours] = relayer.submissions(message);
+  assert.ok(ours !== undefined);
+  fixture.two.clearMempool();
+  await raceWith(fixture, [message]);
+  await fixture.blocks(1);
+  await fixture.clock.advance(60_000);
+  await settle(relayer);
+  assert.equal(relayer.row(message).state, "delivered_by_other");
+  const others = new CompetitorDeliveries(relayer.on(relayer.two));
+  await fixture.clock.advance(1_000);
+  await others.check(relayer.signal);
+  fixture.two.reorganise(1, "forget");
+  fixture.two.submit(ours.submission.hash);
+  await fixture.blocks(60);
+  await fixture.clock.advance(20_000);
+  await others.check(relayer.signal);
+  await settle(relayer);
+  const record = relayer.ledger.deliveries.find(message.commitment, names.two);
+  assert.deepEqual([relayer.row(message).state, record?.claimState, record?.isFinal], [
+    "delivered",
+    "unclaimed",
+    true,
+  ]);
 });
 
 Deno.test("competitors: a start checks the last hour again, and nothing older", async () => {

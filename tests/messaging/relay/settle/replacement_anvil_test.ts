@@ -18,6 +18,8 @@ import {
   withHost,
 } from "../../../core/chains/evm/chain_fixture.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
+import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -38,8 +40,8 @@ interface Waiting {
   readonly states: () => string[];
 }
 
-async function waiting(host: IsmpHost): Promise<Waiting> {
-  const { chain } = chainOf(host);
+async function waiting(host: IsmpHost, transport?: Fetch): Promise<Waiting> {
+  const { chain } = chainOf(host, undefined, {}, transport);
   const message = postTo(host, 1n);
   const submission = await signed(chain, deliveryOf([message], await proveFromHub(host, [message], 10n)));
   await host.node.setAutomine(false);
@@ -137,5 +139,44 @@ Deno.test("replacement on a node (F3): the last step is a cancelling transfer, w
     assert.deepEqual(work.states(), [...Array(4).fill("delivery replaced"), "cancel final"]);
     assert.equal(messageState(work), "ready");
     assert.equal(await countReceived(host), 0n);
+  });
+});
+
+/** Answers nonces that are too high by this much while it is told to. */
+function countingTooHigh(by: bigint): { readonly transport: Fetch; isWrong: boolean } {
+  const state = {
+    isWrong: true,
+    transport: async (...[url, init]: Parameters<Fetch>): ReturnType<Fetch> => {
+      const response = await platformFetch(url, init);
+      if (!state.isWrong || !String(init?.body).includes("eth_getTransactionCount")) return response;
+      const listOf = (value: unknown): readonly Record<string, unknown>[] => [value].flat().map(Object);
+      const calls = new Map(listOf(JSON.parse(String(init?.body))).map(({ id, method }) => [id, method]));
+      const answers = listOf(await response.json()).map((answer) =>
+        calls.get(answer["id"]) === "eth_getTransactionCount"
+          ? { ...answer, result: `0x${(BigInt(String(answer["result"])) + by).toString(16)}` }
+          : answer
+      );
+      return Response.json(calls.size === 1 ? answers[0] : answers);
+    },
+  };
+  return state;
+}
+
+Deno.test("replacement on a node (F18): what was signed 400 nonces too high is signed again, and nothing is paid for the gap", async () => {
+  await withHost(31473, async (host) => {
+    const lying = countingTooHigh(400n);
+    const work = await waiting(host, lying.transport);
+    const { chain, message } = work;
+    lying.isWrong = false;
+    const before = await chain.replacement.fetchNonces(never);
+    await work.patience();
+    assert.deepEqual([work.states(), messageState(work)], [["delivery dropped"], "ready"]);
+    await host.node.setAutomine(true);
+    const again = await signed(chain, deliveryOf([message], await proveFromHub(host, [message], 11n)));
+    assert.equal(again.nonce, before.latest);
+    assert.deepEqual(await chain.sender.broadcast(again, never), { kind: "sent" });
+    await mine(work);
+    assert.equal(await countReceived(host), 1n);
+    assert.equal((await chain.replacement.fetchNonces(never)).latest, before.latest + 1n);
   });
 });

@@ -9,7 +9,6 @@ import type {
   LegRun,
   ReplacementContext,
 } from "../../../../src/messaging/relay/leg.ts";
-import { noteForeign } from "../../../../src/messaging/relay/settle/nonces.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { outbound, round } from "../rounds.ts";
@@ -322,46 +321,86 @@ Deno.test("replacement (F18): a nonce that another program used is reported once
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
-async function fillsGap(marketFallsTo: bigint): Promise<void> {
-  const fixture = new Fixture();
-  const work = await waiting(undefined, fixture);
-  // Trust is won with one delivery; then two are on their way.
+/** Two deliveries are on their way, and all nodes have lost the first, which the journal has given up. */
+async function withGap(): Promise<Waiting & { readonly second: Message; readonly third: Message }> {
+  const work = await waiting();
+  const { fixture, relayer, leg } = work;
+  // Trust is won with one delivery.
   await mine(work);
   fixture.two.isFull = true;
   const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await round(work.relayer, work.leg);
+  await round(relayer, leg);
   const [third] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await round(work.relayer, work.leg);
+  await round(relayer, leg);
   assert.ok(second !== undefined && third !== undefined);
-  assert.equal(work.relayer.row(third).state, "submitted");
-  const [lost] = rowsOf(work, 1n);
-  const [above] = rowsOf(work, 2n);
+  const [lost, above] = [...rowsOf(work, 1n), ...rowsOf(work, 2n)];
   assert.ok(lost !== undefined && above !== undefined);
   fixture.two.clearMempool();
-  work.relayer.ledger.transaction(() => {
-    work.relayer.ledger.submissions.update(lost.id, { state: "dropped" });
-    work.relayer.ledger.messages.transition(second.commitment, names.two, { to: "ready" });
+  relayer.ledger.transaction(() => {
+    relayer.ledger.submissions.update(lost.id, { state: "dropped" });
+    relayer.ledger.messages.transition(second.commitment, names.two, { to: "ready" });
   });
   fixture.two.submit(above.submission.hash);
   await settle(work);
-  assert.deepEqual(statesOf(work, 1n), ["delivery dropped"], "it may be a matter of seconds");
-  fixture.two.priceWei = fixture.two.priceWei * marketFallsTo / 100n;
-  await fixture.clock.advance(30_000);
-  await settle(work);
-  assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "cancel broadcast"]);
-  await mine(work);
-  assert.equal(work.relayer.row(third).state, "delivered");
-  await round(work.relayer, work.leg);
-  await mine(work);
-  assert.equal(work.relayer.row(second).state, "delivered");
-  assert.equal(delivered(fixture.two).length, 3);
+  return { ...work, second, third };
 }
 
-Deno.test("replacement (F18): a gap that a dropped transaction left is used up for those above it", () =>
-  fillsGap(100n));
+Deno.test("replacement (F18): the next delivery takes the nonce that a dropped one left below another", async () => {
+  const work = await withGap();
+  await round(work.relayer, work.leg);
+  assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "delivery broadcast"]);
+  await mine(work);
+  assert.deepEqual([work.second, work.third].map((each) => work.relayer.row(each).state), [
+    "delivered",
+    "delivered",
+  ]);
+  assert.equal(work.fixture.two.reverted().length, 0);
+});
 
-Deno.test("replacement (F18): a gap is filled also when the dropped transaction had offered ten times the market", () =>
-  fillsGap(10n));
+for (const isForgotten of [true, false]) {
+  const then = isForgotten ? "nothing is paid for the gap" : "what a pool still mines of it is accounted for";
+  Deno.test(`replacement (F18): what waits above a gap is signed again at the account's nonce, and ${then}`, async () => {
+    const work = await withGap();
+    const { relayer, fixture, leg, third } = work;
+    assert.equal(relayer.row(third).state, "submitted", "it may be a matter of seconds");
+    await fixture.clock.advance(30_000);
+    await settle(work);
+    assert.deepEqual([statesOf(work, 1n), statesOf(work, 2n)], [["delivery dropped"], ["delivery dropped"]]);
+    if (isForgotten) fixture.two.clearMempool();
+    await fixture.clock.advance(5_000);
+    await round(relayer, leg);
+    assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "delivery broadcast"]);
+    await mine(work);
+    await mine(work);
+    assert.equal(delivered(fixture.two).length, 3);
+    assert.equal(relayer.row(third).state, "delivered");
+    assert.deepEqual(statesOf(work, 2n), [isForgotten ? "delivery dropped" : "delivery failed"]);
+    const paid = fixture.two.paidBy(work.account).length;
+    assert.equal(paid, isForgotten ? 2 : 3);
+  });
+}
+
+for (const isLate of [false, true]) {
+  const when = isLate
+    ? "counts as used no longer than ten minutes"
+    : "is believed before an endpoint that is behind";
+  Deno.test(`replacement (F18): a nonce of ours that the journal has as mined ${when}`, async () => {
+    const work = await waiting();
+    const { replacing, fixture } = work;
+    await mine(work);
+    fixture.two.isFull = true;
+    const [next] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await round(work.relayer, work.leg);
+    assert.ok(next !== undefined);
+    const nonces = { latest: 0n, pending: 0n };
+    const read = replacing.fetchReplacementState.bind(replacing);
+    replacing.fetchNonces = () => Promise.resolve(nonces);
+    replacing.fetchReplacementState = async (...args) => ({ ...await read(...args), nonces });
+    await fixture.clock.advance(isLate ? 600_000 : 60_000);
+    await settle(work);
+    assert.equal(work.relayer.row(next).state, isLate ? "ready" : "submitted");
+  });
+}
 
 Deno.test("replacement: without funds for a higher price the shortfall is reported once an interval, and the cap holds", async () => {
   const work = await waiting();
@@ -400,17 +439,31 @@ Deno.test("balance (F18): an empty account suspends its chain: one check a minut
   assert.ok(relayer.log.events("info").includes("balance_restored"));
 });
 
-Deno.test("replacement (F18): a foreign nonce in the mempool is reported when a later poll confirms it, a passing one never", async () => {
+Deno.test("replacement: a batch in which a message has timed out is cancelled, not sent for more", async () => {
   const work = await waiting();
-  const warnings = (): number =>
-    work.relayer.log.events("warn").filter((event) => event === "account_shared").length;
-  noteForeign(work.leg, 7n);
-  await work.fixture.clock.advance(60_000);
-  noteForeign(work.leg, 8n);
-  await work.fixture.clock.advance(29_000);
-  noteForeign(work.leg, 8n);
-  assert.equal(warnings(), 0);
-  await work.fixture.clock.advance(1_000);
-  noteForeign(work.leg, 8n);
-  assert.equal(warnings(), 1);
+  const { fixture, relayer } = work;
+  const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 600n;
+  const [short] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec });
+  assert.ok(short !== undefined);
+  await mine(work);
+  fixture.two.isFull = true;
+  assert.equal((await round(relayer, work.leg)).sent, 1);
+  await fixture.clock.advance(600_000);
+  fixture.two.produceBlock();
+  await settle(work);
+  assert.deepEqual(statesOf(work, 1n), ["delivery broadcast", "cancel broadcast"]);
+});
+
+Deno.test("replacement: a nonce that endpoints call used is no other program's when the host has our receipts", async () => {
+  const work = await waiting();
+  await mine(work);
+  const { relayer, fixture } = work;
+  const [next] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  assert.ok(next !== undefined);
+  await round(relayer, work.leg);
+  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "replaced" });
+  await fixture.blocks(1);
+  await settle(work);
+  assert.equal(relayer.row(next).state, "delivered");
+  assert.deepEqual(relayer.log.events("warn"), []);
 });

@@ -76,6 +76,31 @@ Deno.test("settle: a message that was mined without effect is not delivered (F15
   for (const message of messages.slice(1)) assert.equal(relayer.row(message).state, "delivered");
 });
 
+for (const isAgreed of [true, false]) {
+  const then = isAgreed ? "counts by the receipts of the host" : "waits while endpoints disagree about those";
+  Deno.test(`settle: a transaction whose logs a node leaves out ${then}`, async () => {
+    const { fixture, relayer, messages, first } = await sent(3);
+    const { two } = relayer;
+    const find = two.fetchOutcome.bind(two);
+    two.fetchOutcome = async (...args) => ({ ...await find(...args), handled: [] });
+    if (!isAgreed) {
+      two.fetchCertainReceipts = (asked) => Promise.resolve(asked.map(() => ({ kind: "unsure" })));
+    }
+    await fixture.blocks(1);
+    await settle(relayer);
+    const state = isAgreed ? "delivered" : "submitted";
+    for (const message of messages) assert.equal(relayer.row(message).state, state);
+    assert.equal(
+      record(relayer, first)?.txHash,
+      isAgreed ? relayer.submissions(first)[0]?.submission.hash : undefined,
+    );
+    assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);
+    await fixture.blocks(3);
+    await settle(relayer);
+    assert.equal(stateOf({ relayer, first }), "final");
+  });
+}
+
 Deno.test("settle: with a retry frequency, a message without effect is tried again, but not within a day", async () => {
   const { fixture, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } });
   fixture.two.failing.add(first.commitment);
