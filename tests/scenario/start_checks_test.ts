@@ -95,7 +95,7 @@ Deno.test("start checks", async (t) => {
     () => playLeftOut(devnet),
   );
   await t.step(
-    "the first URL is a node that is not synced: the second one serves",
+    "a first URL that is not synced keeps no chain out",
     () => playUnsynced(devnet),
   );
   await t.step(
@@ -282,13 +282,13 @@ async function playUnsynced(devnet: Devnet): Promise<void> {
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const rpcUrls = { [b.stateMachine]: [fresh.rpcUrl, b.rpcUrl] };
-    const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
+    const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
+    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     assertReported(linesAt(process, "warn"), [
       ["host_not_found", b.stateMachine, endpointHost(fresh.rpcUrl) ?? "", "synced"],
     ]);
     assert.deepEqual(linesAt(process, "error"), []);
     await relayer.stop();
-    await scene.finish();
   });
 }
 
