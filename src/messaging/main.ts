@@ -8,6 +8,6 @@ if (import.meta.main) {
       loadParser: async () => (await import("./arguments.ts")).parseArguments,
       loadFile: async () => (await import("./config/config_file.ts")).messagingFile,
       loadProgram: async () => (await import("./program.ts")).runProgram,
-    }),
+    }, Deno.args),
   );
 }

@@ -23,7 +23,7 @@ const CHECK_ENDS_MS = 32_000;
 const TOLD_AFTER_MS = 3_000;
 
 /** Pauses between checks of a chain that answers, and has to be put right by somebody. */
-const misfitBackoff: Backoff = { firstMs: 15_000, maxMs: 60_000 };
+const mismatchBackoff: Backoff = { firstMs: 15_000, maxMs: 60_000 };
 
 /** What gates need. */
 export interface GateDeps {
@@ -49,7 +49,7 @@ export interface ChainCheck {
 
 /** Why a chain is left out. */
 type Obstacle =
-  | { readonly kind: "misfit"; readonly findings: readonly CheckFinding[] }
+  | { readonly kind: "mismatch"; readonly findings: readonly CheckFinding[] }
   | { readonly kind: "silent"; readonly error: Error };
 
 /** Gate of one chain: closed until the chain passes its checks, then open for good. */
@@ -115,8 +115,8 @@ export class ChainGate {
       const obstacle = await this.#look(signal);
       if (obstacle === undefined) break;
       const leftMs = startMs + FIRST_ANSWER_MS - clock.now();
-      if (obstacle.kind === "misfit" || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
-      const backoff = obstacle.kind === "misfit" ? misfitBackoff : endpointBackoff;
+      if (obstacle.kind === "mismatch" || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
+      const backoff = obstacle.kind === "mismatch" ? mismatchBackoff : endpointBackoff;
       const delayMs = nextDelayMs(backoff, failures, random.fraction());
       await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
     }
@@ -140,7 +140,7 @@ export class ChainGate {
         log[severity === "note" ? "info" : "warn"](event, { chain: name, explanation: text });
       }
       const findings = found.filter(isFatal);
-      return findings.length === 0 ? undefined : { kind: "misfit", findings };
+      return findings.length === 0 ? undefined : { kind: "mismatch", findings };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RpcFault) this.#fault = error;
@@ -162,7 +162,7 @@ export class ChainGate {
     this.#toldMs = clock.now();
     texts.forEach((text) => this.#told.add(text));
     const waitedSec = Math.round(waitedMs / 1_000);
-    if (obstacle.kind === "misfit") {
+    if (obstacle.kind === "mismatch") {
       for (const { event, text } of obstacle.findings) {
         log.error("chain_suspended", { chain, finding: event, explanation: text, waitedSec });
       }
@@ -182,7 +182,7 @@ export function isFatal({ severity }: CheckFinding): boolean {
 /** Row of the board about a chain that is left out. */
 function toRow(chain: string, obstacle: Obstacle): CheckRow {
   const row = { chain, result: "failed" } as const;
-  if (obstacle.kind === "misfit") {
+  if (obstacle.kind === "mismatch") {
     const found = `left out, and checked again within a minute: ${
       obstacle.findings.map(({ text }) => text).join("; ")
     }`;

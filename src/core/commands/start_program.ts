@@ -4,9 +4,9 @@
  */
 import type { ConfigFileKind } from "../config/config_file.ts";
 import type { ProcessEnv } from "../runtime/app.ts";
-import type { ExitText, ParsedCommandLine } from "../runtime/command_line.ts";
+import type { ParsedCommandLine } from "../runtime/command_line.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import { writeText } from "../runtime/terminal.ts";
+import { printExit } from "../runtime/terminal.ts";
 import { versionText } from "../runtime/version.ts";
 import type { ProgramCommand, StandaloneArguments } from "./command.ts";
 
@@ -31,18 +31,18 @@ export interface StartedProgram<Arguments, Run> {
   >;
 }
 
-/** Runs a program with the real process environment. @returns the exit status */
+/** Runs a program with the real process environment. @param given the arguments after its name @returns the exit status */
 export async function startProgram<Arguments extends StandaloneArguments, Run>(
   { name, loadParser, loadFile, loadProgram }: StartedProgram<Arguments, Run>,
+  given: readonly string[],
 ): Promise<ExitCode> {
-  const version = versionText(name, Deno.version.deno, Deno.build.target);
-  const [first, ...others] = Deno.args;
-  if (first === "--version" && others.length === 0) {
-    return print({ kind: "exit", code: exitCodes.ok, stdout: `${version}\n`, stderr: "" });
+  const version = versionText(name);
+  if (given.length === 1 && given[0] === "--version") {
+    return printExit({ kind: "exit", code: exitCodes.ok, stdout: `${version}\n`, stderr: "" });
   }
   const parse = await loadParser();
-  const parsed = parse(Deno.args, version);
-  if (parsed.kind === "exit") return print(parsed);
+  const parsed = parse(given, version);
+  if (parsed.kind === "exit") return printExit(parsed);
   const { openProcessEnv } = await import("../runtime/process_env.ts");
   const { arguments: args, command } = parsed;
   if (command.kind !== "standalone") {
@@ -51,9 +51,4 @@ export async function startProgram<Arguments extends StandaloneArguments, Run>(
   const { runStandalone } = await import("./command.ts");
   const run = { program: name, arguments: args, env: openProcessEnv(), file: await loadFile() };
   return await runStandalone(command, run);
-}
-
-function print({ code, stdout, stderr }: ExitText): ExitCode {
-  const isReported = writeText(Deno.stdout, stdout) && writeText(Deno.stderr, stderr);
-  return isReported || code !== exitCodes.ok ? code : exitCodes.failed;
 }

@@ -1,5 +1,7 @@
 /** Questions to the person at the terminal, and texts for the caller of the program. */
 import { escapeControls } from "../config/redact.ts";
+import type { ExitText } from "./command_line.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
 /** A terminal; absent where standard input or output is none. */
 export interface Terminal {
@@ -52,6 +54,12 @@ function readLine(): string | undefined {
 /** Takes the last character of a text in UTF-8. */
 function eraseCharacter(bytes: number[]): void {
   while (((bytes.pop() ?? 0) & 0b1100_0000) === 0b1000_0000);
+}
+
+/** Prints a text with which the program exits. @returns its status, or a failure when it is lost */
+export function printExit({ code, stdout, stderr }: ExitText): ExitCode {
+  const isReported = writeText(Deno.stdout, stdout) && writeText(Deno.stderr, stderr);
+  return isReported || code !== exitCodes.ok ? code : exitCodes.failed;
 }
 
 /** Writes a text, its invisible characters escaped. False when it is lost although somebody reads (a full disk); a closed reader is no failure. */

@@ -8,7 +8,7 @@ const builtFrom = "@commit@";
 export const programVersion: string = manifest.version;
 
 /** Output of `--version`: program name, version, commit, runtime and target. */
-export function versionText(program: string, deno: string, target: string): string {
+export function versionText(program: string): string {
   const commit = builtFrom.startsWith("@") ? "unknown" : builtFrom;
-  return `${program} ${programVersion} (commit ${commit}, deno ${deno}, ${target})`;
+  return `${program} ${programVersion} (commit ${commit}, deno ${Deno.version.deno}, ${Deno.build.target})`;
 }

@@ -6,9 +6,9 @@ import type { Relaying } from "./operation.ts";
 
 /** Plans the legs and fees of a session. */
 export function planRelaying({ deps, config }: ProgramRun, session: Session): Relaying {
-  const { clock, random, log, fetch } = deps;
+  const { clock, random, log } = deps;
   const context: RelayDeps = { clock, random, log, ledger: session.ledger };
   const settings = toRelaySettings(config, () => undefined);
-  const { legs, outbound } = planLegs({ ...context, settings }, { ...session, config, fetch });
+  const { legs, outbound } = planLegs({ ...context, settings }, { ...session, config, fetch: deps.fetch });
   return { legs, fees: createFeeContext(context, { ...session, config, settings, outbound }) };
 }

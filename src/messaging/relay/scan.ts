@@ -53,7 +53,6 @@ export async function startCursor(
     initialHeight: leg.initialHeight,
     cursor: cursors.find(source, target),
     observed: view.height,
-    nowSec: view.nowSec,
     knownForSec: knownForSec(leg),
   });
   if (start.skipped !== undefined) {

@@ -305,7 +305,7 @@ export class Course {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     else this.#restore();
-    this.#initialHeight = this.#hasCursors() ? undefined : 0n;
+    this.#initialHeight = this.plan.startsFromNow || this.#hasCursors() ? undefined : 0n;
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({

@@ -127,6 +127,8 @@ export interface Plan {
   readonly pollSec: number;
   /** From then on nothing goes wrong any more. */
   readonly calmAfterSec: number;
+  /** True: a first start has no `initial_height`. */
+  readonly startsFromNow?: boolean;
 }
 
 /** Dollars x 10^18. */

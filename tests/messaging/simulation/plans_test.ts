@@ -131,6 +131,24 @@ Deno.test("simulation: while one chain is down the others are served as on any o
   }
 });
 
+Deno.test("simulation: what is sent while a chain or the hub is down at the very first start arrives when it is back", async () => {
+  const forSec = 240;
+  for (const chain of [1, 2] as const) {
+    const troubles = [{ kind: "outage", chain, atSec: 0, forSec }] as const;
+    const plan = quiet(5, { troubles, calmAfterSec: forSec + 60, minimumProfitPercent: 0 });
+    // From the chain that is down, and to it.
+    const messages = plan.messages.map((message, index) => ({
+      ...message,
+      atSec: 30 + 5 * index,
+      from: index % 2 === 0 ? 0 as const : 1 as const,
+    }));
+    const course = await runPlanAlone({ ...plan, messages, startsFromNow: true }, 5);
+    const late = linesOf(course, "leg_started").filter(({ fields }) => fields["because"] === "late_start");
+    assert.ok(late.length >= 2, "legs began at once");
+    assert.ok(course.sent.length >= 4, "messages were sent meanwhile");
+  }
+});
+
 Deno.test("simulation: a claim in a block that is reorganised away is made again and paid once (F4)", async () => {
   let lost = 0;
   for (let seed = 200; seed < 212; seed++) {

@@ -21,8 +21,6 @@ export interface ScanStartFacts {
   readonly cursor: bigint | undefined;
   /** The target's height of the source. */
   readonly observed: bigint;
-  /** Clock of the target, Unix seconds. */
-  readonly nowSec: bigint;
   /** Time for which the leg has been to be served, by the clock of this machine. */
   readonly knownForSec: bigint;
 }
@@ -30,13 +28,13 @@ export interface ScanStartFacts {
 /**
  * Chooses the first cursor of a leg after a start of the program. A configured `initial_height` wins over the stored
  * cursor; without either the leg starts from now, which is the target's height of the source (not the source's own
- * head, which no proof covers yet). A leg that could not work at first starts from where it would have: from the block
- * of the time at which it was first to be served, up to {@link CATCH_UP_LIMIT_SEC} back.
+ * head, which no proof covers yet). A leg that could not work at first starts from where it would have: as long before
+ * that height as it has been to be served, up to {@link CATCH_UP_LIMIT_SEC} back, by the clock of the source alone.
  * @param timeOf Unix seconds of a block
  */
 export async function chooseScanStart(
   timeOf: (height: bigint) => Promise<bigint>,
-  { initialHeight, cursor, observed, nowSec, knownForSec }: ScanStartFacts,
+  { initialHeight, cursor, observed, knownForSec }: ScanStartFacts,
 ): Promise<ScanStart> {
   if (initialHeight !== undefined) {
     const skips = cursor !== undefined && initialHeight > cursor;
@@ -49,7 +47,8 @@ export async function chooseScanStart(
   if (cursor !== undefined) return { scanned: cursor, skipped: undefined, because: "cursor" };
   if (knownForSec <= AT_ONCE_SEC) return { scanned: observed, skipped: undefined, because: "first_start" };
   const backSec = knownForSec < CATCH_UP_LIMIT_SEC ? knownForSec : CATCH_UP_LIMIT_SEC;
-  const scanned = await lastBlockBefore(timeOf, { floor: 0n, observed, sec: nowSec - backSec });
+  const sec = await timeOf(observed) - backSec;
+  const scanned = await lastBlockBefore(timeOf, { floor: 0n, observed, sec });
   return { scanned, skipped: undefined, because: "late_start" };
 }
 

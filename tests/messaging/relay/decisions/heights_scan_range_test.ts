@@ -10,7 +10,7 @@ import {
 
 /** A block every 12 seconds. */
 const twelve = (height: bigint): Promise<bigint> => Promise.resolve(height * 12n);
-const begun = { initialHeight: undefined, cursor: undefined, observed: 70n, nowSec: 1_000n, knownForSec: 0n };
+const begun = { initialHeight: undefined, cursor: undefined, observed: 70n, knownForSec: 0n };
 
 Deno.test("chooseScanStart: a first start begins at the height that the target knows, a restart at the cursor, both without a question", async () => {
   const unasked = (): Promise<bigint> => assert.fail("a block's time was asked for");
@@ -23,23 +23,22 @@ Deno.test("chooseScanStart: a first start begins at the height that the target k
   );
 });
 
-Deno.test("chooseScanStart: a chain that was left out begins at the block of the time since when it is known", async () => {
+Deno.test("chooseScanStart: a chain that was left out begins as long before the known height as it has been known", async () => {
   const observed = 200_000n;
-  const nowSec = observed * 12n + 100n;
   for (const knownForSec of [16n, 240n, 86_400n, 30n * 86_400n]) {
     let asked = 0;
     const timeOf = (height: bigint): Promise<bigint> => {
       asked++;
       return twelve(height);
     };
-    const { scanned, because } = await chooseScanStart(timeOf, { ...begun, observed, nowSec, knownForSec });
-    const sec = nowSec - (knownForSec < CATCH_UP_LIMIT_SEC ? knownForSec : CATCH_UP_LIMIT_SEC);
+    const { scanned, because } = await chooseScanStart(timeOf, { ...begun, observed, knownForSec });
+    const sec = observed * 12n - (knownForSec < CATCH_UP_LIMIT_SEC ? knownForSec : CATCH_UP_LIMIT_SEC);
     assert.equal(because, "late_start");
     assert.ok(await twelve(scanned) < sec, "nothing since then is left out");
     assert.ok(scanned === observed || await twelve(scanned + 1n) >= sec, "nothing before is read");
     assert.ok(asked <= 40, `${asked} questions`);
   }
-  const young = await chooseScanStart(twelve, { ...begun, observed: 3n, nowSec: 40n, knownForSec: 900n });
+  const young = await chooseScanStart(twelve, { ...begun, observed: 3n, knownForSec: 900n });
   assert.equal(young.scanned, 0n, "a chain that is younger is read from its first block");
 });
 
