@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_493,
+  "core/chains": 15_489,
   "core/checks": 592,
   "core/commands": 1565,
   "core/config": 3233,
@@ -278,9 +278,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_591,
+  "lines of src": 89_587,
   "lines of devnet": 36_646,
-  "lines of tests": 101_594,
+  "lines of tests": 101_599,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 101,
