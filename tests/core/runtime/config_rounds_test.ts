@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { ReloadRequested, rereader, runRounds, tellConfiguration } from "../../../src/core/runtime/config_rounds.ts";
+import {
+  ReloadRequested,
+  rereader,
+  runRounds,
+  tellConfiguration,
+} from "../../../src/core/runtime/config_rounds.ts";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";

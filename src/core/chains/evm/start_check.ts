@@ -58,11 +58,10 @@ export async function checkChain(
   const severity = own.length === 0 ? "fatal" : "warning";
   const strangers = facts.filter((each) => !own.includes(each));
   findings.push(...strangers.map((each) => ({ ...wrongChain(context, each), severity } as const)));
-  // A node that is not synced yet has no contract, and says nothing about the others.
-  const synced = own.filter(({ hostCode }) => hostCode !== "0x");
-  const [best] = synced.length > 0 ? synced : own;
+  const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
   if (best === undefined) return findings;
-  if (synced.length > 0) findings.push(...own.filter((each) => !synced.includes(each)).map(behind(context)));
+  const unsynced = own.filter(({ hostCode }) => hostCode === "0x" && best.hostCode !== hostCode);
+  findings.push(...unsynced.map((each) => lacksHost(context, each)));
   // Nothing is simulated, sent or paid for on a chain that is only a source.
   if (context.signs) findings.push(...abilityFindings(context, own));
   findings.push(...hostFindings(context, best, hub));
@@ -74,14 +73,20 @@ export async function checkChain(
   return findings;
 }
 
+/** What speaks against the answers of an endpoint: it may be the only one that is not synced, or busy. */
+function doubts({ params, hostCode }: EndpointAnswers, hub: StateMachineId): number {
+  if (!(params instanceof RpcFault)) return params.hyperbridge === hub.stateMachine ? 0 : 1;
+  return hostCode === "0x" ? 3 : 2;
+}
+
 /** Finding about an endpoint without the host's contract, which another one has. */
-function behind({ at: { id, host } }: EvmContext): (facts: EndpointAnswers) => CheckFinding {
-  return (facts) => ({
+function lacksHost({ at: { id, host } }: EvmContext, facts: EndpointAnswers): CheckFinding {
+  return {
     severity: "warning",
     event: "host_not_found",
     text: `${id.stateMachine}: endpoint ${facts.host} has no contract at ismp_host ${host} yet, others do; ` +
       "wait until the node is synced, or remove it",
-  });
+  };
 }
 
 async function askEndpoints(
@@ -101,16 +106,7 @@ async function askEndpoints(
     trace: ask.trace(call, host),
     simulated: ask.simulatedCall(call, host),
   };
-  const order = [
-    queries.chainId,
-    queries.hostCode,
-    queries.params,
-    queries.hubHeight,
-    queries.balance,
-    queries.gasPrice,
-    queries.trace,
-    queries.simulated,
-  ];
+  const order: readonly ask.Query<unknown>[] = Object.values(queries);
   const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
   const reports = await endpoints.callEach(order.map(({ call }) => call), conditions);
   const silent: RpcFault[] = [];
