@@ -10,6 +10,7 @@ import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
 import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
+import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";
 import {
   ConnectionEnded,
   connectionEnded,
@@ -90,6 +91,8 @@ const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 type Deps = HttpDeps & {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
 };
 
 /** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
@@ -205,6 +208,11 @@ export class RestEndpoint {
     use: (begin: () => Promise<Response>) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
+    const leftMs = await this.#deps.budgetOf?.(this.#options.chain)?.take(1, signal);
+    if (leftMs !== undefined) {
+      const problem = { detail: describeBudget(leftMs), retryAfterMs: leftMs };
+      throw this.#address.fault("over_budget", request.route, problem);
+    }
     const end = linkedAbort(signal);
     const startMs = this.#deps.clock.now();
     const ended = this.#deps.observer?.noteAsked(this.#options.chain, this.host);

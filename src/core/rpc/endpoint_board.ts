@@ -1,6 +1,6 @@
 /**
- * What is known of every endpoint from the requests that were made: whether it answers, since when, how fast, and how
- * far behind it is. For metrics and the status page; failover has its own memory in `endpoint_health.ts`.
+ * Every endpoint for metrics, readiness and the status page: its state, which it reads at the endpoint itself, and what its
+ * requests tell beside that.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
@@ -8,8 +8,8 @@ import { coloured, type Html } from "../telemetry/http/page.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
 import type { RpcFaultCode } from "./call.ts";
-import { classifyFault } from "./endpoint_health.ts";
-import type { NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
+import { isOfEndpoint } from "./endpoint.ts";
+import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
 /** An endpoint as its requests showed it. */
 export interface EndpointReading {
@@ -18,9 +18,11 @@ export interface EndpointReading {
   readonly host: string;
   /** True for a remote signer of our account on the chain; all others are nodes. */
   readonly isSigner: boolean;
-  /** False when the last request failed for a fault of the endpoint. */
+  /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
+  readonly state: EndpointState;
+  /** True when it is ready or behind. */
   readonly isUp: boolean;
-  /** Time since which it is up or down, Unix milliseconds. */
+  /** Time since which it is in its state, Unix milliseconds. */
   readonly sinceMs: number;
   /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
   readonly lastFault: RpcFaultCode | undefined;
@@ -54,6 +56,8 @@ interface Known {
   readonly chain: string;
   readonly host: string;
   readonly isSigner: boolean;
+  /** Of the set that used the endpoint last; absent: it belongs to none. */
+  readState: (() => EndpointState) | undefined;
   isUp: boolean;
   sinceMs: number;
   lastFault: RpcFaultCode | undefined;
@@ -98,7 +102,7 @@ export class EndpointBoard implements RpcObserver {
     return [...new Set([...this.#open].filter((each) => each.chain === chain).map(({ host }) => host))];
   }
 
-  noteRequest({ chain, endpointHost, role, calls, tookMs, head, final }: ObservedRequest): void {
+  noteRequest({ chain, endpointHost, role, calls, tookMs, head, final, readState }: ObservedRequest): void {
     const nowMs = this.#clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
@@ -107,6 +111,7 @@ export class EndpointBoard implements RpcObserver {
     this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
     const isSigner = role === "signer";
     const known = this.#find({ chain, host: endpointHost, isSigner }, nowMs);
+    known.readState = readState;
     known.requests++;
     known.lastRequestMs = nowMs;
     known.latencyMs = known.requests === 1
@@ -114,7 +119,7 @@ export class EndpointBoard implements RpcObserver {
       : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
     const fault = calls.map(({ outcome }) => outcome)
       // Whatever keeps a signer from signing stops its account.
-      .find((outcome) => outcome !== "ok" && (isSigner || classifyFault(outcome) === "endpoint"));
+      .find((outcome) => outcome !== "ok" && (isSigner || isOfEndpoint(outcome)));
     if (fault !== undefined && fault !== "ok") {
       known.lastFault = fault;
       known.lastFaultMs = nowMs;
@@ -147,12 +152,21 @@ export class EndpointBoard implements RpcObserver {
         findNewest(rows.map(({ head }) => head)),
       ]),
     );
-    return all.map(({ head, final: _final, lastRequestMs: _lastRequestMs, ...known }) => {
-      const highest = best.get(known.chain);
+    return all.map((known) => {
+      const { chain, host, isSigner, lastFault, lastFaultMs, requests, head } = known;
+      const state = known.readState?.() ?? toState(known);
+      const isUp = state.kind === "ready" || state.kind === "behind";
+      const highest = best.get(chain);
       const lag = isFresh(head, nowMs) && highest !== undefined
         ? Number(highest.height - head.height)
         : undefined;
-      return { ...known, latencyMs: Math.round(known.latencyMs), lagBlocks: lag };
+      const reading = { chain, host, isSigner, lastFault, lastFaultMs, requests, state, isUp };
+      return {
+        ...reading,
+        sinceMs: state.sinceMs,
+        latencyMs: Math.round(known.latencyMs),
+        lagBlocks: state.kind === "behind" ? Math.max(0, state.blocks) : lag,
+      };
     });
   }
 
@@ -169,9 +183,11 @@ export class EndpointBoard implements RpcObserver {
     this.#registry.clear("causeway_endpoint_up");
     this.#registry.clear("causeway_endpoint_lag_blocks");
     this.#registry.clear("causeway_signer_up");
-    for (const { chain, host, isSigner, isUp, lagBlocks } of this.list()) {
+    this.#registry.clear("causeway_endpoint_state");
+    for (const { chain, host, isSigner, isUp, lagBlocks, state } of this.list()) {
       const place = { chain, endpoint: host };
       this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
+      if (!isSigner) this.#registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
       if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
@@ -187,6 +203,7 @@ export class EndpointBoard implements RpcObserver {
     if (found !== undefined) return found;
     const made: Known = {
       ...place,
+      readState: undefined,
       isUp: true,
       sinceMs: nowMs,
       lastFault: undefined,
@@ -231,20 +248,38 @@ function toReading({ height, atMs }: Named): HeightReading {
   return { height: Number(height), readAtMs: atMs };
 }
 
+/** State of an endpoint that belongs to no set, by its last request. */
+function toState({ isUp, sinceMs, lastFault }: Known): EndpointState {
+  const common = { sinceMs, lacking: [] };
+  return isUp || lastFault === undefined
+    ? { ...common, kind: "ready" }
+    : { ...common, kind: "down", code: lastFault };
+}
+
 /** State of an endpoint. */
-export function renderEndpointState(
-  { isUp, sinceMs, lastFault }: Pick<EndpointReading, "isUp" | "sinceMs" | "lastFault">,
-  nowMs: number,
-): Html {
-  return isUp
-    ? coloured("good", "up")
-    : coloured("bad", `${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`);
+export function renderEndpointState({ state }: Pick<EndpointReading, "state">, nowMs: number): Html {
+  const age = formatDuration(nowMs - state.sinceMs);
+  switch (state.kind) {
+    case "ready":
+      return state.lacking.length === 0
+        ? coloured("good", "up")
+        : coloured("warn", `up, without ${state.lacking.join(", ")}`);
+    case "behind":
+      return coloured("warn", `${state.blocks} blocks (${formatDuration(state.seconds * 1_000)}) behind`);
+    case "down":
+      return coloured("bad", `${state.code} for ${age}`);
+    default:
+      return coloured("bad", `${state.kind} for ${age}`);
+  }
 }
 
 /** A reading of one chain's endpoint or signer. */
-type ChainReading = Pick<EndpointReading, "host" | "isSigner" | "isUp" | "sinceMs" | "lastFault">;
+type ChainReading = Pick<EndpointReading, "host" | "isSigner" | "isUp" | "sinceMs" | "lastFault" | "state">;
 
-/** Reasons of one chain: none of its endpoints answers, or a remote signer does not sign. */
+/**
+ * Reasons of one chain: none of its endpoints answers, or a remote signer does not sign. Endpoints that are not used as
+ * configured while others work are told by {@link findEndpointRemarks}: they are not in the way.
+ */
 export function findEndpointReasons(
   chain: string,
   readings: readonly ChainReading[],
@@ -253,12 +288,15 @@ export function findEndpointReasons(
   const endpoints = readings.filter(({ isSigner }) => !isSigner);
   const reasons: FoundReason[] = [];
   if (endpoints.length > 0 && endpoints.every(({ isUp }) => !isUp)) {
-    const said = endpoints.map(({ host, lastFault }) => `${host} (${lastFault ?? "no answer"})`).join(", ");
+    const said = endpoints.map(({ host, state }) => `${host} (${nameOf(state)})`).join(", ");
+    const isDenied = endpoints.some(({ state }) => state.kind === "unauthorized");
     reasons.push({
       ...place,
       code: "no_endpoint",
       explanation: `No endpoint of the chain answers: ${said}.`,
-      help: "Check the nodes, or add another endpoint to the configuration.",
+      help: isDenied
+        ? "Check the key in the URL and the plan, or add another endpoint to the configuration."
+        : "Check the nodes, or add another endpoint to the configuration.",
       sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
     });
   }
@@ -274,4 +312,38 @@ export function findEndpointReasons(
     });
   }
   return reasons;
+}
+
+/** What to do about endpoints of one chain that are behind, or refuse everything, though others may work. */
+export function findEndpointRemarks(
+  chain: string,
+  readings: readonly ChainReading[],
+): readonly FoundReason[] {
+  return readings.flatMap(({ host, state }): readonly FoundReason[] => {
+    const advice = adviseOn(state);
+    if (advice === undefined) return [];
+    const [explanation, help] = advice;
+    const { kind: code, sinceMs } = state;
+    return [{ chain, leg: undefined, code, explanation: `The endpoint ${host} ${explanation}.`, help, sinceMs }];
+  });
+}
+
+function adviseOn(state: EndpointState): readonly [string, string] | undefined {
+  switch (state.kind) {
+    case "behind":
+      return [
+        `is ${state.blocks} blocks and ${Math.round(state.seconds)} s behind another one: it is used last`,
+        "See to the node's peers, disk and load, or replace it.",
+      ];
+    case "unauthorized":
+      return ["refuses everything: it is not used", "Check the key in the URL and the plan."];
+    case "wrong_chain":
+      return ["serves another chain: it is not used", "Correct or remove its URL."];
+    default:
+      return undefined;
+  }
+}
+
+function nameOf(state: EndpointState): string {
+  return state.kind === "down" ? state.code : state.kind;
 }

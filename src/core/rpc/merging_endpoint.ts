@@ -17,15 +17,8 @@ const ALONE_MS = 10 * 60_000;
 export interface Merging {
   /** Time for which a request waits for others, milliseconds. */
   readonly windowMs: number;
-  /** False while there is one caller: then no request waits. */
-  readonly isShared: () => boolean;
   /** True for calls that only read; requests with others are sent as they come. */
   readonly mayMerge: (call: RpcCall) => boolean;
-  /**
-   * True for calls that are answered the same whenever they are made, e.g. about a final block: they may be made before
-   * the calls that precede them in their request. Default: none are.
-   */
-  readonly isTimeless?: ((call: RpcCall) => boolean) | undefined;
 }
 
 /** A request that waits to be sent. */
@@ -56,8 +49,7 @@ export class MergingEndpoint implements RpcEndpoint {
 
   /** As {@link RpcEndpoint.send}. A caller that is aborted leaves the others alone. */
   async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    const { isShared, mayMerge } = this.#merging;
-    const isAlone = this.#clock.now() < this.#aloneUntilMs || !isShared() || !calls.every(mayMerge);
+    const isAlone = this.#clock.now() < this.#aloneUntilMs || !calls.every(this.#merging.mayMerge);
     if (isAlone || conditions.signal.aborted) return await this.#endpoint.send(calls, conditions);
     const sent = new Promise<readonly RpcAnswer[]>((resolve, reject) => {
       this.#waiting.push({ calls, conditions, resolve, reject });
@@ -80,7 +72,7 @@ export class MergingEndpoint implements RpcEndpoint {
     const [first] = group;
     if (first === undefined) return;
     if (group.length === 1) return await this.#sendAlone(first);
-    const { calls, placesOf } = mergeCalls(group, this.#merging.isTimeless ?? (() => false));
+    const { calls, placesOf } = mergeCalls(group);
     const stop = new AbortController();
     const links = group.map(({ conditions }) => linkedAbort(conditions.signal));
     const stopWhenUnwanted = (): void => {
@@ -144,7 +136,6 @@ function groupsOf(waiting: readonly Waiting[]): readonly (readonly Waiting[])[] 
 /** Calls of several requests, equal ones once, and the places of each request's calls among them. */
 function mergeCalls(
   group: readonly Pick<Waiting, "calls">[],
-  isTimeless: (call: RpcCall) => boolean,
 ): { readonly calls: readonly RpcCall[]; readonly placesOf: readonly (readonly number[])[] } {
   const calls: RpcCall[] = [];
   const places = new Map<string, number>();
@@ -154,8 +145,8 @@ function mergeCalls(
     return each.calls.map((call) => {
       const key = JSON.stringify([call.method, call.params]);
       const known = places.get(key);
-      if (known !== undefined && (known > last || isTimeless(call))) {
-        last = Math.max(last, known);
+      if (known !== undefined && known > last) {
+        last = known;
         return known;
       }
       last = calls.push(call) - 1;

@@ -3,11 +3,9 @@
  * have the shape of the method are faults.
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
-import type { Clock, Randomness } from "../runtime/clock.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
 import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
-import { TrackedEndpoint } from "./endpoint_health.ts";
-import { sendToOnly } from "./patience.ts";
+import { EndpointLine, type EndpointLineDeps } from "./endpoint_line.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
 import { partsOf } from "../runtime/slices.ts";
 
@@ -64,28 +62,28 @@ export interface SubstrateClientOptions {
 
 /** Client of one chain's node. */
 export class SubstrateClient {
-  readonly #clock: Clock;
-  readonly #endpoint: TrackedEndpoint;
+  readonly #line: EndpointLine;
   readonly #chain: string;
   readonly #onSetsRefused: (method: string) => void;
   /** Methods for many values that the node lacks. */
   readonly #lacking = new Set<string>();
 
   constructor(
-    deps: { readonly clock: Clock; readonly randomness: Randomness },
+    { clock, randomness, budgetOf }: Pick<EndpointLineDeps, "clock" | "randomness" | "budgetOf">,
     endpoint: RpcEndpoint,
     chain: string,
     options: SubstrateClientOptions = {},
   ) {
-    this.#clock = deps.clock;
-    this.#endpoint = new TrackedEndpoint(deps, endpoint, options.maxConcurrent ?? 10);
+    // The endpoint reports its requests by itself.
+    const deps = { clock, randomness, budgetOf };
+    this.#line = new EndpointLine(deps, endpoint, { chain, maxConcurrent: options.maxConcurrent ?? 10 });
     this.#chain = chain;
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port; safe to log. */
   get host(): string {
-    return this.#endpoint.endpoint.host;
+    return this.#line.host;
   }
 
   /** Sends one call. @throws {RpcFault} */
@@ -238,7 +236,7 @@ export class SubstrateClient {
 
   #sendOnce(sent: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const wire = sent.map(({ method, params }) => ({ method, params }));
-    return sendToOnly(this.#clock, this.#endpoint, wire, conditions);
+    return this.#line.sendToOnly(wire, conditions);
   }
 
   #readAll<const Calls extends readonly TypedCall<unknown>[]>(

@@ -75,7 +75,8 @@ export class Web3Signer {
 
   async #request(request: HttpRequest, conditions: CallConditions): Promise<HttpAnswer> {
     const answer = await this.#address.exchange(request, conditions);
-    if (answer.status !== 200) throw this.#address.statusFault(answer, request.what);
+    const missing = answer.status === 404 ? "missing_method" : undefined;
+    if (answer.status !== 200) throw this.#address.statusFault(answer, request.what, missing);
     return answer;
   }
 

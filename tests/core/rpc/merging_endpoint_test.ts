@@ -29,12 +29,9 @@ class Scene implements RpcEndpoint {
   readonly open: Open[] = [];
   /** Methods of every request so far. */
   readonly sent: string[] = [];
-  isShared = true;
   readonly merging = new MergingEndpoint(this.clock, this, {
     windowMs: WINDOW_MS,
-    isShared: () => this.isShared,
     mayMerge: ({ method }) => method !== "submit",
-    isTimeless: ({ method }) => method === "final",
   });
   #count = 0;
 
@@ -89,16 +86,11 @@ Deno.test("merged requests: what is asked within the window is one request, and 
   assert.deepEqual(scene.sent, ["head logsA logsB"]);
 });
 
-Deno.test("merged requests: one caller alone never waits, nor does what is no read", async () => {
+Deno.test("merged requests: what is no read never waits", async () => {
   const scene = new Scene();
-  scene.isShared = false;
-  const alone = scene.ask("head");
-  scene.only().answer();
-  assert.equal(await alone, "head 1");
-  scene.isShared = true;
   const other = scene.ask("head submit");
   scene.only().answer();
-  assert.equal(await other, "head 2, submit 3");
+  assert.equal(await other, "head 1, submit 2");
 });
 
 Deno.test("merged requests: nothing is remembered, neither an answer nor a request under way", async () => {
@@ -128,14 +120,6 @@ Deno.test("merged requests: the calls of a request stay in their order, since on
   await Promise.all([one, two]);
   assert.deepEqual(scene.sent, ["logs head logs"]);
   assert.equal(await two, "head 2, logs 3");
-});
-
-Deno.test("merged requests: a call that is answered the same at any time is made once, wherever it stands", async () => {
-  const scene = new Scene();
-  const both = [scene.ask("head logsA final"), scene.ask("head logsB final last")];
-  await scene.pass();
-  scene.only().answer();
-  assert.deepEqual(await Promise.all(both), ["head 1, logsA 2, final 3", "head 1, logsB 4, final 3, last 5"]);
 });
 
 Deno.test("merged requests: who is aborted leaves the others alone, and the last one ends the request", async () => {

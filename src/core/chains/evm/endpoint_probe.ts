@@ -131,7 +131,7 @@ async function probeEndpoint(
 
 /** Faults that mean that the endpoint gave no answer at all. */
 function isSilence(answer: unknown): answer is RpcFault {
-  const codes = ["timeout", "unreachable", "server_error", "throttled"];
+  const codes = ["timeout", "unreachable", "server_error", "throttled", "unauthorized"];
   return answer instanceof RpcFault && codes.includes(answer.code);
 }
 

@@ -143,7 +143,7 @@ export function createChainContext(
   const log = deps.log.with({ chain });
   const observed = observeEndpoint(deps, chain, endpoint);
   const shared = options.mergesReads === true
-    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, isShared: () => true, mayMerge })
+    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, mayMerge })
     : observed;
   const client = new SubstrateClient(deps, shared, chain, {
     maxConcurrent: options.maxConcurrentQueries,

@@ -223,7 +223,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     {},
     { kind: "status", status: 401 },
     1,
-    /^missing_method: HTTP 401; correct user name and password/,
+    /^unauthorized: HTTP 401; correct user name and password/,
   ],
   [
     "HTTP 404",
