@@ -6,6 +6,7 @@ import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chai
 import { toTokenUnits } from "../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
+import { createBudgets } from "../core/rpc/request_budget.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
@@ -58,6 +59,7 @@ export interface ConnectDeps {
 
 /** Connects the hub and the configured chains. Connections are opened at the first request. */
 export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Connections {
+  const { substrate } = config.hub;
   const network = {
     clock: deps.clock,
     randomness: deps.random,
@@ -65,8 +67,8 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     fetch: platformFetch,
     openSocket: platformSocket,
     observer: deps.observer,
+    budgetOf: createBudgets(deps.clock, [substrate, ...config.chains]),
   };
-  const { substrate } = config.hub;
   const target = createHubTarget(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
@@ -74,7 +76,6 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxRpcPayloadSizeBytes: substrate.maxRpcPayloadSizeBytes,
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
-    mergesReads: config.chains.filter(isRollup).length > 1,
   });
   const hub = deps.watch?.observe(target) ?? target;
   const l1Readers = new L1Readers();
@@ -155,16 +156,6 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
     connectState: (context) => client.connectState(context, values),
     ...client.fetchBase && { fetchBase: client.fetchBase },
   };
-}
-
-/** True for chains that are proved by claims on an L1: they ask the hub for the same when it learns of a block. */
-function isRollup(chain: ConsensusChainConfig): boolean {
-  return isProved(chain) && hasL1(chain);
-}
-
-function hasL1<T extends ChainType>({ type, host }: ProvedChainConfig<T>): boolean {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
-  return client.findL1?.(host) !== undefined;
 }
 
 /** True for chains whose own finality is proved to the hub. */

@@ -134,7 +134,9 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
     const common = { sinceMs: this.#since.ms, lacking };
     const code = this.lastFault?.code;
     const trouble = code === undefined ? undefined : troubleOf(code);
-    if (code !== undefined && (trouble !== "wrong_chain" || this.#faults >= FAULTS_BEFORE_PAUSE.wrong_chain)) {
+    if (
+      code !== undefined && (trouble !== "wrong_chain" || this.#faults >= FAULTS_BEFORE_PAUSE.wrong_chain)
+    ) {
       switch (trouble) {
         case "throttled":
           return { ...common, kind: "throttled", untilMs: this.#coolUntilMs };
@@ -145,7 +147,9 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
           return { ...common, kind: "down", code };
       }
     }
-    return this.#lag === undefined ? { ...common, kind: "ready" } : { ...common, kind: "behind", ...this.#lag };
+    return this.#lag === undefined
+      ? { ...common, kind: "ready" }
+      : { ...common, kind: "behind", ...this.#lag };
   }
 
   /** True while another endpoint of the set is ahead of it: it is used last. */

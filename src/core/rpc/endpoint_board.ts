@@ -277,8 +277,8 @@ export function renderEndpointState({ state }: Pick<EndpointReading, "state">, n
 type ChainReading = Pick<EndpointReading, "host" | "isSigner" | "isUp" | "sinceMs" | "lastFault" | "state">;
 
 /**
- * Reasons of one chain: none of its endpoints answers, or a remote signer does not sign. Endpoints that are not used as
- * configured while others work are told by {@link findEndpointRemarks}: they are not in the way.
+ * Reasons of one chain: none of its endpoints answers, or a remote signer does not sign; and, as warnings, endpoints that
+ * are behind or refused while others work.
  */
 export function findEndpointReasons(
   chain: string,
@@ -299,7 +299,7 @@ export function findEndpointReasons(
         : "Check the nodes, or add another endpoint to the configuration.",
       sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
     });
-  }
+  } else reasons.push(...endpoints.flatMap((each) => warnOf(chain, each)));
   for (const { host, lastFault, sinceMs } of readings.filter(({ isSigner, isUp }) => isSigner && !isUp)) {
     reasons.push({
       ...place,
@@ -314,31 +314,36 @@ export function findEndpointReasons(
   return reasons;
 }
 
-/** What to do about endpoints of one chain that are behind, or refuse everything, though others may work. */
-export function findEndpointRemarks(
-  chain: string,
-  readings: readonly ChainReading[],
-): readonly FoundReason[] {
-  return readings.flatMap(({ host, state }): readonly FoundReason[] => {
-    const advice = adviseOn(state);
-    if (advice === undefined) return [];
-    const [explanation, help] = advice;
-    const { kind: code, sinceMs } = state;
-    return [{ chain, leg: undefined, code, explanation: `The endpoint ${host} ${explanation}.`, help, sinceMs }];
-  });
+/** Warning of an endpoint that is not used as configured though others work; none of one that is, or will be soon. */
+function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
+  const advice = adviseOn(state);
+  if (advice === undefined) return [];
+  const { kind, sinceMs } = state;
+  const explanation = `The endpoint ${host} ${advice.what}.`;
+  return [{
+    chain,
+    leg: undefined,
+    code: `endpoint_${kind}`,
+    explanation,
+    help: advice.help,
+    isWarning: true,
+    sinceMs,
+  }];
 }
 
-function adviseOn(state: EndpointState): readonly [string, string] | undefined {
+function adviseOn(state: EndpointState): { readonly what: string; readonly help: string } | undefined {
   switch (state.kind) {
     case "behind":
-      return [
-        `is ${state.blocks} blocks and ${Math.round(state.seconds)} s behind another one: it is used last`,
-        "See to the node's peers, disk and load, or replace it.",
-      ];
+      return {
+        what: `is ${state.blocks} blocks and ${
+          Math.round(state.seconds)
+        } s behind another one: it is used last`,
+        help: "See to the node's peers, disk and load, or replace it.",
+      };
     case "unauthorized":
-      return ["refuses everything: it is not used", "Check the key in the URL and the plan."];
+      return { what: "refuses everything: it is not used", help: "Check the key in the URL and the plan." };
     case "wrong_chain":
-      return ["serves another chain: it is not used", "Correct or remove its URL."];
+      return { what: "serves another chain: it is not used", help: "Correct or remove its URL." };
     default:
       return undefined;
   }

@@ -118,7 +118,11 @@ export class EndpointLine {
     if (calls.length > tracked.batchLimit) return await this.#sendInParts(calls, conditions);
     try {
       const answers = await this.#sendPatiently(calls, conditions);
-      return await this.#judgeDenials(calls, await this.#resendTooLarge(calls, answers, conditions), conditions);
+      return await this.#judgeDenials(
+        calls,
+        await this.#resendTooLarge(calls, answers, conditions),
+        conditions,
+      );
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       const isRefusal = fault.code === "unauthorized" || fault.where.method === BATCH_METHOD;

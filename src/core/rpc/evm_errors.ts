@@ -70,7 +70,13 @@ const lateLogRules: readonly Rule[] = [
 const poolRules: readonly Rule[] = [
   {
     code: "nonce_too_low",
-    texts: [/nonce (is )?too low/, /oldnonce/, /invalid nonce; expected/, /nonce.*already (been )?used/, /::stale|is outdated/],
+    texts: [
+      /nonce (is )?too low/,
+      /oldnonce/,
+      /invalid nonce; expected/,
+      /nonce.*already (been )?used/,
+      /::stale|is outdated/,
+    ],
   },
   {
     code: "nonce_too_high",

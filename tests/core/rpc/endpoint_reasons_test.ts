@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findEndpointReasons, findEndpointRemarks } from "../../../src/core/rpc/endpoint_board.ts";
+import { findEndpointReasons } from "../../../src/core/rpc/endpoint_board.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { EndpointState } from "../../../src/core/rpc/observed_endpoint.ts";
 
@@ -49,18 +49,17 @@ Deno.test("endpoint reasons: a signer that does not sign is a reason of its own,
   ]);
 });
 
-Deno.test("endpoint reasons: an endpoint that is behind or refuses everything is told although others work", () => {
+Deno.test("endpoint reasons: an endpoint that is behind or refused is a warning while others work", () => {
   const readings = [
-    node("a", true),
     at("b", { ...common, kind: "behind", blocks: 30, seconds: 60.4 }),
     at("c", { ...common, kind: "unauthorized" }),
     at("d", { ...common, kind: "wrong_chain" }),
     at("e", { ...common, kind: "throttled", untilMs: 9 }),
   ];
-  assert.deepEqual(findEndpointReasons("EVM-1", readings), []);
-  assert.deepEqual(findEndpointRemarks("EVM-1", readings).map(({ code, explanation }) => [code, explanation]), [
-    ["behind", "The endpoint b is 30 blocks and 60 s behind another one: it is used last."],
-    ["unauthorized", "The endpoint c refuses everything: it is not used."],
-    ["wrong_chain", "The endpoint d serves another chain: it is not used."],
+  const found = findEndpointReasons("EVM-1", readings);
+  assert.deepEqual(found.map(({ code, explanation, isWarning }) => [code, explanation, isWarning]), [
+    ["endpoint_behind", "The endpoint b is 30 blocks and 60 s behind another one: it is used last.", true],
+    ["endpoint_unauthorized", "The endpoint c refuses everything: it is not used.", true],
+    ["endpoint_wrong_chain", "The endpoint d serves another chain: it is not used.", true],
   ]);
 });

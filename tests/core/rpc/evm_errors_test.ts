@@ -293,7 +293,10 @@ function usualMethod(code: string): string {
 for (const [code, rows] of Object.entries(phrasings)) {
   for (const [number, message, who, method] of rows) {
     Deno.test(`evm errors: ${who} says "${message.slice(0, 60)}" (${number}): ${code}`, () => {
-      const translated = translateEvmError({ code: number, message, data: undefined }, method ?? usualMethod(code));
+      const translated = translateEvmError(
+        { code: number, message, data: undefined },
+        method ?? usualMethod(code),
+      );
       assert.equal(translated.code, code);
     });
   }

@@ -150,7 +150,9 @@ Deno.test("http: Retry-After is read as seconds, a date or Unix time, and is at 
     ["31536000", 300_000],
     [String(nowMs / 1_000 + 31 * 86_400), 300_000],
   ];
-  for (const [header, pauseMs] of rows) assert.equal(readRetryAfterMs(header, nowMs), pauseMs, String(header));
+  for (const [header, pauseMs] of rows) {
+    assert.equal(readRetryAfterMs(header, nowMs), pauseMs, String(header));
+  }
 });
 
 Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call", async () => {

@@ -6,10 +6,9 @@ import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { RpcCall } from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http_exchange.ts";
-import { MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { BudgetOf } from "../../rpc/request_budget.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
@@ -53,6 +52,8 @@ export interface SubstrateChainDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
 }
 
 /**
@@ -69,8 +70,6 @@ export interface SubstrateNodeOptions extends
   readonly relayerId?: Uint8Array | undefined;
   /** Maximum size of an extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
-  /** Reads of storage that several callers make at the same time are sent together. Default false. */
-  readonly mergesReads?: boolean | undefined;
 }
 
 /** Part of a Substrate chain's configuration that the adapter needs. */
@@ -108,25 +107,6 @@ export interface SubstrateChainContext {
   readonly outcomes: SubstrateOutcomes;
 }
 
-/** Time for which a read waits for others, milliseconds. */
-const WINDOW_MS = 25;
-
-/** Small reads of storage, blocks and the pool, with which provers poll and follow their updates. */
-const MERGED_METHODS: ReadonlySet<string> = new Set([
-  "state_getStorage",
-  "state_queryStorageAt",
-  "state_getRuntimeVersion",
-  "chain_getBlock",
-  "chain_getBlockHash",
-  "chain_getFinalizedHead",
-  "chain_getHeader",
-  "author_pendingExtrinsics",
-]);
-
-function mayMerge({ method }: RpcCall): boolean {
-  return MERGED_METHODS.has(method);
-}
-
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function createChainContext(
   deps: SubstrateChainDeps,
@@ -141,11 +121,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const observed = observeEndpoint(deps, chain, endpoint);
-  const shared = options.mergesReads === true
-    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, mayMerge })
-    : observed;
-  const client = new SubstrateClient(deps, shared, chain, {
+  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });

@@ -87,7 +87,9 @@ class Scene {
   /** Results of the calls, or the code of the fault. */
   async ask(...calls: readonly RpcCall[]): Promise<unknown> {
     try {
-      const answers = await this.clock.run(this.set.batch(calls.length === 0 ? [BALANCE] : calls, { signal: never }));
+      const answers = await this.clock.run(
+        this.set.batch(calls.length === 0 ? [BALANCE] : calls, { signal: never }),
+      );
       const said = answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
       return calls.length > 1 ? said : said[0];
     } catch (fault) {
@@ -153,7 +155,8 @@ for (const [what, deny] of denials) {
 for (const status of [401, 403, 404, 405]) {
   Deno.test(`endpoint states: a method that alone is refused by HTTP ${status} is missing, and nothing else is`, async () => {
     const scene = new Scene();
-    const isTraced = (calls: readonly RpcCall[]): boolean => calls.some(({ method }) => method === TRACE.method);
+    const isTraced = (calls: readonly RpcCall[]): boolean =>
+      calls.some(({ method }) => method === TRACE.method);
     scene.a.http = (calls) => isTraced(calls) ? { status } : undefined;
     assert.equal(await scene.ask(), "a");
     assert.equal(await scene.ask(TRACE), "b");
@@ -178,11 +181,17 @@ for (const status of [400, 403, 405, 415]) {
 }
 
 const noAnswers: readonly (readonly [string, RpcCall["method"], unknown, number?])[] = [
-  ["-32001 of a provider that sheds load", "eth_call", { code: -32001, message: "Unable to complete request at this time." }, 503],
+  ["-32001 of a provider that sheds load", "eth_call", {
+    code: -32001,
+    message: "Unable to complete request at this time.",
+  }, 503],
   ["-32001 of a missing block", "eth_getLogs", { code: -32001, message: "Block 0x12 could not be found" }],
   ["an unknown code", "eth_call", { code: -32999, message: "no" }],
   ["a pool's verdict on a nonce", "eth_getTransactionReceipt", { code: -32000, message: "nonce too low" }],
-  ["a pool's verdict on funds", "eth_estimateGas", { code: -32000, message: "insufficient funds for transfer" }],
+  ["a pool's verdict on funds", "eth_estimateGas", {
+    code: -32000,
+    message: "insufficient funds for transfer",
+  }],
 ];
 for (const [what, method, error, status = 200] of noAnswers) {
   Deno.test(`endpoint states: ${what} in answer to a read leads to the next endpoint`, async () => {
@@ -201,9 +210,15 @@ for (const [what, method, error, status = 200] of noAnswers) {
 
 const laggards: readonly (readonly [string, (node: Node) => Node["head"]])[] = [
   ["stands still", (node) => () => ({ height: 1_000, timeSec: node.startSec })],
-  ["is three minutes behind", (node) => (sec) => ({ height: 910 + sec / 2, timeSec: node.startSec + sec - 180 })],
+  [
+    "is three minutes behind",
+    (node) => (sec) => ({ height: 910 + sec / 2, timeSec: node.startSec + sec - 180 }),
+  ],
   ["falls behind slowly", (node) => (sec) => ({ height: 1_000 + sec / 4, timeSec: node.startSec + sec / 2 })],
-  ["syncs from block 0", (node) => (sec) => ({ height: sec * 5, timeSec: node.startSec - 10_000 + sec * 10 })],
+  [
+    "syncs from block 0",
+    (node) => (sec) => ({ height: sec * 5, timeSec: node.startSec - 10_000 + sec * 10 }),
+  ],
 ];
 for (const [what, headOf] of laggards) {
   Deno.test(`endpoint states: a first endpoint that ${what} is used last within a minute, and again when it is well`, async () => {
@@ -225,8 +240,14 @@ for (const [what, headOf] of laggards) {
 
 const liars: readonly (readonly [string, (node: Node) => Node["head"]])[] = [
   ["names an absurd height", (node) => (sec) => ({ height: 2 ** 52, timeSec: node.startSec + sec })],
-  ["names blocks of the future", (node) => (sec) => ({ height: 2_000 + sec, timeSec: node.startSec + sec + 3_600 })],
-  ["names every block an hour early", (node) => (sec) => ({ height: 2_800 + sec / 2, timeSec: node.startSec + sec })],
+  [
+    "names blocks of the future",
+    (node) => (sec) => ({ height: 2_000 + sec, timeSec: node.startSec + sec + 3_600 }),
+  ],
+  [
+    "names every block an hour early",
+    (node) => (sec) => ({ height: 2_800 + sec / 2, timeSec: node.startSec + sec }),
+  ],
 ];
 for (const [what, headOf] of liars) {
   Deno.test(`endpoint states: a second endpoint that ${what} does not take the place of an honest one`, async () => {
@@ -281,7 +302,9 @@ Deno.test("endpoint states: requests_per_second spreads the calls of a chain, an
   // With the first one goes the chain id: 10 calls, and those of the first second do not wait.
   assert.equal(scene.clock.now() - startMs, 3_500);
   const many = Array.from({ length: 16 }, () => scene.set.batch(Array(5).fill(BALANCE), { signal: never }));
-  const codes = await scene.clock.run(Promise.all(many.map((each) => each.then(() => "ok", ({ code }) => code))));
+  const codes = await scene.clock.run(
+    Promise.all(many.map((each) => each.then(() => "ok", ({ code }) => code))),
+  );
   assert.ok(codes.includes("ok") && codes.includes("over_budget"), codes.join());
   assert.deepEqual(scene.states(), ["ready"], "it is no endpoint's fault");
 });

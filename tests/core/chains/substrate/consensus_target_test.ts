@@ -15,10 +15,9 @@ import {
   parseStateMachine,
   stateCommitmentCodec,
   stateMachineHeightCodec,
-  type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import { blake2Concat, ismpKeys, storagePrefix, twoxConcat } from "../../../../src/core/ismp/storage_keys.ts";
+import { blake2Concat, storagePrefix, twoxConcat } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import {
@@ -328,23 +327,4 @@ Deno.test("consensus hub: values are read at the block that was asked for, and w
     faultWith("malformed"),
   );
   await chain.close();
-});
-
-Deno.test("consensus hub: where several rollups are proved, reads of one moment are one message, equal ones one call", async () => {
-  const keyOf = (of: StateMachineId): string => toHex(ismpKeys.latestStateMachineHeight(of));
-  const heights = new Map([[keyOf(ethereum), toHex(u64.enc(7n))], [keyOf(optimism), toHex(u64.enc(9n))]]);
-  const methods = { state_getStorage: (key: unknown): unknown => heights.get(String(key)) ?? null };
-  for (const [mergesReads, trips, calls] of [[true, 1, 2], [false, 3, 3]] as const) {
-    const scripted = scriptConsensusHub(methods, { mergesReads });
-    const { reads } = scripted.chain;
-    const found = await scripted.run(Promise.all([
-      reads.fetchLatestHeight(ethereum, signal),
-      reads.fetchLatestHeight(optimism, signal),
-      reads.fetchLatestHeight(ethereum, signal),
-    ]));
-    assert.deepEqual(found, [7n, 9n, 7n]);
-    assert.equal(scripted.trips(), trips);
-    assert.equal(scripted.node.exchanges.flatMap(({ methods }) => methods).length, calls);
-    await scripted.chain.close();
-  }
 });
