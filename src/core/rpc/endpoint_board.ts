@@ -30,7 +30,7 @@ export interface EndpointReading {
   /** Time of a request, smoothed over the last ones, milliseconds. */
   readonly latencyMs: number;
   readonly requests: number;
-  /** Blocks behind the best endpoint of the chain; `undefined`: not both were asked recently. */
+  /** Blocks behind another endpoint of its set; `undefined`: it is not behind. */
   readonly lagBlocks: number | undefined;
 }
 
@@ -144,29 +144,14 @@ export class EndpointBoard implements RpcObserver {
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
-    const all = [...this.#known.values()];
-    const fresh = all.map(({ chain, head }) => ({ chain, head: isFresh(head, nowMs) ? head : undefined }));
-    const best = new Map(
-      [...Map.groupBy(fresh, ({ chain }) => chain)].map(([chain, rows]) => [
-        chain,
-        findNewest(rows.map(({ head }) => head)),
-      ]),
-    );
-    return all.map((known) => {
-      const { chain, host, isSigner, lastFault, lastFaultMs, requests, head } = known;
-      const state = known.readState?.() ?? toState(known);
+    return [...this.#known.values()].map((known) => {
+      const { chain, host, isSigner, lastFault, lastFaultMs, requests, readState } = known;
+      const state = readState?.() ?? toState(known);
       const isUp = state.kind === "ready" || state.kind === "behind";
-      const highest = best.get(chain);
-      const lag = isFresh(head, nowMs) && highest !== undefined
-        ? Number(highest.height - head.height)
-        : undefined;
-      const reading = { chain, host, isSigner, lastFault, lastFaultMs, requests, state, isUp };
-      return {
-        ...reading,
-        sinceMs: state.sinceMs,
-        latencyMs: Math.round(known.latencyMs),
-        lagBlocks: state.kind === "behind" ? Math.max(0, state.blocks) : lag,
-      };
+      const latencyMs = Math.round(known.latencyMs);
+      const lagBlocks = state.kind === "behind" ? Math.max(0, state.blocks) : undefined;
+      const { sinceMs } = state;
+      return { chain, host, isSigner, lastFault, lastFaultMs, requests, state, isUp, sinceMs, latencyMs, lagBlocks };
     });
   }
 
@@ -188,7 +173,7 @@ export class EndpointBoard implements RpcObserver {
       const place = { chain, endpoint: host };
       this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
       if (!isSigner) this.#registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
-      if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
+      if (!isSigner) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
       const { head, final } = this.heights(chain);
@@ -229,15 +214,11 @@ function noteNamed(known: Known, { head, final }: NamedHeights, nowMs: number): 
   if (final !== undefined) known.final = { height: final, atMs: nowMs };
 }
 
-function isFresh(named: Named | undefined, nowMs: number): named is Named {
-  return named !== undefined && nowMs - named.atMs <= HEAD_TTL_MS;
-}
-
 /** The highest of those that were named together with the latest one. */
 function findNewest(all: readonly (Named | undefined)[]): Named | undefined {
   const named = all.filter((each) => each !== undefined);
   const latestMs = Math.max(...named.map(({ atMs }) => atMs));
-  return named.filter((each) => isFresh(each, latestMs))
+  return named.filter(({ atMs }) => latestMs - atMs <= HEAD_TTL_MS)
     .reduce<Named | undefined>(
       (best, each) => best === undefined || each.height > best.height ? each : best,
       undefined,

@@ -4,13 +4,11 @@
  */
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
-import { orAbort } from "../runtime/linked_abort.ts";
 import { partsOf } from "../runtime/slices.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
 import { BATCH_METHOD, formatMethods, reactionTo, RpcFault, type RpcFaultCode } from "./call.ts";
 import { scopeOf, TrackedEndpoint } from "./endpoint.ts";
 import type { HeadReading } from "./head_watch.ts";
-import { JoinedCalls, type Joining } from "./joined_calls.ts";
 import type { Json } from "./json.ts";
 import { type EndpointState, RequestReports, type RpcObserver } from "./observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "./request_budget.ts";
@@ -23,6 +21,15 @@ export const MAX_THROTTLED_WAIT_MS = 15_000;
 const DEFAULT_CONCURRENT = 16;
 /** Concurrent parts of a batch; endpoints that reject batches have narrow limits. */
 const PARTS_AT_ONCE = 4;
+
+/** Sends several calls of a request as one where the endpoint runs that. */
+export interface JoinedCalls {
+  /** Answers in the order of the calls. @param send sends calls in one request */
+  send(
+    calls: readonly RpcCall[],
+    send: (calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
+  ): Promise<readonly RpcAnswer[]>;
+}
 
 /** Surroundings of an endpoint. */
 export interface EndpointLineDeps {
@@ -46,8 +53,8 @@ export interface EndpointLineOptions {
    * out whether it refuses everything.
    */
   readonly identity?: { readonly call: RpcCall; readonly isExpected: (result: Json) => boolean } | undefined;
-  /** How calls of a request are joined; absent: they are not. */
-  readonly joining?: Joining | undefined;
+  /** Creates what joins the calls of requests to an endpoint; absent: they are not joined. */
+  readonly joining?: ((endpointHost: string) => JoinedCalls) | undefined;
   /** Called when an endpoint comes into another state. */
   readonly onState?:
     | ((endpointHost: string, state: EndpointState, before: EndpointState["kind"]) => void)
@@ -79,7 +86,7 @@ export class EndpointLine {
     this.tracked.onState = (state, before) => onState?.(endpoint.host, state, before);
     this.headAskedMs = deps.clock.now();
     this.#reports = new RequestReports(deps, chain, () => this.tracked.state);
-    this.#joined = joining && new JoinedCalls(deps.clock, joining);
+    this.#joined = joining?.(endpoint.host);
   }
 
   /** Host and port; safe to log. */
@@ -133,38 +140,6 @@ export class EndpointLine {
     }
   }
 
-  /**
-   * Sends to the only endpoint of a chain, after all callers that are already waiting for it. Only throttling and
-   * oversized answers lead to a pause: a lost connection recovers by itself.
-   * @throws {RpcFault} also `throttled`, when the endpoint's pause is longer than the maximum wait
-   */
-  async sendToOnly(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    const { tracked: only } = this;
-    const { signal } = conditions;
-    for (let waitedMs = 0;;) {
-      const state = only.availability();
-      if (state.kind === "ready") break;
-      if (state.kind === "probing") await orAbort(state.settled, signal);
-      else {
-        if (waitedMs + state.leftMs > MAX_THROTTLED_WAIT_MS && only.lastFault !== undefined) {
-          throw only.lastFault;
-        }
-        waitedMs += state.leftMs;
-        await this.#deps.clock.sleep(state.leftMs, signal);
-      }
-    }
-    return await only.use(async () => {
-      const answers = await this.#sendPatiently(calls, { ...conditions, isPatient: true }).catch((fault) => {
-        if (fault instanceof RpcFault && fault.code === "oversized") only.noteFault(fault);
-        throw fault;
-      });
-      // A request sent before another one was throttled says nothing about the pause that follows.
-      const isPaused = only.availability().kind === "cooling";
-      if (!isPaused && !answers.some((answer) => hasCode(answer, THROTTLED))) only.noteSuccess();
-      return answers;
-    }, signal);
-  }
-
   /** Sends the calls in one request, joined where the endpoint runs joined calls. */
   async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const { chain } = this.#options;
@@ -174,47 +149,43 @@ export class EndpointLine {
       const detail = describeBudget(leftMs);
       throw this.#fault("over_budget", this.#place(some), { detail, retryAfterMs: leftMs });
     };
-    return await (this.#joined?.send(this.host, calls, exchange) ?? exchange(calls));
+    return await (this.#joined?.send(calls, exchange) ?? exchange(calls));
   }
 
   /**
    * Sends the calls as one request. If `isPatient`, throttled calls (the request, or single calls of a batch) are sent
    * again after the endpoint's pause.
    */
-  async #sendPatiently(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
+  async #sendPatiently(
+    calls: readonly RpcCall[],
+    conditions: SendConditions,
+    waitedMs = 0,
+  ): Promise<readonly RpcAnswer[]> {
     const { tracked } = this;
-    const answers = new Map<number, RpcAnswer>();
-    let open = calls.map((_, index) => index);
-    for (let waitedMs = 0;;) {
-      let fault: RpcFault | undefined;
-      try {
-        const some = await this.#exchange(open.flatMap((index) => calls[index] ?? []), conditions);
-        open.forEach((index, at) => {
-          const answer = some[at];
-          if (answer !== undefined) answers.set(index, answer);
-        });
-        const throttled = open.filter((index) => hasCode(answers.get(index), THROTTLED));
-        if (throttled.length > 0 && throttled.length < open.length) tracked.noteProgress();
-        open = throttled;
-        const [first] = open.flatMap((index) => answers.get(index) ?? []);
-        fault = first?.kind === "fault" ? first.fault : undefined;
-      } catch (thrown) {
-        if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
-        fault = thrown;
-      }
-      const isAnswered = answers.size === calls.length;
-      if (fault === undefined) return calls.flatMap((_, index) => answers.get(index) ?? []);
-      // Other callers that are about to use the endpoint wait as well.
-      tracked.noteFault(fault);
-      const state = tracked.availability();
-      const leftMs = state.kind === "cooling" ? state.leftMs : 0;
-      if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
-        if (!isAnswered) throw fault;
-        return calls.flatMap((_, index) => answers.get(index) ?? []);
-      }
-      waitedMs += leftMs;
-      await this.#deps.clock.sleep(leftMs, conditions.signal);
+    let answers: readonly RpcAnswer[] | undefined;
+    let fault: RpcFault | undefined;
+    try {
+      answers = await this.#exchange(calls, conditions);
+      const throttled = answers.find((answer) => hasCode(answer, THROTTLED));
+      if (throttled?.kind !== "fault") return answers;
+      fault = throttled.fault;
+      if (!answers.every((answer) => hasCode(answer, THROTTLED))) tracked.noteProgress();
+    } catch (thrown) {
+      if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
+      fault = thrown;
     }
+    // Other callers that are about to use the endpoint wait as well.
+    tracked.noteFault(fault);
+    const state = tracked.availability();
+    const leftMs = state.kind === "cooling" ? state.leftMs : 0;
+    if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
+      if (answers === undefined) throw fault;
+      return answers;
+    }
+    await this.#deps.clock.sleep(leftMs, conditions.signal);
+    const again = (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> =>
+      this.#sendPatiently(some, conditions, waitedMs + leftMs);
+    return answers === undefined ? await again(calls) : await resend(calls, answers, THROTTLED, again);
   }
 
   async #sendInParts(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
@@ -234,18 +205,15 @@ export class EndpointLine {
     answers: readonly RpcAnswer[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
-    const cut = answers.flatMap((answer, index) => hasCode(answer, TOO_LARGE) ? [index] : []);
-    if (cut.length === 0 || calls.length === 1) return answers;
-    if (cut.length === calls.length) this.tracked.noteBatchTooLarge(calls.length);
-    const half = Math.ceil(cut.length / 2);
-    const again: RpcAnswer[] = [];
-    for (const part of [cut.slice(0, half), cut.slice(half)]) {
-      const partCalls = part.flatMap((index) => calls[index] ?? []);
-      if (partCalls.length > 0) again.push(...await this.send(partCalls, conditions));
-    }
-    return answers.map((answer, index) =>
-      hasCode(answer, TOO_LARGE) ? again[cut.indexOf(index)] ?? answer : answer
-    );
+    if (calls.length === 1) return answers;
+    if (answers.every((answer) => hasCode(answer, TOO_LARGE))) this.tracked.noteBatchTooLarge(calls.length);
+    return await resend(calls, answers, TOO_LARGE, async (cut) => {
+      const again: RpcAnswer[] = [];
+      for (const part of partsOf(cut, Math.ceil(cut.length / 2))) {
+        again.push(...await this.send(part, conditions));
+      }
+      return again;
+    });
   }
 
   /**
@@ -339,4 +307,16 @@ const DENIALS: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["missing_metho
 
 function hasCode(answer: RpcAnswer | undefined, codes: ReadonlySet<RpcFaultCode>): boolean {
   return answer?.kind === "fault" && codes.has(answer.fault.code);
+}
+
+/** Sends calls whose answers have one of the codes again, and puts the new answers in their places. */
+async function resend(
+  calls: readonly RpcCall[],
+  answers: readonly RpcAnswer[],
+  codes: ReadonlySet<RpcFaultCode>,
+  send: (calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
+): Promise<readonly RpcAnswer[]> {
+  const again = calls.filter((_, index) => hasCode(answers[index], codes));
+  const found = again.length === 0 ? [] : [...await send(again)];
+  return answers.map((answer) => hasCode(answer, codes) ? found.shift() ?? answer : answer);
 }

@@ -110,20 +110,6 @@ export class RequestReports {
   }
 }
 
-/** Returns an endpoint that belongs to no set and reports to the observer; without one the endpoint itself. */
-export function observeEndpoint<E extends RpcEndpoint>(
-  observation: RpcObservation,
-  chain: string,
-  endpoint: E,
-): Pick<E, "host"> & RpcEndpoint {
-  if (observation.observer === undefined) return endpoint;
-  const reports = new RequestReports(observation, chain);
-  return {
-    host: endpoint.host,
-    send: (calls, conditions) => reports.send(endpoint, calls, conditions),
-  };
-}
-
 /** Finds the heights that one endpoint names in its answers. */
 class HeightsInAnswers {
   readonly #chain: string;

@@ -5,7 +5,8 @@
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
 import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
-import { EndpointLine, type EndpointLineDeps } from "./endpoint_line.ts";
+import type { EndpointLineDeps } from "./endpoint_line.ts";
+import { RpcEndpointSet } from "./endpoint_set.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
 import { partsOf } from "../runtime/slices.ts";
 
@@ -62,28 +63,27 @@ export interface SubstrateClientOptions {
 
 /** Client of one chain's node. */
 export class SubstrateClient {
-  readonly #line: EndpointLine;
+  readonly #node: RpcEndpointSet;
   readonly #chain: string;
   readonly #onSetsRefused: (method: string) => void;
   /** Methods for many values that the node lacks. */
   readonly #lacking = new Set<string>();
 
   constructor(
-    { clock, randomness, budgetOf }: Pick<EndpointLineDeps, "clock" | "randomness" | "budgetOf">,
+    deps: EndpointLineDeps,
     endpoint: RpcEndpoint,
     chain: string,
     options: SubstrateClientOptions = {},
   ) {
-    // The endpoint reports its requests by itself.
-    const deps = { clock, randomness, budgetOf };
-    this.#line = new EndpointLine(deps, endpoint, { chain, maxConcurrent: options.maxConcurrent ?? 10 });
+    const { maxConcurrent = 10 } = options;
+    this.#node = new RpcEndpointSet(deps, { chain, endpoints: [endpoint], maxConcurrent });
     this.#chain = chain;
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port; safe to log. */
   get host(): string {
-    return this.#line.host;
+    return this.#node.hosts.join();
   }
 
   /** Sends one call. @throws {RpcFault} */
@@ -236,7 +236,7 @@ export class SubstrateClient {
 
   #sendOnce(sent: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const wire = sent.map(({ method, params }) => ({ method, params }));
-    return this.#line.sendToOnly(wire, conditions);
+    return this.#node.batch(wire, conditions);
   }
 
   #readAll<const Calls extends readonly TypedCall<unknown>[]>(

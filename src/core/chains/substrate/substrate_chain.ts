@@ -7,7 +7,7 @@ import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { Fetch } from "../../rpc/http_exchange.ts";
-import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { NamedHeights, RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { BudgetOf } from "../../rpc/request_budget.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -121,7 +121,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
+  const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });

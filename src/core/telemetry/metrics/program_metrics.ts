@@ -89,7 +89,7 @@ export const endpointMetrics = {
   },
   causeway_endpoint_lag_blocks: {
     type: "gauge",
-    help: "Blocks that the endpoint is behind the best one of its chain, where both said their head recently",
+    help: "Blocks that the endpoint is behind another one of its chain; 0 while it is not in the state behind",
     labels: ["chain", "endpoint"],
   },
 } as const satisfies Record<string, MetricText>;

@@ -1,11 +1,10 @@
 /** Contract reads of a request as one call, at nodes that run such calls and at others. */
 import assert from "node:assert/strict";
-import { bundleReads } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import { CallBundles } from "../../../../src/core/chains/evm/call_bundles.ts";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
 import { createHttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
-import { JoinedCalls } from "../../../../src/core/rpc/joined_calls.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
@@ -43,7 +42,7 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
     chain: "EVM-1",
     translate: translateEvmError,
   });
-  const joined = new JoinedCalls(clock, { onRefused: (host) => refused.push(host), join: bundleReads });
+  const joined = new CallBundles(clock, () => refused.push(http.host));
   const exchange = (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> =>
     http.send(calls, { signal: never });
   let seen = 0;
@@ -51,7 +50,7 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
     rpc,
     clock,
     refused,
-    send: async (...calls) => (await joined.send(http.host, calls, exchange)).map(outcome),
+    send: async (...calls) => (await joined.send(calls, exchange)).map(outcome),
     sizes: () => {
       const sizes = rpc.requests.slice(seen).map((calls) => calls.length);
       seen = rpc.requests.length;
