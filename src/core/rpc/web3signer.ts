@@ -75,8 +75,7 @@ export class Web3Signer {
 
   async #request(request: HttpRequest, conditions: CallConditions): Promise<HttpAnswer> {
     const answer = await this.#address.exchange(request, conditions);
-    const missing = answer.status === 404 ? "missing_method" : undefined;
-    if (answer.status !== 200) throw this.#address.statusFault(answer, request.what, missing);
+    if (answer.status !== 200) throw this.#address.statusFault(answer, request.what);
     return answer;
   }
 

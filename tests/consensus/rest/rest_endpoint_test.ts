@@ -50,7 +50,9 @@ Deno.test("rest: an answer in either form is recognized by its content type", as
 Deno.test("rest: a status is a code", async () => {
   const cases = [
     [400, "refused"],
-    [401, "missing_method"],
+    [401, "unauthorized"],
+    [402, "unauthorized"],
+    [403, "missing_method"],
     [404, "not_found"],
     [405, "missing_method"],
     [406, "missing_method"],

@@ -52,7 +52,7 @@ Deno.test("L1 readers: rollups that name the same endpoints share a reader, and 
   assert.equal(one, two);
   for (const at of [0, 1]) await scan(one, at);
   const methods = node.requests.map((calls) => calls.map(({ method }) => method));
-  const scanned = ["eth_blockNumber", "eth_getBlockByNumber", "eth_getLogs"];
+  const scanned = ["eth_blockNumber", "eth_getLogs", "eth_getBlockByNumber"];
   assert.deepEqual(methods, [["eth_chainId", ...scanned], scanned]);
 });
 

@@ -230,7 +230,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     {},
     { kind: "status", status: 404 },
     1,
-    /^missing_method: HTTP 404; start Web3Signer with the command eth1/,
+    /^unauthorized: HTTP 404; start Web3Signer with the command eth1/,
   ],
   [
     "a host name that it does not allow",
