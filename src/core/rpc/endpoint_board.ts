@@ -151,7 +151,19 @@ export class EndpointBoard implements RpcObserver {
       const latencyMs = Math.round(known.latencyMs);
       const lagBlocks = state.kind === "behind" ? Math.max(0, state.blocks) : undefined;
       const { sinceMs } = state;
-      return { chain, host, isSigner, lastFault, lastFaultMs, requests, state, isUp, sinceMs, latencyMs, lagBlocks };
+      return {
+        chain,
+        host,
+        isSigner,
+        lastFault,
+        lastFaultMs,
+        requests,
+        state,
+        isUp,
+        sinceMs,
+        latencyMs,
+        lagBlocks,
+      };
     });
   }
 

@@ -119,7 +119,7 @@ export class RpcEndpointSet {
    * @throws {RpcFault} when no endpoint gave usable answers; it names each host with its code.
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
-    this.#askHeads(HEAD_EVERY_MS, conditions.signal);
+    this.#askHeads(conditions.signal);
     const round = new EndpointRound(this.#members, calls);
     let waitedMs = 0;
     while (true) {
@@ -150,28 +150,28 @@ export class RpcEndpointSet {
     }
   }
 
-  /** Calls every endpoint regardless of its state, for start-up checks. Faults are part of the result. */
+  /**
+   * Calls every endpoint regardless of its state, for start-up checks. Faults are part of the result. Their heads are asked
+   * for along with it: one that is behind is used last from the start on.
+   */
   async callEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
+    const { head } = this.#options;
+    const asked = head === undefined || this.#members.length < 2 ? calls : [...calls, head.call];
     return await Promise.all(this.#members.map(async (member): Promise<EndpointReport> => {
       const { host, tracked } = member;
       try {
         const answers = await tracked.use(
-          () => member.send(calls, { ...conditions, isPatient: false }),
+          () => member.send(asked, { ...conditions, isPatient: false }),
           conditions.signal,
         );
-        this.#noteHead(member, calls, answers);
-        return { host, kind: "answers", answers };
+        this.#noteHead(member, asked, answers);
+        return { host, kind: "answers", answers: answers.slice(0, calls.length) };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
         tracked.noteFault(fault);
         return { host, kind: "fault", fault };
       }
     }));
-  }
-
-  /** Asks all endpoints for their heads now, so that one that is behind is used last from the next request on. */
-  async compareHeads(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#askHeads(0, signal));
   }
 
   /** Calls one endpoint and records its answers. True when no other endpoint can do better. */
@@ -215,16 +215,16 @@ export class RpcEndpointSet {
   }
 
   /** Asks endpoints for their heads that were not asked for some time; the questions end by themselves. */
-  #askHeads(afterMs: number, signal: AbortSignal): readonly Promise<void>[] {
+  #askHeads(signal: AbortSignal): void {
     const { head } = this.#options;
-    if (head === undefined || this.#all.length < 2) return [];
+    if (head === undefined || this.#all.length < 2) return;
     const nowMs = this.#deps.clock.now();
-    return this.#all.filter(({ headAskedMs, tracked }) =>
-      nowMs - headAskedMs >= afterMs && tracked.availability().kind === "ready"
-    ).map((member) => {
+    for (const member of this.#all) {
+      const isDue = nowMs - member.headAskedMs >= HEAD_EVERY_MS;
+      if (!isDue || member.tracked.availability().kind !== "ready") continue;
       member.headAskedMs = nowMs;
-      return this.#askHead(member, head, signal);
-    });
+      void this.#askHead(member, head, signal);
+    }
   }
 
   async #askHead(member: EndpointLine, { call }: HeadQuery, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Clock } from "../runtime/clock.ts";
 
 /** Longest wait for a turn; what would wait longer fails as throttled. */
-export const MAX_BUDGET_WAIT_MS = 10_000;
+const MAX_BUDGET_WAIT_MS = 10_000;
 /** Calls that may be made at once after a pause: those of one second, at least one. */
 const BURST_MS = 1_000;
 

@@ -9,8 +9,7 @@ import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
 import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
-import { probeEndpoints } from "./endpoint_probe.ts";
-import { judgeEndpoints } from "./endpoint_rows.ts";
+import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmGas, fetchDecimals } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
@@ -55,18 +54,16 @@ export function planEvmChecks(
   const endpointJob: CheckJob = {
     chain,
     check: "endpoint",
-    run: async (signal) => {
-      const simulateFrom = context.signs ? sender : undefined;
-      const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom };
-      const facts = await probeEndpoints(endpoints, options, signal);
-      return judgeEndpoints(facts, {
+    run: (signal) =>
+      checkEndpoints(endpoints, {
+        clock,
         chain,
         chainId: BigInt(chainId),
         key: "rpc_urls",
+        logsOf: host,
         blocksPerQuery: blocksPerEventQuery,
-        nowMs: clock.now(),
-      });
-    },
+        simulateFrom: context.signs ? sender : undefined,
+      }, signal),
   };
   const hostJob: CheckJob = {
     chain,
