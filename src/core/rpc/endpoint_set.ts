@@ -203,9 +203,12 @@ export class RpcEndpointSet {
 
   #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[], round: EndpointRound): boolean {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
-    const own = faults.find((fault) => scopeOf(fault) === "endpoint");
-    if (own === undefined) tracked.noteSuccess();
-    else tracked.noteFault(own);
+    const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
+    // An internal error may be of the one call; one that answers to nothing is down.
+    const isPartial = own.length < answers.length || answers.length === 1;
+    const worst = own.find(({ code }) => !isPartial || code !== "server_error");
+    if (worst !== undefined) tracked.noteFault(worst);
+    else if (own.length < answers.length) tracked.noteSuccess();
     for (const fault of faults) {
       if (scopeOf(fault) === "capability") tracked.noteFault(fault);
     }
