@@ -128,8 +128,8 @@ export class RpcEndpointSet {
       switch (next.kind) {
         case "ask": {
           const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-          const isGood = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
-          if (isGood) return round.best();
+          const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
+          if (good !== undefined) return good;
           break;
         }
         case "await":
@@ -174,13 +174,13 @@ export class RpcEndpointSet {
     }));
   }
 
-  /** Calls one endpoint and records its answers. True when no other endpoint can do better. */
+  /** Calls one endpoint and records its answers; returns them when no other endpoint can do better. */
   async #callEndpoint(
     member: EndpointLine,
     calls: readonly RpcCall[],
     conditions: BatchConditions,
     round: EndpointRound,
-  ): Promise<boolean> {
+  ): Promise<readonly RpcAnswer[] | undefined> {
     const { tracked } = member;
     try {
       const answers = await tracked.use(
@@ -190,18 +190,21 @@ export class RpcEndpointSet {
       const objection = await conditions.accept?.(answers, this.#place(calls, member.host));
       if (objection !== undefined) throw objection;
       this.#noteHead(member, calls, answers);
-      return this.#file(member, answers, round);
+      const bad = this.#file(member, answers);
+      round.answer(tracked, answers, bad);
+      return bad.length === 0 ? answers : undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       conditions.onFault?.(fault, member.host);
       if (scopeOf(fault) === "request") throw fault;
       tracked.noteFault(fault);
       round.fail(member, fault);
-      return false;
+      return undefined;
     }
   }
 
-  #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[], round: EndpointRound): boolean {
+  /** Records what the answers say of the endpoint; returns the faults that another endpoint may not have. */
+  #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
     const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
     // An internal error may be of the one call; one that answers to nothing is down.
@@ -212,9 +215,7 @@ export class RpcEndpointSet {
     for (const fault of faults) {
       if (scopeOf(fault) === "capability") tracked.noteFault(fault);
     }
-    const bad = faults.filter((fault) => scopeOf(fault) !== "request");
-    round.answer(tracked, answers, bad);
-    return bad.length === 0;
+    return faults.filter((fault) => scopeOf(fault) !== "request");
   }
 
   /** Asks endpoints for their heads that were not asked for some time; the questions end by themselves. */
@@ -248,9 +249,11 @@ export class RpcEndpointSet {
 
   /** Notes the head among the answers, and compares it with those of the other endpoints. */
   #noteHead(member: EndpointLine, calls: readonly RpcCall[], answers: readonly RpcAnswer[]): void {
-    const { head } = this.#options;
+    const { head, identity } = this.#options;
     const named = head && findHead(head, calls, answers);
-    if (named === undefined) return;
+    const id = answers[calls.findIndex(({ method }) => method === identity?.call.method)];
+    const isForeign = id?.kind === "result" && identity?.isExpected(id.result) === false;
+    if (named === undefined || isForeign) return;
     const nowMs = this.#deps.clock.now();
     member.head = nextReading(named, member.head, nowMs);
     member.headAskedMs = nowMs;
@@ -354,12 +357,6 @@ class EndpointRound {
   /** Fault of the endpoint, if it was called and failed. */
   faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
     return this.#faults.get(endpoint);
-  }
-
-  /** Best answers so far. */
-  best(): readonly RpcAnswer[] {
-    if (this.#best === undefined) throw new Error("No answers yet");
-    return this.#best.answers;
   }
 
   /** Returns the best answers; throws the given fault when there are none. */

@@ -89,7 +89,8 @@ export const endpointMetrics = {
   },
   causeway_endpoint_lag_blocks: {
     type: "gauge",
-    help: "Blocks that the endpoint is behind another one of its chain; 0 while it is not in the state behind",
+    help:
+      "Blocks that the endpoint is behind another one of its chain; 0 while it is not in the state behind",
     labels: ["chain", "endpoint"],
   },
 } as const satisfies Record<string, MetricText>;

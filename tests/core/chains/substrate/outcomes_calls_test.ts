@@ -196,7 +196,11 @@ Deno.test("call outcome: in a block that the node does not answer with, it is un
   const fetch = async (): Promise<unknown> =>
     (await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal))).kind;
   assert.equal(await fetch(), "pending");
-  assert.equal(asked.filter((hash) => hash === hashOf("b10")).length, 3, "with others, with fewer, then alone");
+  assert.equal(
+    asked.filter((hash) => hash === hashOf("b10")).length,
+    3,
+    "with others, with fewer, then alone",
+  );
   assert.equal(await fetch(), "pending");
   nodeState.best = 14;
   nodeState.finalized = 10;
