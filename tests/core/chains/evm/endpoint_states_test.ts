@@ -6,7 +6,7 @@ import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { EndpointBoard } from "../../../../src/core/rpc/endpoint_board.ts";
 import type { RpcEndpointSet } from "../../../../src/core/rpc/endpoint_set.ts";
-import { RequestBudget } from "../../../../src/core/rpc/request_budget.ts";
+import { createBudgets, RequestBudget } from "../../../../src/core/rpc/request_budget.ts";
 import { MetricRegistry } from "../../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -130,7 +130,7 @@ const denials: readonly (readonly [string, (node: Node) => void])[] = [
   ].map((error) => [`"${error.message}"`, (node: Node) => void (node.say = () => ({ error }))] as const),
 ];
 for (const [what, deny] of denials) {
-  Deno.test(`endpoint states: ${what} to everything is a fault of the endpoint, for a minute at most`, async () => {
+  Deno.test(`endpoint states: ${what} to everything is a fault of the endpoint, for a minute at most (F19)`, async () => {
     const scene = new Scene();
     assert.equal(await scene.ask(), "a");
     deny(scene.a);
@@ -221,7 +221,7 @@ const laggards: readonly (readonly [string, (node: Node) => Node["head"]])[] = [
   ],
 ];
 for (const [what, headOf] of laggards) {
-  Deno.test(`endpoint states: a first endpoint that ${what} is used last within a minute, and again when it is well`, async () => {
+  Deno.test(`endpoint states: a first endpoint that ${what} is used last within a minute, and again when it is well (F19)`, async () => {
     const scene = new Scene();
     const well = scene.a.head;
     scene.a.head = headOf(scene.a);
@@ -309,4 +309,17 @@ Deno.test("endpoint states: requests_per_second spreads the calls of a chain, an
   );
   assert.ok(codes.includes("ok") && codes.includes("over_budget"), codes.join());
   assert.deepEqual(scene.states(), ["ready"], "it is no endpoint's fault");
+});
+
+Deno.test("endpoint states: each chain has the budget of its section, and none without one", async () => {
+  const clock = new FakeClock();
+  const budgetOf = createBudgets(clock, [{ stateMachine: "EVM-1", requestsPerSecond: 1 }, {
+    stateMachine: "EVM-2",
+  }]);
+  assert.equal(budgetOf("EVM-2"), undefined);
+  assert.equal(budgetOf("EVM-1"), budgetOf("EVM-1"));
+  assert.equal(await budgetOf("EVM-1")?.take(60, never), undefined, "a large request has its turn");
+  assert.equal(await budgetOf("EVM-1")?.take(1, never), 59_000, "what follows would wait too long");
+  await clock.advance(59_000);
+  assert.equal(await budgetOf("EVM-1")?.take(1, never), undefined);
 });
