@@ -52,18 +52,17 @@ interface Named {
   readonly atMs: number;
 }
 
+/** What requests told of an endpoint. */
 interface Known {
   readonly chain: string;
   readonly host: string;
   readonly isSigner: boolean;
-  /** Of the set that used the endpoint last; absent: it belongs to none. */
-  readState: (() => EndpointState) | undefined;
-  isUp: boolean;
-  sinceMs: number;
   lastFault: RpcFaultCode | undefined;
   lastFaultMs: number | undefined;
   latencyMs: number;
   requests: number;
+  /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
+  readState: () => EndpointState;
   lastRequestMs: number;
   head: Named | undefined;
   final: Named | undefined;
@@ -111,24 +110,19 @@ export class EndpointBoard implements RpcObserver {
     this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
     const isSigner = role === "signer";
     const known = this.#find({ chain, host: endpointHost, isSigner }, nowMs);
-    known.readState = readState;
     known.requests++;
     known.lastRequestMs = nowMs;
     known.latencyMs = known.requests === 1
       ? tookMs
       : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
-    const fault = calls.map(({ outcome }) => outcome)
-      // Whatever keeps a signer from signing stops its account.
-      .find((outcome) => outcome !== "ok" && (isSigner || isOfEndpoint(outcome)));
-    if (fault !== undefined && fault !== "ok") {
+    const faults = calls.flatMap(({ outcome }) => outcome === "ok" ? [] : [outcome]);
+    // Whatever keeps a signer from signing stops its account.
+    const fault = faults.find((code) => isSigner || isOfEndpoint(code));
+    if (fault !== undefined) {
       known.lastFault = fault;
       known.lastFaultMs = nowMs;
     }
-    const isUp = fault === undefined;
-    if (known.isUp !== isUp) {
-      known.isUp = isUp;
-      known.sinceMs = nowMs;
-    }
+    known.readState = readState ?? keepState(known.readState(), fault, nowMs);
     noteNamed(known, { head, final }, nowMs);
   }
 
@@ -144,27 +138,19 @@ export class EndpointBoard implements RpcObserver {
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
-    return [...this.#known.values()].map((known) => {
-      const { chain, host, isSigner, lastFault, lastFaultMs, requests, readState } = known;
-      const state = readState?.() ?? toState(known);
-      const isUp = state.kind === "ready" || state.kind === "behind";
-      const latencyMs = Math.round(known.latencyMs);
-      const lagBlocks = state.kind === "behind" ? Math.max(0, state.blocks) : undefined;
-      const { sinceMs } = state;
-      return {
-        chain,
-        host,
-        isSigner,
-        lastFault,
-        lastFaultMs,
-        requests,
-        state,
-        isUp,
-        sinceMs,
-        latencyMs,
-        lagBlocks,
-      };
-    });
+    return [...this.#known.values()].map(
+      ({ readState, head: _, final: __, lastRequestMs: ___, ...known }) => {
+        const state = readState();
+        return {
+          ...known,
+          state,
+          isUp: state.kind === "ready" || state.kind === "behind",
+          sinceMs: state.sinceMs,
+          latencyMs: Math.round(known.latencyMs),
+          lagBlocks: state.kind === "behind" ? Math.max(0, state.blocks) : undefined,
+        };
+      },
+    );
   }
 
   /** Newest heights of a chain: an endpoint that is behind the others, or was asked long before them, is outvoted. */
@@ -200,9 +186,7 @@ export class EndpointBoard implements RpcObserver {
     if (found !== undefined) return found;
     const made: Known = {
       ...place,
-      readState: undefined,
-      isUp: true,
-      sinceMs: nowMs,
+      readState: keepState(undefined, undefined, nowMs),
       lastFault: undefined,
       lastFaultMs: undefined,
       latencyMs: 0,
@@ -241,12 +225,18 @@ function toReading({ height, atMs }: Named): HeightReading {
   return { height: Number(height), readAtMs: atMs };
 }
 
-/** State of an endpoint that belongs to no set, by its last request. */
-function toState({ isUp, sinceMs, lastFault }: Known): EndpointState {
-  const common = { sinceMs, lacking: [] };
-  return isUp || lastFault === undefined
+/** State of an endpoint that belongs to no set: down with the fault of its last request, or ready. */
+function keepState(
+  before: EndpointState | undefined,
+  fault: RpcFaultCode | undefined,
+  nowMs: number,
+): () => EndpointState {
+  const kind = fault === undefined ? "ready" : "down";
+  const common = { sinceMs: before?.kind === kind ? before.sinceMs : nowMs, lacking: [] };
+  const state: EndpointState = fault === undefined
     ? { ...common, kind: "ready" }
-    : { ...common, kind: "down", code: lastFault };
+    : { ...common, kind: "down", code: fault };
+  return () => state;
 }
 
 /** State of an endpoint. */
