@@ -102,24 +102,12 @@ export class RestEndpoint {
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
   readonly #address: HttpAddress;
-  #requests = 0;
-  #bytesRead = 0;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
     this.host = this.#address.host;
     this.#deps = deps;
     this.#options = options;
-  }
-
-  /** Requests made so far. */
-  get requests(): number {
-    return this.#requests;
-  }
-
-  /** Bytes of bodies read so far. */
-  get bytesRead(): number {
-    return this.#bytesRead;
   }
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
@@ -161,7 +149,6 @@ export class RestEndpoint {
         const next = await this.#within(request, waiting, () => reader.next());
         if (next.done === true) break;
         size += next.value.length;
-        this.#bytesRead += next.value.length;
         if (size > limit) {
           throw this.#address.fault("too_large", request.route, {
             detail: `the body exceeds ${limit} bytes`,
@@ -247,7 +234,6 @@ export class RestEndpoint {
   }
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
-    this.#requests++;
     const { route: what, path } = request;
     const response = await this.#address.open({ what, path, accept }, signal);
     if (response.status === 200) return response;
@@ -267,11 +253,9 @@ export class RestEndpoint {
 
   /** Reads a whole body; `undefined`: it has more bytes than the limit. @throws {ConnectionEnded} */
   async #read(response: Response, limit: number): Promise<Uint8Array | undefined> {
-    const body = await readBody(response, limit).catch((cause) => {
+    return await readBody(response, limit).catch((cause) => {
       throw connectionEnded(cause);
     });
-    this.#bytesRead += body?.length ?? limit;
-    return body;
   }
 
   #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {
