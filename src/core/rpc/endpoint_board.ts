@@ -248,7 +248,7 @@ export function renderEndpointState({ state }: Pick<EndpointReading, "state">, n
         ? coloured("good", "up")
         : coloured("warn", `up, without ${state.lacking.join(", ")}`);
     case "behind":
-      return coloured("warn", `${state.blocks} blocks (${formatDuration(state.seconds * 1_000)}) behind`);
+      return coloured("warn", `behind by ${formatDuration(state.seconds * 1_000)}`);
     case "down":
       return coloured("bad", `${state.code} for ${age}`);
     default:

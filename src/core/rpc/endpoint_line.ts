@@ -123,13 +123,9 @@ export class EndpointLine {
   async send(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
     const { tracked } = this;
     if (calls.length > tracked.batchLimit) return await this.#sendInParts(calls, conditions);
+    let answers: readonly RpcAnswer[];
     try {
-      const answers = await this.#sendPatiently(calls, conditions);
-      return await this.#judgeDenials(
-        calls,
-        await this.#resendTooLarge(calls, answers, conditions),
-        conditions,
-      );
+      answers = await this.#sendPatiently(calls, conditions);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       const isRefusal = fault.code === "unauthorized" || fault.where.method === BATCH_METHOD;
@@ -138,6 +134,8 @@ export class EndpointLine {
       tracked.noteBatchTooLarge(calls.length);
       return await this.#sendInParts(calls, conditions);
     }
+    const complete = await this.#resendTooLarge(calls, answers, conditions);
+    return await this.#judgeDenials(calls, complete, conditions);
   }
 
   /** Sends the calls in one request, joined where the endpoint runs joined calls. */
