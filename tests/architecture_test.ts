@@ -246,7 +246,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/control": 321,
   "consensus/followers": 200,
   "consensus/relay_chain": 506,
-  "consensus/rest": 527,
+  "consensus/rest": 511,
   "consensus/rollup": 1403,
   "consensus/spec": 128,
   "consensus/status": 592,
@@ -261,7 +261,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2064,
   "core/merkle": 975,
   "core/pricing": 386,
-  "core/rpc": 4491,
+  "core/rpc": 4466,
   "core/runtime": 2442,
   "core/substrate": 290,
   "core/telemetry": 3565,
@@ -278,9 +278,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_941,
+  "lines of src": 89_900,
   "lines of devnet": 36_646,
-  "lines of tests": 101_528,
+  "lines of tests": 101_534,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 59,
   "files of src with one importer, in the same folder": 105,
