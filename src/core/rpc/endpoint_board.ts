@@ -52,7 +52,7 @@ interface Named {
   readonly atMs: number;
 }
 
-/** What requests told of an endpoint. */
+/** What is known of an endpoint by its requests. */
 interface Known {
   readonly chain: string;
   readonly host: string;
