@@ -5,6 +5,7 @@ import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { toTokenUnits } from "../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
+import { createBudgets } from "../core/rpc/request_budget.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
@@ -57,6 +58,7 @@ export interface ConnectDeps {
 
 /** Connects the hub and the configured chains. Connections are opened at the first request. */
 export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Connections {
+  const { substrate } = config.hub;
   const network = {
     clock: deps.clock,
     randomness: deps.random,
@@ -64,8 +66,8 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     fetch: platformFetch,
     openSocket: platformSocket,
     observer: deps.observer,
+    budgetOf: createBudgets(deps.clock, [substrate, ...config.chains]),
   };
-  const { substrate } = config.hub;
   const target = createHubTarget(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,

@@ -10,6 +10,7 @@ import { sr25519PublicKey } from "../core/ismp/signed_messages.ts";
 import { fenceNetwork, type Transports } from "../core/rpc/fenced_network.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
+import { createBudgets } from "../core/rpc/request_budget.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { MayWork } from "../core/runtime/fence.ts";
@@ -38,6 +39,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
     randomness: deps.random,
     log: deps.log,
     observer: deps.observer,
+    budgetOf: createBudgets(deps.clock, [config.hub, ...config.chains]),
   };
   const { hub } = config;
   const relayerId = unsignedRelayerId(config.chains);

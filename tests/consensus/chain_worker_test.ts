@@ -230,7 +230,8 @@ Deno.test("chain worker: a lying endpoint is an error that names it, so is one t
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) =>
       made.find = (look) => {
-        if (look > 1) throw faultOf("wrong_chain");
+        const where = { chain: "EVM-1", endpointHost: "relay.example.org", method: "chain_getBlockHash" };
+        if (look > 1) throw new RpcFault("wrong_chain", "stop", where);
         throw new ProverFault("bad_data", {
           chain: made.chain,
           endpoint: "beacon.example.org",

@@ -1,7 +1,6 @@
 /** Checks of the EVM endpoints of a chain's section, with an endpoint set of their own: its health is nobody else's. */
 import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
-import { judgeEndpoints } from "../../core/chains/evm/endpoint_rows.ts";
-import { probeEndpoints } from "../../core/chains/evm/endpoint_probe.ts";
+import { checkEndpoints } from "../../core/chains/evm/endpoint_checks.ts";
 import { judgeProofs, probeProofs } from "../../core/chains/evm/proof_checks.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/check_row.ts";
@@ -43,14 +42,8 @@ export function checkEvmEndpoints(
     check: "endpoint",
     run: async (signal) => {
       const contract = typeof logsOf === "function" ? await logsOf(signal) : logsOf;
-      const facts = await probeEndpoints(endpoints, { clock, logsOf: contract }, signal);
-      return judgeEndpoints(facts, {
-        chain,
-        serves,
-        chainId: BigInt(evmChainId(serves)),
-        key,
-        nowMs: clock.now(),
-      });
+      const options = { clock, chain, serves, chainId: BigInt(evmChainId(serves)), key, logsOf: contract };
+      return await checkEndpoints(endpoints, options, signal);
     },
   };
   if (proofs === undefined) return () => [endpointJob];

@@ -41,6 +41,7 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   }),
   stateMachine: hubStateMachine,
   maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
+  requestsPerSecond: nodeKeys.requestsPerSecond,
   signer: requiredIn(substrateSigner(files), {
     name: "signer",
     description: "The account that receives the rewards for updates. Updates themselves cost nothing.",

@@ -8,7 +8,7 @@ import { ScaleError } from "../../core/encoding/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { observeEndpoint, type RpcObserver } from "../../core/rpc/observed_endpoint.ts";
+import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
 import {
   calls,
@@ -144,7 +144,7 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(deps, observeEndpoint(deps, name, this.#endpoint), name, {
+    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
       onSetsRefused: (method) =>
         deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host, method }),
     });

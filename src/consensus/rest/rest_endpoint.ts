@@ -10,6 +10,7 @@ import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
 import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
+import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";
 import {
   ConnectionEnded,
   connectionEnded,
@@ -90,6 +91,8 @@ const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 type Deps = HttpDeps & {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
 };
 
 /** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
@@ -99,24 +102,12 @@ export class RestEndpoint {
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
   readonly #address: HttpAddress;
-  #requests = 0;
-  #bytesRead = 0;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
     this.host = this.#address.host;
     this.#deps = deps;
     this.#options = options;
-  }
-
-  /** Requests made so far. */
-  get requests(): number {
-    return this.#requests;
-  }
-
-  /** Bytes of bodies read so far. */
-  get bytesRead(): number {
-    return this.#bytesRead;
   }
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
@@ -158,7 +149,6 @@ export class RestEndpoint {
         const next = await this.#within(request, waiting, () => reader.next());
         if (next.done === true) break;
         size += next.value.length;
-        this.#bytesRead += next.value.length;
         if (size > limit) {
           throw this.#address.fault("too_large", request.route, {
             detail: `the body exceeds ${limit} bytes`,
@@ -205,6 +195,11 @@ export class RestEndpoint {
     use: (begin: () => Promise<Response>) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
+    const leftMs = await this.#deps.budgetOf?.(this.#options.chain)?.take(1, signal);
+    if (leftMs !== undefined) {
+      const problem = { detail: describeBudget(leftMs), retryAfterMs: leftMs };
+      throw this.#address.fault("over_budget", request.route, problem);
+    }
     const end = linkedAbort(signal);
     const startMs = this.#deps.clock.now();
     const ended = this.#deps.observer?.noteAsked(this.#options.chain, this.host);
@@ -239,7 +234,6 @@ export class RestEndpoint {
   }
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
-    this.#requests++;
     const { route: what, path } = request;
     const response = await this.#address.open({ what, path, accept }, signal);
     if (response.status === 200) return response;
@@ -259,11 +253,9 @@ export class RestEndpoint {
 
   /** Reads a whole body; `undefined`: it has more bytes than the limit. @throws {ConnectionEnded} */
   async #read(response: Response, limit: number): Promise<Uint8Array | undefined> {
-    const body = await readBody(response, limit).catch((cause) => {
+    return await readBody(response, limit).catch((cause) => {
       throw connectionEnded(cause);
     });
-    this.#bytesRead += body?.length ?? limit;
-    return body;
   }
 
   #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {

@@ -4,7 +4,7 @@
  */
 import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import { orAbort } from "../../core/runtime/linked_abort.ts";
-import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.ts";
+import { isOfEndpoint, TrackedEndpoint } from "../../core/rpc/endpoint.ts";
 import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
@@ -139,7 +139,7 @@ export class RestEndpointSet {
 
 /** True when the same endpoint may succeed a moment later. */
 function isTransient(code: RpcFaultCode): boolean {
-  return classifyFault(code) === "endpoint" && !FALSE_ANSWERS.has(code) && code !== "wrong_chain";
+  return isOfEndpoint(code) && !FALSE_ANSWERS.has(code) && code !== "wrong_chain" && code !== "unauthorized";
 }
 
 function isWorthAsking(earlier: RpcFault | undefined): boolean {

@@ -60,7 +60,9 @@ export function toFaultCode(status: number, isNodesOwn: boolean): RpcFaultCode {
   if (status === 503 && isNodesOwn) return "lagging";
   if (status === 404) return "not_found";
   if (status === 413) return "too_large";
-  if ([401, 402, 403, 405, 406, 415, 501].includes(status)) return "missing_method";
+  // About the key and the plan; the others may be about the route alone.
+  if (status === 401 || status === 402) return "unauthorized";
+  if ([403, 405, 406, 415, 501].includes(status)) return "missing_method";
   if (status >= 500 || status === 408) return "server_error";
   return "refused";
 }

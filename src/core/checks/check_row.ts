@@ -148,6 +148,10 @@ export function adviseOnFault({ code }: RpcFault): string {
       return "check the load of the node, or use a faster endpoint";
     case "throttled":
       return "use a plan with more requests, or another endpoint";
+    case "unauthorized":
+      return "check the key in the URL and the plan";
+    case "over_budget":
+      return "raise requests_per_second";
     case "missing_method":
       return "allow the method at the node, or use an endpoint that offers it";
     case "pruned":

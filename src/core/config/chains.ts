@@ -28,6 +28,15 @@ import type { ConfigFiles, TomlTable } from "./toml.ts";
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
 
+/** Budget of a chain. */
+const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
+  name: "requests_per_second",
+  description:
+    "Calls to all endpoints of the chain together, at most, for plans that limit or bill them; each call of a batch " +
+    "counts. A request waits up to 10 s for its turn. Without it, as many as the endpoints take.",
+  example: 25,
+});
+
 /** Keys of every node that is asked over a WebSocket. */
 export const nodeKeys = {
   maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 150_000_000, {
@@ -38,6 +47,7 @@ export const nodeKeys = {
     name: "max_concurent_queries",
     description: "Maximum number of RPC requests at a time (the key is spelled this way).",
   }),
+  requestsPerSecond,
 };
 
 /** Keys of every chain whose messages are read. */
@@ -115,6 +125,7 @@ export const evmKeys = (files: ConfigFiles) => ({
       "message, proofs and logs of one are checked with the other.",
     example: ["https://one.example.org/v1/YOUR-KEY", "https://two.example.org"],
   }),
+  requestsPerSecond,
   consensusStateId: required(consensusStateId, {
     name: "consensus_state_id",
     description: "Under which the hub stores the chain: ETH0 for Ethereum and its L2s, BSC0 for BSC.",

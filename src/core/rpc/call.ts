@@ -107,6 +107,10 @@ export type RpcFaultCode =
   | "unreachable"
   /** HTTP 429 or a rate-limit error of the node. */
   | "throttled"
+  /** Everything is refused: the key in the URL, the plan, or a check in front of the node. */
+  | "unauthorized"
+  /** Nothing was sent: `requests_per_second` is used up for longer than a request waits. */
+  | "over_budget"
   /** HTTP 5xx or an internal error of the node. */
   | "server_error"
   /** Not JSON, a truncated answer, or a shape that does not match the method. */
@@ -140,7 +144,7 @@ export type RpcFaultCode =
   | "pool_conflict"
   /** Substrate 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
   | "pool_dropped"
-  /** The endpoint serves another chain than the configured one. */
+  /** The endpoint named another chain than the configured one: it serves another, or a balancer sent the request there. */
   | "wrong_chain"
   /** The remote signer of our account gave no signature: it does not answer, refuses, or lacks the key. */
   | "signer_unavailable"
@@ -155,6 +159,8 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   timeout: "retry",
   unreachable: "retry",
   throttled: "retry",
+  unauthorized: "retry",
+  over_budget: "retry",
   server_error: "retry",
   malformed: "retry",
   lagging: "retry",
@@ -173,7 +179,7 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   pool_invalid: "drop",
   pool_conflict: "retry",
   pool_dropped: "retry",
-  wrong_chain: "stop",
+  wrong_chain: "retry",
   signer_unavailable: "retry",
   wrong_signature: "retry",
   runtime_unsupported: "retry",
@@ -234,11 +240,25 @@ export function resultOf<T>(outcome: T | RpcFault): T {
 /** Faults of answers that no honest endpoint gives. */
 export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "oversized"]);
 
+/** Method that sends a transaction. */
+export const SENDING_METHOD = "eth_sendRawTransaction";
+
+/** What the pool of an EVM node says of a transaction; said in answer to anything else it means nothing. */
+export const POOL_VERDICTS: ReadonlySet<RpcFaultCode> = new Set([
+  "nonce_too_low",
+  "nonce_too_high",
+  "already_known",
+  "underpriced",
+  "insufficient_funds",
+]);
+
 /** Faults of the connection or the endpoint: everything that is sent there now meets them. */
 export const ENDPOINT_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
   "timeout",
   "unreachable",
   "throttled",
+  "unauthorized",
+  "over_budget",
   "wrong_chain",
 ]);
 

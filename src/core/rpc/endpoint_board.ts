@@ -1,6 +1,6 @@
 /**
- * What is known of every endpoint from the requests that were made: whether it answers, since when, how fast, and how
- * far behind it is. For metrics and the status page; failover has its own memory in `endpoint_health.ts`.
+ * Every endpoint for metrics, readiness and the status page: its state, which it reads at the endpoint itself, and what its
+ * requests tell beside that.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
@@ -8,8 +8,8 @@ import { coloured, type Html } from "../telemetry/http/page.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
 import type { RpcFaultCode } from "./call.ts";
-import { classifyFault } from "./endpoint_health.ts";
-import type { NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
+import { isOfEndpoint } from "./endpoint.ts";
+import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
 /** An endpoint as its requests showed it. */
 export interface EndpointReading {
@@ -18,9 +18,11 @@ export interface EndpointReading {
   readonly host: string;
   /** True for a remote signer of our account on the chain; all others are nodes. */
   readonly isSigner: boolean;
-  /** False when the last request failed for a fault of the endpoint. */
+  /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
+  readonly state: EndpointState;
+  /** True when it is ready or behind. */
   readonly isUp: boolean;
-  /** Time since which it is up or down, Unix milliseconds. */
+  /** Time since which it is in its state, Unix milliseconds. */
   readonly sinceMs: number;
   /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
   readonly lastFault: RpcFaultCode | undefined;
@@ -28,7 +30,7 @@ export interface EndpointReading {
   /** Time of a request, smoothed over the last ones, milliseconds. */
   readonly latencyMs: number;
   readonly requests: number;
-  /** Blocks behind the best endpoint of the chain; `undefined`: not both were asked recently. */
+  /** Blocks behind another endpoint of its set; `undefined`: it is not behind. */
   readonly lagBlocks: number | undefined;
 }
 
@@ -50,16 +52,17 @@ interface Named {
   readonly atMs: number;
 }
 
+/** What is known of an endpoint by its requests. */
 interface Known {
   readonly chain: string;
   readonly host: string;
   readonly isSigner: boolean;
-  isUp: boolean;
-  sinceMs: number;
   lastFault: RpcFaultCode | undefined;
   lastFaultMs: number | undefined;
   latencyMs: number;
   requests: number;
+  /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
+  readState: () => EndpointState;
   lastRequestMs: number;
   head: Named | undefined;
   final: Named | undefined;
@@ -98,7 +101,7 @@ export class EndpointBoard implements RpcObserver {
     return [...new Set([...this.#open].filter((each) => each.chain === chain).map(({ host }) => host))];
   }
 
-  noteRequest({ chain, endpointHost, role, calls, tookMs, head, final }: ObservedRequest): void {
+  noteRequest({ chain, endpointHost, role, calls, tookMs, head, final, readState }: ObservedRequest): void {
     const nowMs = this.#clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
@@ -112,18 +115,14 @@ export class EndpointBoard implements RpcObserver {
     known.latencyMs = known.requests === 1
       ? tookMs
       : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
-    const fault = calls.map(({ outcome }) => outcome)
-      // Whatever keeps a signer from signing stops its account.
-      .find((outcome) => outcome !== "ok" && (isSigner || classifyFault(outcome) === "endpoint"));
-    if (fault !== undefined && fault !== "ok") {
+    const faults = calls.flatMap(({ outcome }) => outcome === "ok" ? [] : [outcome]);
+    // Whatever keeps a signer from signing stops its account.
+    const fault = faults.find((code) => isSigner || isOfEndpoint(code));
+    if (fault !== undefined) {
       known.lastFault = fault;
       known.lastFaultMs = nowMs;
     }
-    const isUp = fault === undefined;
-    if (known.isUp !== isUp) {
-      known.isUp = isUp;
-      known.sinceMs = nowMs;
-    }
+    known.readState = readState ?? keepState(known.readState(), fault, nowMs);
     noteNamed(known, { head, final }, nowMs);
   }
 
@@ -139,21 +138,19 @@ export class EndpointBoard implements RpcObserver {
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
-    const all = [...this.#known.values()];
-    const fresh = all.map(({ chain, head }) => ({ chain, head: isFresh(head, nowMs) ? head : undefined }));
-    const best = new Map(
-      [...Map.groupBy(fresh, ({ chain }) => chain)].map(([chain, rows]) => [
-        chain,
-        findNewest(rows.map(({ head }) => head)),
-      ]),
+    return [...this.#known.values()].map(
+      ({ readState, head: _, final: __, lastRequestMs: ___, ...known }) => {
+        const state = readState();
+        return {
+          ...known,
+          state,
+          isUp: state.kind === "ready" || state.kind === "behind",
+          sinceMs: state.sinceMs,
+          latencyMs: Math.round(known.latencyMs),
+          lagBlocks: state.kind === "behind" ? Math.max(0, state.blocks) : undefined,
+        };
+      },
     );
-    return all.map(({ head, final: _final, lastRequestMs: _lastRequestMs, ...known }) => {
-      const highest = best.get(known.chain);
-      const lag = isFresh(head, nowMs) && highest !== undefined
-        ? Number(highest.height - head.height)
-        : undefined;
-      return { ...known, latencyMs: Math.round(known.latencyMs), lagBlocks: lag };
-    });
   }
 
   /** Newest heights of a chain: an endpoint that is behind the others, or was asked long before them, is outvoted. */
@@ -169,10 +166,12 @@ export class EndpointBoard implements RpcObserver {
     this.#registry.clear("causeway_endpoint_up");
     this.#registry.clear("causeway_endpoint_lag_blocks");
     this.#registry.clear("causeway_signer_up");
-    for (const { chain, host, isSigner, isUp, lagBlocks } of this.list()) {
+    this.#registry.clear("causeway_endpoint_state");
+    for (const { chain, host, isSigner, isUp, lagBlocks, state } of this.list()) {
       const place = { chain, endpoint: host };
       this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
-      if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
+      if (!isSigner) this.#registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
+      if (!isSigner) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
       const { head, final } = this.heights(chain);
@@ -187,8 +186,7 @@ export class EndpointBoard implements RpcObserver {
     if (found !== undefined) return found;
     const made: Known = {
       ...place,
-      isUp: true,
-      sinceMs: nowMs,
+      readState: keepState(undefined, undefined, nowMs),
       lastFault: undefined,
       lastFaultMs: undefined,
       latencyMs: 0,
@@ -212,15 +210,11 @@ function noteNamed(known: Known, { head, final }: NamedHeights, nowMs: number): 
   if (final !== undefined) known.final = { height: final, atMs: nowMs };
 }
 
-function isFresh(named: Named | undefined, nowMs: number): named is Named {
-  return named !== undefined && nowMs - named.atMs <= HEAD_TTL_MS;
-}
-
 /** The highest of those that were named together with the latest one. */
 function findNewest(all: readonly (Named | undefined)[]): Named | undefined {
   const named = all.filter((each) => each !== undefined);
   const latestMs = Math.max(...named.map(({ atMs }) => atMs));
-  return named.filter((each) => isFresh(each, latestMs))
+  return named.filter(({ atMs }) => latestMs - atMs <= HEAD_TTL_MS)
     .reduce<Named | undefined>(
       (best, each) => best === undefined || each.height > best.height ? each : best,
       undefined,
@@ -231,20 +225,44 @@ function toReading({ height, atMs }: Named): HeightReading {
   return { height: Number(height), readAtMs: atMs };
 }
 
-/** State of an endpoint. */
-export function renderEndpointState(
-  { isUp, sinceMs, lastFault }: Pick<EndpointReading, "isUp" | "sinceMs" | "lastFault">,
+/** State of an endpoint that belongs to no set: down with the fault of its last request, or ready. */
+function keepState(
+  before: EndpointState | undefined,
+  fault: RpcFaultCode | undefined,
   nowMs: number,
-): Html {
-  return isUp
-    ? coloured("good", "up")
-    : coloured("bad", `${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`);
+): () => EndpointState {
+  const kind = fault === undefined ? "ready" : "down";
+  const common = { sinceMs: before?.kind === kind ? before.sinceMs : nowMs, lacking: [] };
+  const state: EndpointState = fault === undefined
+    ? { ...common, kind: "ready" }
+    : { ...common, kind: "down", code: fault };
+  return () => state;
+}
+
+/** State of an endpoint. */
+export function renderEndpointState({ state }: Pick<EndpointReading, "state">, nowMs: number): Html {
+  const age = formatDuration(nowMs - state.sinceMs);
+  switch (state.kind) {
+    case "ready":
+      return state.lacking.length === 0
+        ? coloured("good", "up")
+        : coloured("warn", `up, without ${state.lacking.join(", ")}`);
+    case "behind":
+      return coloured("warn", `behind by ${formatDuration(state.seconds * 1_000)}`);
+    case "down":
+      return coloured("bad", `${state.code} for ${age}`);
+    default:
+      return coloured("bad", `${state.kind} for ${age}`);
+  }
 }
 
 /** A reading of one chain's endpoint or signer. */
-type ChainReading = Pick<EndpointReading, "host" | "isSigner" | "isUp" | "sinceMs" | "lastFault">;
+type ChainReading = Pick<EndpointReading, "host" | "isSigner" | "isUp" | "sinceMs" | "lastFault" | "state">;
 
-/** Reasons of one chain: none of its endpoints answers, or a remote signer does not sign. */
+/**
+ * Reasons of one chain: none of its endpoints answers, or a remote signer does not sign; and, as warnings, endpoints that
+ * are behind or refused while others work.
+ */
 export function findEndpointReasons(
   chain: string,
   readings: readonly ChainReading[],
@@ -253,15 +271,18 @@ export function findEndpointReasons(
   const endpoints = readings.filter(({ isSigner }) => !isSigner);
   const reasons: FoundReason[] = [];
   if (endpoints.length > 0 && endpoints.every(({ isUp }) => !isUp)) {
-    const said = endpoints.map(({ host, lastFault }) => `${host} (${lastFault ?? "no answer"})`).join(", ");
+    const said = endpoints.map(({ host, state }) => `${host} (${nameOf(state)})`).join(", ");
+    const isDenied = endpoints.some(({ state }) => state.kind === "unauthorized");
     reasons.push({
       ...place,
       code: "no_endpoint",
       explanation: `No endpoint of the chain answers: ${said}.`,
-      help: "Check the nodes, or add another endpoint to the configuration.",
+      help: isDenied
+        ? "Check the key in the URL and the plan, or add another endpoint to the configuration."
+        : "Check the nodes, or add another endpoint to the configuration.",
       sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
     });
-  }
+  } else reasons.push(...endpoints.flatMap((each) => warnOf(chain, each)));
   for (const { host, lastFault, sinceMs } of readings.filter(({ isSigner, isUp }) => isSigner && !isUp)) {
     reasons.push({
       ...place,
@@ -274,4 +295,43 @@ export function findEndpointReasons(
     });
   }
   return reasons;
+}
+
+/** Warning of an endpoint that is not used as configured though others work; none of one that is, or will be soon. */
+function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
+  const advice = adviseOn(state);
+  if (advice === undefined) return [];
+  const { kind, sinceMs } = state;
+  const explanation = `The endpoint ${host} ${advice.what}.`;
+  return [{
+    chain,
+    leg: undefined,
+    code: `endpoint_${kind}`,
+    explanation,
+    help: advice.help,
+    isWarning: true,
+    sinceMs,
+  }];
+}
+
+function adviseOn(state: EndpointState): { readonly what: string; readonly help: string } | undefined {
+  switch (state.kind) {
+    case "behind":
+      return {
+        what: `is ${state.blocks} blocks and ${
+          Math.round(state.seconds)
+        } s behind another one: it is used last`,
+        help: "See to the node's peers, disk and load, or replace it.",
+      };
+    case "unauthorized":
+      return { what: "refuses everything: it is not used", help: "Check the key in the URL and the plan." };
+    case "wrong_chain":
+      return { what: "serves another chain: it is not used", help: "Correct or remove its URL." };
+    default:
+      return undefined;
+  }
+}
+
+function nameOf(state: EndpointState): string {
+  return state.kind === "down" ? state.code : state.kind;
 }

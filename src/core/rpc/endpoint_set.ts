@@ -1,38 +1,32 @@
 /**
  * Endpoint set of one chain: endpoints are used in the order of preference, the next one only when an earlier one
- * fails or lacks a capability. Independent of the meaning of the calls. Start reading at {@link RpcEndpointSet}.
+ * fails, is behind or lacks a capability. Independent of the meaning of the calls. Start reading at
+ * {@link RpcEndpointSet}.
  */
-import type { Clock, Randomness } from "../runtime/clock.ts";
-import { mapLimited } from "../runtime/limit.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
-import { partsOf } from "../runtime/slices.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { BATCH_METHOD, formatMethods, reactionTo, RpcFault } from "./call.ts";
-import { classifyFault, TrackedEndpoint } from "./endpoint_health.ts";
+import { formatMethods, reactionTo, RpcFault } from "./call.ts";
+import { scopeOf, type TrackedEndpoint } from "./endpoint.ts";
+import {
+  EndpointLine,
+  type EndpointLineDeps,
+  type EndpointLineOptions,
+  MAX_THROTTLED_WAIT_MS,
+} from "./endpoint_line.ts";
+import { findHead, findLag, HEAD_EVERY_MS, type HeadQuery, nextReading } from "./head_watch.ts";
 import type { Json } from "./json.ts";
-import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 
 /** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
 /** Maximum wait for an answer while another endpoint is ready, unless the caller sets a timeout. */
 const PATIENCE_MS = 10_000;
-const DEFAULT_CONCURRENT = 16;
-/** Concurrent parts of a batch; endpoints that reject batches have narrow limits. */
-const PARTS_AT_ONCE = 4;
 
 /** Options of an endpoint set. */
-export interface RpcEndpointSetOptions {
-  /** Name of the chain in faults. */
-  readonly chain: string;
+export interface RpcEndpointSetOptions extends EndpointLineOptions {
   /** In order of preference, at least one. */
   readonly endpoints: readonly RpcEndpoint[];
-  /** Maximum number of concurrent HTTP requests to one endpoint. Default 16. */
-  readonly maxConcurrent?: number | undefined;
-  /**
-   * Call sent along with the first request to an endpoint (and the first after a pause); its result must be as
-   * expected.
-   */
-  readonly identity?: { readonly call: RpcCall; readonly isExpected: (result: Json) => boolean } | undefined;
+  /** How heads are read and compared; absent: they are not, and no endpoint counts as behind. */
+  readonly head?: HeadQuery | undefined;
 }
 
 /** Fault of answers that are not taken; `undefined`, at once or later: they are. */
@@ -58,26 +52,28 @@ export type EndpointReport =
 
 /** Endpoint set of one chain, with failover. */
 export class RpcEndpointSet {
-  readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
-  readonly #clock: Clock;
+  readonly #deps: EndpointLineDeps;
   readonly #options: RpcEndpointSetOptions;
-  readonly #endpoints: readonly TrackedEndpoint[];
+  readonly #members: readonly EndpointLine[];
+  /** Endpoints whose heads are compared: those of the set that this one is a part of. */
+  readonly #all: readonly EndpointLine[];
 
   /**
-   * @param shared endpoints of another set whose health this one shares
+   * @param part an endpoint of another set whose state this one shares, and all of that set
    * @throws {RangeError} without endpoints.
    */
   constructor(
-    deps: { readonly clock: Clock; readonly randomness: Randomness },
+    deps: EndpointLineDeps,
     options: RpcEndpointSetOptions,
-    shared?: readonly TrackedEndpoint[],
+    part?: { readonly member: EndpointLine; readonly all: readonly EndpointLine[] },
   ) {
     if (options.endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
     this.#deps = deps;
-    this.#clock = deps.clock;
     this.#options = options;
-    const max = options.maxConcurrent ?? DEFAULT_CONCURRENT;
-    this.#endpoints = shared ?? options.endpoints.map((endpoint) => new TrackedEndpoint(deps, endpoint, max));
+    this.#members = part === undefined
+      ? options.endpoints.map((endpoint) => new EndpointLine(deps, endpoint, options))
+      : [part.member];
+    this.#all = part?.all ?? this.#members;
   }
 
   /** Name of the chain in faults. */
@@ -87,25 +83,25 @@ export class RpcEndpointSet {
 
   /** Hosts in order of preference. */
   get hosts(): readonly string[] {
-    return this.#endpoints.map(({ endpoint }) => endpoint.host);
+    return this.#members.map(({ host }) => host);
   }
 
   /** Maximum number of calls in one request of the first endpoint, as far as it has refused more. */
   get batchLimit(): number {
-    return this.#endpoints[0]?.batchLimit ?? Infinity;
+    return this.#members[0]?.tracked.batchLimit ?? Infinity;
   }
 
   /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
-    const next = new EndpointRound(this.#endpoints, calls).next();
+    const next = new EndpointRound(this.#members, calls).next();
     const [preferred = ""] = this.hosts;
-    return next.kind === "ask" ? next.endpoint.endpoint.host : preferred;
+    return next.kind === "ask" ? next.member.host : preferred;
   }
 
-  /** One set per endpoint, in order of preference, for reads that compare endpoints; health is shared. */
+  /** One set per endpoint, in the order in which they would be used, for reads that compare endpoints; state is shared. */
   each(): readonly RpcEndpointSet[] {
-    return this.#endpoints.map((tracked) =>
-      new RpcEndpointSet(this.#deps, { ...this.#options, endpoints: [tracked.endpoint] }, [tracked])
+    return inOrder(this.#members, []).map((member) =>
+      new RpcEndpointSet(this.#deps, this.#options, { member, all: this.#all })
     );
   }
 
@@ -123,7 +119,8 @@ export class RpcEndpointSet {
    * @throws {RpcFault} when no endpoint gave usable answers; it names each host with its code.
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
-    const round = new EndpointRound(this.#endpoints, calls);
+    this.#askHeads(conditions.signal);
+    const round = new EndpointRound(this.#members, calls);
     let waitedMs = 0;
     while (true) {
       conditions.signal.throwIfAborted();
@@ -131,8 +128,8 @@ export class RpcEndpointSet {
       switch (next.kind) {
         case "ask": {
           const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-          const isGood = await this.#callEndpoint(next.endpoint, calls, { ...conditions, timeoutMs }, round);
-          if (isGood) return round.best();
+          const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
+          if (good !== undefined) return good;
           break;
         }
         case "await":
@@ -144,7 +141,7 @@ export class RpcEndpointSet {
             : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
           if (isTooLong) return round.bestOr(() => this.#allFailed(round, calls));
           waitedMs += next.leftMs;
-          await this.#clock.sleep(next.leftMs, conditions.signal);
+          await this.#deps.clock.sleep(next.leftMs, conditions.signal);
           break;
         }
         case "end":
@@ -153,16 +150,22 @@ export class RpcEndpointSet {
     }
   }
 
-  /** Calls every endpoint regardless of its health, for start-up checks. Faults are part of the result. */
+  /**
+   * Calls every endpoint regardless of its state, for start-up checks. Faults are part of the result. Their heads are asked
+   * for along with it: one that is behind is used last from the start on.
+   */
   async callEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
-    return await Promise.all(this.#endpoints.map(async (tracked): Promise<EndpointReport> => {
-      const { host } = tracked.endpoint;
+    const { head } = this.#options;
+    const asked = head === undefined || this.#members.length < 2 ? calls : [...calls, head.call];
+    return await Promise.all(this.#members.map(async (member): Promise<EndpointReport> => {
+      const { host, tracked } = member;
       try {
         const answers = await tracked.use(
-          () => this.#send(tracked, calls, { ...conditions, isPatient: false }),
+          () => member.send(asked, { ...conditions, isPatient: false }),
           conditions.signal,
         );
-        return { host, kind: "answers", answers };
+        this.#noteHead(member, asked, answers);
+        return { host, kind: "answers", answers: answers.slice(0, calls.length) };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
         tracked.noteFault(fault);
@@ -171,132 +174,111 @@ export class RpcEndpointSet {
     }));
   }
 
-  /** Calls one endpoint and records its answers. True when no other endpoint can do better. */
+  /** Calls one endpoint and records its answers; returns them when no other endpoint can do better. */
   async #callEndpoint(
-    tracked: TrackedEndpoint,
+    member: EndpointLine,
     calls: readonly RpcCall[],
     conditions: BatchConditions,
     round: EndpointRound,
-  ): Promise<boolean> {
+  ): Promise<readonly RpcAnswer[] | undefined> {
+    const { tracked } = member;
     try {
       const answers = await tracked.use(
-        () => this.#sendVerified(tracked, calls, { ...conditions, isPatient: !round.hasReady() }),
+        () => member.sendVerified(calls, { ...conditions, isPatient: !round.hasReady() }),
         conditions.signal,
       );
-      const place = this.#place(tracked.endpoint.host, calls);
-      const objection = await conditions.accept?.(answers, place);
+      const objection = await conditions.accept?.(answers, this.#place(calls, member.host));
       if (objection !== undefined) throw objection;
-      return this.#file(tracked, answers, round);
+      this.#noteHead(member, calls, answers);
+      const bad = this.#file(member, answers);
+      round.answer(tracked, answers, bad);
+      return bad.length === 0 ? answers : undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      conditions.onFault?.(fault, tracked.endpoint.host);
-      if (classifyFault(fault.code) === "request") throw fault;
+      conditions.onFault?.(fault, member.host);
+      if (scopeOf(fault) === "request") throw fault;
       tracked.noteFault(fault);
-      round.fail(tracked, fault);
-      return false;
+      round.fail(member, fault);
+      return undefined;
     }
   }
 
-  #file(tracked: TrackedEndpoint, answers: readonly RpcAnswer[], round: EndpointRound): boolean {
+  /** Records what the answers say of the endpoint; returns the faults that another endpoint may not have. */
+  #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
-    const own = faults.find((fault) => classifyFault(fault.code) === "endpoint");
-    if (own === undefined) tracked.noteSuccess();
-    else tracked.noteFault(own);
+    const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
+    // An internal error may be of the one call; one that answers to nothing is down.
+    const isPartial = own.length < answers.length || answers.length === 1;
+    const worst = own.find(({ code }) => !isPartial || code !== "server_error");
+    if (worst !== undefined) tracked.noteFault(worst);
+    else if (own.length < answers.length) tracked.noteSuccess();
     for (const fault of faults) {
-      if (classifyFault(fault.code) === "capability") tracked.noteFault(fault);
+      if (scopeOf(fault) === "capability") tracked.noteFault(fault);
     }
-    const bad = faults.filter((fault) => classifyFault(fault.code) !== "request");
-    round.answer(tracked, answers, bad);
-    return bad.length === 0;
+    return faults.filter((fault) => scopeOf(fault) !== "request");
   }
 
-  /** Sends the calls, preceded by the identity call until the endpoint is known to serve the right chain. */
-  async #sendVerified(
-    tracked: TrackedEndpoint,
-    calls: readonly RpcCall[],
-    conditions: SendConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const { identity } = this.#options;
-    if (identity === undefined || tracked.isVerified) return await this.#send(tracked, calls, conditions);
-    const [first, ...answers] = await this.#send(tracked, [identity.call, ...calls], conditions);
-    if (first?.kind === "result") {
-      if (!identity.isExpected(first.result)) {
-        const place = this.#place(tracked.endpoint.host, [identity.call]);
-        const detail = `the endpoint serves another chain: ${String(first.result).slice(0, 80)}`;
-        throw new RpcFault("wrong_chain", reactionTo("wrong_chain"), place, { detail });
-      }
-      tracked.isVerified = true;
+  /** Asks endpoints for their heads that were not asked for some time; the questions end by themselves. */
+  #askHeads(signal: AbortSignal): void {
+    const { head } = this.#options;
+    if (head === undefined || this.#all.length < 2) return;
+    const nowMs = this.#deps.clock.now();
+    for (const member of this.#all) {
+      const isDue = nowMs - member.headAskedMs >= HEAD_EVERY_MS;
+      if (!isDue || member.tracked.availability().kind !== "ready") continue;
+      member.headAskedMs = nowMs;
+      void this.#askHead(member, head, signal);
     }
-    return answers;
   }
 
-  /** Sends the calls in as few requests as the endpoint allows, and learns that limit. */
-  async #send(
-    tracked: TrackedEndpoint,
-    calls: readonly RpcCall[],
-    conditions: SendConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    if (calls.length > tracked.batchLimit) return await this.#sendInParts(tracked, calls, conditions);
+  async #askHead(member: EndpointLine, { call }: HeadQuery, signal: AbortSignal): Promise<void> {
+    const { tracked } = member;
+    tracked.isVerified = false;
     try {
-      const answers = await sendPatiently(this.#clock, tracked, calls, conditions);
-      return await this.#resendTooLarge(tracked, calls, answers, conditions);
+      const answers = await tracked.use(
+        () => member.sendVerified([call], { signal, timeoutMs: PATIENCE_MS, isPatient: false }),
+        signal,
+      );
+      this.#noteHead(member, [call], answers);
+      if (answers.every(({ kind }) => kind === "result")) tracked.noteSuccess();
     } catch (fault) {
-      if (!(fault instanceof RpcFault) || calls.length === 1) throw fault;
-      if (fault.where.method === BATCH_METHOD) tracked.noteFault(fault);
-      else if (fault.code === "too_large") tracked.noteBatchTooLarge(calls.length);
-      else throw fault;
-      return await this.#sendInParts(tracked, calls, conditions);
+      if (fault instanceof RpcFault) tracked.noteFault(fault);
+      else if (!signal.aborted) throw fault;
     }
   }
 
-  async #sendInParts(
-    tracked: TrackedEndpoint,
-    calls: readonly RpcCall[],
-    conditions: SendConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const size = Math.min(tracked.batchLimit, calls.length);
-    const { signal } = conditions;
-    const answers = await mapLimited(
-      partsOf(calls, size),
-      { max: PARTS_AT_ONCE, signal },
-      (part, partSignal) => this.#send(tracked, part, { ...conditions, signal: partSignal }),
-    );
-    return answers.flat();
-  }
-
-  /** Some nodes truncate a batch when its answer grows too large: truncated calls are sent again in halves. */
-  async #resendTooLarge(
-    tracked: TrackedEndpoint,
-    calls: readonly RpcCall[],
-    answers: readonly RpcAnswer[],
-    conditions: SendConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const cut = answers.flatMap((answer, index) => isTooLarge(answer) ? [index] : []);
-    if (cut.length === 0 || calls.length === 1) return answers;
-    if (cut.length === calls.length) tracked.noteBatchTooLarge(calls.length);
-    const half = Math.ceil(cut.length / 2);
-    const again: RpcAnswer[] = [];
-    for (const part of [cut.slice(0, half), cut.slice(half)]) {
-      const partCalls = part.flatMap((index) => calls[index] ?? []);
-      if (partCalls.length > 0) again.push(...await this.#send(tracked, partCalls, conditions));
+  /** Notes the head among the answers, and compares it with those of the other endpoints. */
+  #noteHead(member: EndpointLine, calls: readonly RpcCall[], answers: readonly RpcAnswer[]): void {
+    const { head, identity } = this.#options;
+    const named = head && findHead(head, calls, answers);
+    const id = answers[calls.findIndex(({ method }) => method === identity?.call.method)];
+    const isForeign = id?.kind === "result" && identity?.isExpected(id.result) === false;
+    if (named === undefined || isForeign) return;
+    const nowMs = this.#deps.clock.now();
+    member.head = nextReading(named, member.head, nowMs);
+    member.headAskedMs = nowMs;
+    for (const each of this.#all) {
+      if (each.head === undefined) continue;
+      const others = this.#all.flatMap((other) => other === each ? [] : other.head ?? []);
+      each.tracked.noteLag(findLag(each.head, others, each.tracked.isBehind));
     }
-    return answers.map((answer, index) => isTooLarge(answer) ? again[cut.indexOf(index)] ?? answer : answer);
   }
 
-  #place(endpointHost: string, calls: readonly RpcCall[]): FaultPlace {
-    return { chain: this.#options.chain, endpointHost, method: formatMethods(calls) };
+  #place(calls: readonly RpcCall[], endpointHost = this.hosts.join(", ")): FaultPlace {
+    return { chain: this.chain, endpointHost, method: formatMethods(calls) };
   }
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
   #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
-    const faults = this.#endpoints.flatMap((tracked) => round.faultOf(tracked) ?? tracked.lastFault ?? []);
+    const tracked = this.#members.map((member) => member.tracked);
+    const faults = tracked.flatMap((each) => round.faultOf(each) ?? each.lastFault ?? []);
     const [first] = faults;
     if (first === undefined) throw new Error("No endpoint failed, and none answered");
-    const [only] = this.#endpoints;
-    if (this.#endpoints.length === 1 && only !== undefined && round.faultOf(only) !== undefined) return first;
-    const waits = this.#endpoints.map((tracked) => tracked.availability())
+    const [only] = tracked;
+    if (tracked.length === 1 && only !== undefined && round.faultOf(only) !== undefined) return first;
+    const waits = tracked.map((each) => each.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
-    return new RpcFault(first.code, reactionTo(first.code), this.#place(this.hosts.join(", "), calls), {
+    return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
       detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
       data: first.data,
       retryAfterMs: Math.min(...waits) || undefined,
@@ -305,48 +287,47 @@ export class RpcEndpointSet {
   }
 }
 
-function isTooLarge(answer: RpcAnswer): boolean {
-  return answer.kind === "fault" && answer.fault.code === "too_large";
+/** Endpoints in the order in which they are asked: able ones first, and of them those that are not behind. */
+function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): readonly EndpointLine[] {
+  const rank = ({ tracked }: EndpointLine): number =>
+    tracked.isUnsupported(calls) ? 2 : tracked.isBehind ? 1 : 0;
+  return members.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** Next step for a batch of calls. */
 type RoundStep =
-  | { readonly kind: "ask"; readonly endpoint: TrackedEndpoint }
+  | { readonly kind: "ask"; readonly member: EndpointLine }
   | { readonly kind: "await"; readonly settled: Promise<void> }
   /** `isThrottled`: the endpoint is healthy but limits the rate. */
   | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
   | { readonly kind: "end" };
 
-/** One batch of calls that goes from endpoint to endpoint; each is called at most once. */
+/** One batch of calls that goes from endpoint to endpoint; each is called once, or until it names the right chain. */
 class EndpointRound {
-  readonly #order: readonly TrackedEndpoint[];
-  readonly #tried = new Set<TrackedEndpoint>();
+  readonly #open: EndpointLine[];
   readonly #faults = new Map<TrackedEndpoint, RpcFault>();
   #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
-  constructor(endpoints: readonly TrackedEndpoint[], calls: readonly RpcCall[]) {
-    const able = endpoints.filter((endpoint) => !endpoint.isUnsupported(calls));
+  constructor(members: readonly EndpointLine[], calls: readonly RpcCall[]) {
+    const isAble = members.some(({ tracked }) => !tracked.isUnsupported(calls));
     // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
-    this.#order = able.length > 0
-      ? [...able, ...endpoints.filter((endpoint) => !able.includes(endpoint))]
-      : endpoints.slice(0, 1);
+    this.#open = isAble ? [...inOrder(members, calls)] : members.slice(0, 1);
   }
 
   /** Next step. */
   next(): RoundStep {
-    const open = this.#order.filter((endpoint) => !this.#tried.has(endpoint));
-    const states = open.map((endpoint) => ({ endpoint, state: endpoint.availability() }));
+    const states = this.#open.map((member) => ({ member, state: member.tracked.availability() }));
     const ready = states.find(({ state }) => state.kind === "ready");
     if (ready !== undefined) {
-      this.#tried.add(ready.endpoint);
-      return { kind: "ask", endpoint: ready.endpoint };
+      this.#open.splice(this.#open.indexOf(ready.member), 1);
+      return { kind: "ask", member: ready.member };
     }
     for (const { state } of states) {
       if (state.kind === "probing") return { kind: "await", settled: state.settled };
     }
-    const waits = states.flatMap(({ endpoint, state }) =>
+    const waits = states.flatMap(({ member: { tracked }, state }) =>
       state.kind === "cooling"
-        ? [{ leftMs: state.leftMs, isThrottled: endpoint.lastFault?.code === "throttled" }]
+        ? [{ leftMs: state.leftMs, isThrottled: tracked.lastFault?.code === "throttled" }]
         : []
     );
     const [soonest] = waits.sort((a, b) => a.leftMs - b.leftMs);
@@ -357,9 +338,7 @@ class EndpointRound {
 
   /** True when another endpoint can be called at once. */
   hasReady(): boolean {
-    return this.#order.some((endpoint) =>
-      !this.#tried.has(endpoint) && endpoint.availability().kind === "ready"
-    );
+    return this.#open.some(({ tracked }) => tracked.availability().kind === "ready");
   }
 
   /** Records answers of which some are `bad`: another endpoint may do better. */
@@ -369,20 +348,15 @@ class EndpointRound {
     if (first !== undefined) this.#faults.set(endpoint, first);
   }
 
-  /** Records that the endpoint gave no answers. */
-  fail(endpoint: TrackedEndpoint, fault: RpcFault): void {
-    this.#faults.set(endpoint, fault);
+  /** Records that the endpoint gave no answers. It may answer the same request, after the others. */
+  fail(member: EndpointLine, fault: RpcFault): void {
+    this.#faults.set(member.tracked, fault);
+    if (member.isStray(fault)) this.#open.push(member);
   }
 
   /** Fault of the endpoint, if it was called and failed. */
   faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
     return this.#faults.get(endpoint);
-  }
-
-  /** Best answers so far. */
-  best(): readonly RpcAnswer[] {
-    if (this.#best === undefined) throw new Error("No answers yet");
-    return this.#best.answers;
   }
 
   /** Returns the best answers; throws the given fault when there are none. */

@@ -4,7 +4,7 @@
  * test); EIP-1474 for the numbers.
  */
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import type { NodeError, RpcFaultCode } from "./call.ts";
+import { type NodeError, type RpcFaultCode, SENDING_METHOD } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** One row of the table: the first row that matches decides. */
@@ -20,7 +20,8 @@ const logRules: readonly Rule[] = [
     texts: [
       /beyond (the )?current head/,
       /after last accepted block/,
-      /(specified in filter|block).*cannot be found/,
+      /(specified in filter|block).*(cannot|could not) be found/,
+      /invalid block range params|end \(\d+\) < begin|block is out of range/,
     ],
   },
   {
@@ -33,6 +34,7 @@ const logRules: readonly Rule[] = [
       /(more than|exceeds?|larger than|up to|at most|maximum is set to|maximum allowed|no more than).*(block|results|logs)/,
       /too many (blocks|logs|results|events)|many (blocks|logs) requested/,
       /(results?|logs|response size|log response|max results|backend response).*(exceed|too large|too many|limit|should not)/,
+      /only query|too wide|must be within|limit of [\d,]+ results|result set is too|exceeds limit/,
       /query (timeout|timed out)|exceeds? max|response.*(too large|too big|larger than)/,
       /^limit exceeded$/,
     ],
@@ -64,10 +66,17 @@ const lateLogRules: readonly Rule[] = [
   },
 ];
 
-const rules: readonly Rule[] = [
+/** What a pool says of a transaction. Said in answer to anything else it means nothing. */
+const poolRules: readonly Rule[] = [
   {
     code: "nonce_too_low",
-    texts: [/nonce (is )?too low/, /oldnonce/, /invalid nonce; expected/, /nonce.*already (been )?used/],
+    texts: [
+      /nonce (is )?too low/,
+      /oldnonce/,
+      /invalid nonce; expected/,
+      /nonce.*already (been )?used/,
+      /::stale|is outdated/,
+    ],
   },
   {
     code: "nonce_too_high",
@@ -83,13 +92,17 @@ const rules: readonly Rule[] = [
       /same hash was already/,
     ],
   },
+];
+
+/** What pools say of a transaction, and simulations of the call: its account cannot pay, its price is too low. */
+const fundsRules: readonly Rule[] = [
   {
     code: "insufficient_funds",
     texts: [
       /insufficient ?funds/,
       /upfront cost exceeds/,
       /insufficient (account )?balance/,
-      /not have enough (funds|balance)/,
+      /not have enough (funds|balance)|inability to pay/,
     ],
   },
   {
@@ -97,12 +110,15 @@ const rules: readonly Rule[] = [
     texts: [
       /underpriced/,
       /fee ?too ?low|tip too low|gas ?price.*too low|feecap too low/,
-      /gas price below/,
+      /gas price below|less than gas price minimum|too ?low ?priority|priority is too low/,
       /(less than|below|lower than).*base ?fee/,
       /replacement ?not ?allowed|could not replace existing/,
       /insufficientmaxfeepergas/,
     ],
   },
+];
+
+const rules: readonly Rule[] = [
   {
     code: "reverted",
     texts: [
@@ -117,9 +133,11 @@ const rules: readonly Rule[] = [
       /missing trie node|state already discarded|pruned|pruning/,
       /(historical )?state .*(not available|unavailable)|no state available|historical state/,
       /world state unavailable|state unavailable|state is not available/,
-      /header( for hash)? not found|unknown block|block not found|blockoutofrange|unfinalized data/,
+      /header( for hash)? not found|unknown block|block .*(not|could not be) found|blockoutofrange|unfinalized data/,
       /archive/,
-      /maximum proof window|block is too old|too far in the past|old data not available/,
+      /proof window|outside the window|block is too old|too far in the past|old data not available|than the oldest/,
+      /state ?root .*(unknown|not found)|layer .*(stale|not available)|state (histories|recreation|is not ready)/,
+      /in path mode|metadata is not found|not executed/,
       // Erigon without the history of commitments proves every block by the newest tree.
       /root hash mismatch/,
     ],
@@ -139,7 +157,17 @@ const rules: readonly Rule[] = [
       /too many requests?|too many request/,
       /request (count|limit) (exceeded|reached)|requests? limit|daily (request|limit)/,
       /compute units|throughput|capacity|quota|credits|usage limit|rps limit|slow down/,
+      /request allowance|out of compute|too many open connections/,
       /^limit exceeded$/,
+    ],
+  },
+  {
+    code: "unauthorized",
+    texts: [
+      /unauthori[sz]ed|(must be|not) authenticated|authentication (is )?(required|failed)|^forbidden|payment required/,
+      /(invalid|missing|unknown|expired|revoked|wrong) (api|access|project|app|auth)[ -]?(key|token|id)/,
+      /(api|access|project|app)[ -]?(key|token|id) (is )?(required|invalid|missing|not|expired|disabled|inactive|revoked)/,
+      /access (is )?denied|(app|account|project|subscription) (is )?(inactive|disabled|suspended|expired|not active)/,
     ],
   },
   {
@@ -151,12 +179,14 @@ const rules: readonly Rule[] = [
     ],
   },
   // Geth while it looks for transactions in blocks that it has imported.
-  { code: "lagging", texts: [/transaction indexing is in progress/] },
+  { code: "lagging", texts: [/transaction indexing is in progress|after last accepted block/] },
   {
     code: "server_error",
     texts: [
       /internal (server )?error|temporar(y|ily)|try again later|service unavailable|no healthy upstream/,
       /timed? ?out|deadline exceeded|upstream|bad gateway|no (available )?(backend|node)s?/,
+      /unable to complete request|(cannot|can't) (fulfill|route)|handler crashed|refused$|broken pipe/,
+      /backend (offline|returned)|no group consensus|econnrefused|^eof$|failed to get logs/,
     ],
   },
 ];
@@ -169,11 +199,14 @@ const logTable: readonly Rule[] = [
   ...rules.slice(afterRates),
 ];
 
+const sendTable: readonly Rule[] = [...poolRules, ...fundsRules, ...rules];
+const callTable: readonly Rule[] = [...fundsRules, ...rules];
+const traceTable: readonly Rule[] = [...traceRules, ...callTable];
+
 /** Meaning of the codes when no text matches (EIP-1474 and habits of providers). */
 const numbers: ReadonlyMap<number, RpcFaultCode> = new Map<number, RpcFaultCode>([
   [3, "reverted"],
   [429, "throttled"],
-  [-32001, "not_found"],
   [-32002, "server_error"],
   [-32004, "missing_method"],
   [-32005, "throttled"],
@@ -211,7 +244,9 @@ function codeOf(error: NodeError, method: string): RpcFaultCode {
 
 function tableOf(method: string): readonly Rule[] {
   if (method.includes("eth_getLogs")) return logTable;
-  return /debug_traceCall|eth_simulateV1/.test(method) ? [...traceRules, ...rules] : rules;
+  if (method === SENDING_METHOD) return sendTable;
+  if (/debug_traceCall|eth_simulateV1/.test(method)) return traceTable;
+  return /eth_call|eth_estimateGas/.test(method) ? callTable : rules;
 }
 
 /**

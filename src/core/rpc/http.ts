@@ -75,7 +75,7 @@ class HttpEndpoint implements RpcEndpoint {
     const refusal = findRefusal(entries, calls);
     if (refusal !== undefined) throw this.#refusedBatch(refusal, exchange, method);
     const byId = this.#sortById(entries, calls, firstId, exchange);
-    return calls.map((call, index) => this.#readAnswer(byId.get(firstId + index), call));
+    return calls.map((call, index) => this.#readAnswer(byId.get(firstId + index), call, exchange.status));
   }
 
   #sortById(
@@ -104,9 +104,22 @@ class HttpEndpoint implements RpcEndpoint {
     return byId;
   }
 
-  #readAnswer(entry: { readonly [name: string]: Json } | undefined, call: RpcCall): RpcAnswer {
+  #readAnswer(
+    entry: { readonly [name: string]: Json } | undefined,
+    call: RpcCall,
+    status: number,
+  ): RpcAnswer {
     const error = entry === undefined ? undefined : readNodeError(entry.error);
-    if (error !== undefined) return { kind: "fault", fault: this.#translated(error, call.method) };
+    if (error !== undefined) {
+      const fault = this.#translated(error, call.method);
+      // A provider that sheds load says so by the status, and by a code that may mean anything.
+      const isShed = status >= 500 && fault.code === "refused";
+      const detail = `HTTP ${status}: ${fault.detail}`;
+      return {
+        kind: "fault",
+        fault: isShed ? this.#address.fault("server_error", call.method, { detail }) : fault,
+      };
+    }
     const result = entry?.result;
     if (result === undefined) {
       return {

@@ -192,12 +192,22 @@ export function splitAuthorization(
   return { url, headers };
 }
 
-/** Reads `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */
+/** Longest pause that an endpoint is granted: what says more is a mistake, or a day's plan that may be renewed. */
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
+
+/**
+ * Reads `Retry-After` as a pause, at most 5 minutes: seconds or an HTTP date (RFC 9110, section 10.2.3), or the Unix
+ * time, in seconds or milliseconds, that some providers write.
+ */
 export function readRetryAfterMs(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Math.ceil(Number(header) * 1000);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+  const number = /^\s*\d+(\.\d+)?\s*$/.test(header) ? Number(header) : undefined;
+  const pauseMs = number === undefined
+    ? Date.parse(header) - nowMs
+    : number < 1e9
+    ? Math.ceil(number * 1000)
+    : (number < 1e12 ? number * 1000 : number) - nowMs;
+  return Number.isNaN(pauseMs) ? undefined : Math.min(Math.max(0, pauseMs), MAX_RETRY_AFTER_MS);
 }
 
 /**
@@ -212,7 +222,8 @@ function codeOfStatus(status: number): RpcFaultCode {
   if (GATEWAY_TIMEOUTS.includes(status)) return "timeout";
   if (status >= 500) return "server_error";
   if (status === 413) return "too_large";
-  if ([401, 402, 403, 404, 405].includes(status)) return "missing_method";
+  // Of the whole request: a key, a plan, a check in front of the node, a path that is gone.
+  if ([401, 402, 403, 404, 405].includes(status)) return "unauthorized";
   return "refused";
 }
 

@@ -30,35 +30,26 @@ export class JsonLimitError extends Error {
 /** For texts that are short anyway. */
 const SHORT_TEXT: JsonLimit = { values: 50_000, depth: 32 };
 
-/** Digits from which on a double may not represent an integer, and those of the largest integer that is kept, u256. */
+/** Digits from which on a double may not represent an integer. */
 const LONG_DIGITS = 16;
-const MAX_DIGITS = 78;
 
 /**
  * Parses a JSON text. Integers outside the safe range, up to 78 digits, are bigints, all other numbers are numbers.
  * @throws {SyntaxError} as `JSON.parse`; {@link JsonLimitError} beyond the limit.
  */
 export function parseJson(text: string, limit: JsonLimit = SHORT_TEXT): Json {
-  const long = scan(text, limit);
-  if (long.length === 0) return JSON.parse(text);
-  let marked = "";
-  let done = 0;
-  for (const { from, to } of long) {
-    marked += `${text.slice(done, from)}"\\u0000${text.slice(from, to)}"`; // a string while the text is parsed
-    done = to;
-  }
-  return restored(JSON.parse(marked + text.slice(done)));
+  return hasLongInteger(text, limit) ? JSON.parse(text, toLossless) : JSON.parse(text);
 }
 
-/** Part of a text; `to` is behind it. */
-interface Span {
-  readonly from: number;
-  readonly to: number;
+/** Keeps the digits of integers that a double cannot represent (ECMAScript: JSON.parse source text access). */
+function toLossless(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
+  const isInteger = typeof value === "number" && /^-?[1-9][0-9]{15,77}$/.test(source ?? "");
+  return isInteger && !Number.isSafeInteger(value) ? BigInt(source ?? "") : value;
 }
 
-/** Counts values and levels, and finds integers that a double cannot represent. @throws {JsonLimitError} */
-function scan(text: string, { values, depth }: JsonLimit): readonly Span[] {
-  const long: Span[] = [];
+/** Counts values and levels; true for a text with numbers of as many digits as a double may not represent. */
+function hasLongInteger(text: string, { values, depth }: JsonLimit): boolean {
+  let isLong = false;
   let count = 0;
   let level = 0;
   for (let at = 0; at < text.length; at++) {
@@ -78,7 +69,7 @@ function scan(text: string, { values, depth }: JsonLimit): readonly Span[] {
         break;
       default: {
         const to = endOfNumber(text, at);
-        if (isLongInteger(text, at, to)) long.push({ from: at, to });
+        isLong ||= to - at >= LONG_DIGITS;
         at = Math.max(at, to - 1);
         continue;
       }
@@ -86,7 +77,7 @@ function scan(text: string, { values, depth }: JsonLimit): readonly Span[] {
     if (++count > values) throw new JsonLimitError(`more than ${values} values`);
     if (level > depth) throw new JsonLimitError(`more than ${depth} levels`);
   }
-  return long;
+  return isLong;
 }
 
 /** Index of the quotation mark that ends a string; the text's length without one. */
@@ -110,20 +101,6 @@ function endOfNumber(text: string, start: number): number {
 function isOfNumber(code: number): boolean {
   return (code >= 48 && code <= 57) || code === 43 || code === 45 || code === 46 || code === 69 ||
     code === 101;
-}
-
-function isLongInteger(text: string, from: number, to: number): boolean {
-  if (to - from < LONG_DIGITS || to - from > MAX_DIGITS + 1) return false;
-  const number = text.slice(from, to);
-  return /^-?[1-9][0-9]{15,77}$/.test(number) && !Number.isSafeInteger(Number(number));
-}
-
-/** Replaces marked strings by bigints. */
-function restored(value: Json): Json {
-  if (typeof value === "string") return /^\0-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value;
-  if (Array.isArray(value)) return value.map(restored);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, restored(item)]));
 }
 
 /** True for JSON objects: neither null nor an array. */

@@ -1,9 +1,27 @@
 /**
- * Endpoint that reports what its requests came to. Where nobody observes, endpoints are used without it.
+ * What endpoints tell whoever watches them: how each request ended, the heights that answers named, and the state of
+ * the endpoint.
  */
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
 import { RpcFault } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
+
+/** State of an endpoint of a set, since when (Unix milliseconds), and the methods that it recently lacked. */
+export type EndpointState =
+  & { readonly sinceMs: number; readonly lacking: readonly string[] }
+  & (
+    | { readonly kind: "ready" }
+    /** Its newest block is older than that of another endpoint: it is used last. */
+    | { readonly kind: "behind"; readonly blocks: number; readonly seconds: number }
+    /** It limits the rate; asked again at `untilMs`, Unix milliseconds. */
+    | { readonly kind: "throttled"; readonly untilMs: number }
+    /** It refuses everything: the key in the URL, or the plan. */
+    | { readonly kind: "unauthorized" }
+    /** It named another chain several times in a row. */
+    | { readonly kind: "wrong_chain" }
+    /** Its last request failed with this code. */
+    | { readonly kind: "down"; readonly code: RpcFaultCode }
+  );
 
 /** One request to an endpoint, as it ended. */
 export interface ObservedRequest {
@@ -19,6 +37,8 @@ export interface ObservedRequest {
   readonly head?: bigint | undefined;
   /** Newest final block that it named; `undefined`: it was not asked. */
   readonly final?: bigint | undefined;
+  /** Reads the endpoint's state at any later time; absent: it has none beside the outcome of its last request. */
+  readonly readState?: (() => EndpointState) | undefined;
 }
 
 /** Observer of requests. Must not throw. */
@@ -33,66 +53,60 @@ export interface RpcObserver {
 /** Heights that an endpoint named. */
 export type NamedHeights = Pick<ObservedRequest, "head" | "final">;
 
-/** What an observed endpoint needs besides the endpoint. */
+/** What observing needs. */
 export interface RpcObservation {
   /** Absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
   readonly clock: { now(): number };
 }
 
-/** Returns an endpoint that reports to the observer; without one the endpoint itself. */
-export function observeEndpoint<E extends RpcEndpoint>(
-  { observer, clock }: RpcObservation,
-  chain: string,
-  endpoint: E,
-): Pick<E, "host"> & RpcEndpoint {
-  if (observer === undefined) return endpoint;
-  const heights = new HeightsInAnswers(chain);
-  return {
-    host: endpoint.host,
-    send: (calls, conditions) =>
-      observeSend({ observer, clock }, { chain, endpoint, calls, heights }, conditions),
-  };
-}
+/** Reports the requests of one endpoint. */
+export class RequestReports {
+  readonly #observation: RpcObservation;
+  readonly #chain: string;
+  readonly #readState: (() => EndpointState) | undefined;
+  readonly #heights: HeightsInAnswers;
 
-/** A request to be observed. */
-interface SentCalls {
-  readonly chain: string;
-  readonly endpoint: RpcEndpoint;
-  readonly calls: readonly RpcCall[];
-  readonly heights: HeightsInAnswers;
-}
+  constructor(observation: RpcObservation, chain: string, readState?: () => EndpointState) {
+    this.#observation = observation;
+    this.#chain = chain;
+    this.#readState = readState;
+    this.#heights = new HeightsInAnswers(chain);
+  }
 
-const NO_HEIGHTS: NamedHeights = {};
-
-async function observeSend(
-  { observer, clock }: Required<RpcObservation> & { readonly observer: RpcObserver },
-  { chain, endpoint, calls, heights }: SentCalls,
-  conditions: CallConditions,
-): Promise<readonly RpcAnswer[]> {
-  const startMs = clock.now();
-  const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: NamedHeights): void =>
-    observer.noteRequest({
-      chain,
-      endpointHost: endpoint.host,
-      calls: calls.map(({ method }, index) => ({ method, outcome: outcomeOf(index) })),
-      tookMs: clock.now() - startMs,
-      ...named,
-    });
-  const ended = observer.noteAsked(chain, endpoint.host);
-  try {
-    const answers = await endpoint.send(calls, conditions);
-    note((index) => {
-      const answer = answers[index];
-      return answer?.kind === "fault" ? answer.fault.code : "ok";
-    }, heights.find(calls, answers));
-    return answers;
-  } catch (fault) {
-    // What this program aborted says nothing about the endpoint.
-    if (fault instanceof RpcFault) note(() => fault.code, NO_HEIGHTS);
-    throw fault;
-  } finally {
-    ended();
+  /** Sends calls to the endpoint, and reports how that ended. */
+  async send(
+    endpoint: RpcEndpoint,
+    calls: readonly RpcCall[],
+    conditions: CallConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const { observer, clock } = this.#observation;
+    if (observer === undefined) return await endpoint.send(calls, conditions);
+    const startMs = clock.now();
+    const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: NamedHeights): void =>
+      observer.noteRequest({
+        chain: this.#chain,
+        endpointHost: endpoint.host,
+        calls: calls.map(({ method }, index) => ({ method, outcome: outcomeOf(index) })),
+        tookMs: clock.now() - startMs,
+        readState: this.#readState,
+        ...named,
+      });
+    const ended = observer.noteAsked(this.#chain, endpoint.host);
+    try {
+      const answers = await endpoint.send(calls, conditions);
+      note((index) => {
+        const answer = answers[index];
+        return answer?.kind === "fault" ? answer.fault.code : "ok";
+      }, this.#heights.find(calls, answers));
+      return answers;
+    } catch (fault) {
+      // What this program aborted says nothing about the endpoint.
+      if (fault instanceof RpcFault) note(() => fault.code, {});
+      throw fault;
+    } finally {
+      ended();
+    }
   }
 }
 
@@ -117,10 +131,10 @@ class HeightsInAnswers {
       const { result } = answer;
       switch (method) {
         case "eth_chainId":
-          this.#isForeign = `EVM-${parseHeight(result)}` !== this.#chain;
+          this.#isForeign = `EVM-${parseQuantity(result)}` !== this.#chain;
           break;
         case "eth_blockNumber":
-          head ??= parseHeight(result);
+          head ??= parseQuantity(result);
           break;
         case "eth_getBlockByNumber":
           if (first === "latest") head ??= numberOf(result);
@@ -135,15 +149,16 @@ class HeightsInAnswers {
           break;
       }
     }
-    return this.#isForeign ? NO_HEIGHTS : { head, final };
+    return this.#isForeign ? {} : { head, final };
   }
 }
 
 /** Number of a header. */
 function numberOf(header: Json): bigint | undefined {
-  return isJsonObject(header) ? parseHeight(header.number) : undefined;
+  return isJsonObject(header) ? parseQuantity(header.number) : undefined;
 }
 
-function parseHeight(value: Json | undefined): bigint | undefined {
+/** A number of up to 64 bits as nodes write it; `undefined`: something else. */
+export function parseQuantity(value: Json | undefined): bigint | undefined {
   return typeof value === "string" && /^0x[0-9a-f]{1,16}$/i.test(value) ? BigInt(value) : undefined;
 }

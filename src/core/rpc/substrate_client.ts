@@ -3,11 +3,10 @@
  * have the shape of the method are faults.
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
-import type { Clock, Randomness } from "../runtime/clock.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
 import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
-import { TrackedEndpoint } from "./endpoint_health.ts";
-import { sendToOnly } from "./patience.ts";
+import type { EndpointLineDeps } from "./endpoint_line.ts";
+import { RpcEndpointSet } from "./endpoint_set.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
 import { partsOf } from "../runtime/slices.ts";
 
@@ -61,28 +60,27 @@ export interface SubstrateClientOptions {
 
 /** Client of one chain's node. */
 export class SubstrateClient {
-  readonly #clock: Clock;
-  readonly #endpoint: TrackedEndpoint;
+  readonly #node: RpcEndpointSet;
   readonly #chain: string;
   readonly #onSetsRefused: (method: string) => void;
   /** Methods for many values that the node lacks. */
   readonly #lacking = new Set<string>();
 
   constructor(
-    deps: { readonly clock: Clock; readonly randomness: Randomness },
+    deps: EndpointLineDeps,
     endpoint: RpcEndpoint,
     chain: string,
     options: SubstrateClientOptions = {},
   ) {
-    this.#clock = deps.clock;
-    this.#endpoint = new TrackedEndpoint(deps, endpoint, options.maxConcurrent ?? 10);
+    const { maxConcurrent = 10 } = options;
+    this.#node = new RpcEndpointSet(deps, { chain, endpoints: [endpoint], maxConcurrent });
     this.#chain = chain;
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port; safe to log. */
   get host(): string {
-    return this.#endpoint.endpoint.host;
+    return this.#node.hosts.join();
   }
 
   /** Sends one call. @throws {RpcFault} */
@@ -222,7 +220,7 @@ export class SubstrateClient {
 
   #sendOnce(sent: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const wire = sent.map(({ method, params }) => ({ method, params }));
-    return sendToOnly(this.#clock, this.#endpoint, wire, conditions);
+    return this.#node.batch(wire, conditions);
   }
 
   #readAll<const Calls extends readonly TypedCall<unknown>[]>(

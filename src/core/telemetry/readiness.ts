@@ -17,6 +17,8 @@ export interface FoundReason {
   readonly explanation: string;
   /** What the operator can do: a sentence. */
   readonly help: string;
+  /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
+  readonly isWarning?: boolean | undefined;
   /** Unix milliseconds, where the time is known from elsewhere; else since it was first found. */
   readonly sinceMs?: number | undefined;
   /** Time for which it must have been found before it is reported, milliseconds; default 0. */

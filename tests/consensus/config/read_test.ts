@@ -76,6 +76,7 @@ Deno.test("consensus configuration: the good file gives every default, without a
     stateMachine: "KUSAMA-4009",
     maxRpcPayloadSizeBytes: 150_000_000,
     maxConcurrentQueries: 10,
+    requestsPerSecond: undefined,
     pollIntervalSec: 10,
     consensusStateId: "PAS0",
   });

@@ -32,7 +32,7 @@ Deno.test("rest: paths go below the base URL, whose query and credentials are ke
   equal(seen[0]?.href, "http://node.test:8080/base/things/7?key=abc&full=1");
   equal(seen[0]?.headers.get("authorization"), `Basic ${btoa("user:pass")}`);
   equal(seen[0]?.headers.get("accept"), "application/json");
-  equal([node.host, node.requests, node.bytesRead], ["node.test:8080", 1, 7]);
+  equal(node.host, "node.test:8080");
 });
 
 Deno.test("rest: an answer in either form is recognized by its content type", async () => {
@@ -50,7 +50,9 @@ Deno.test("rest: an answer in either form is recognized by its content type", as
 Deno.test("rest: a status is a code", async () => {
   const cases = [
     [400, "refused"],
-    [401, "missing_method"],
+    [401, "unauthorized"],
+    [402, "unauthorized"],
+    [403, "missing_method"],
     [404, "not_found"],
     [405, "missing_method"],
     [406, "missing_method"],
@@ -140,7 +142,6 @@ Deno.test("rest: a stream is read piece by piece, and left when there is enough"
     },
   }, { signal: never });
   equal(taken, [4, 4]);
-  equal(node.bytesRead, 8);
 });
 
 Deno.test("rest: a stream ends by itself only where it may", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
 import { type RpcAnswer, type RpcCall, type RpcEndpoint, RpcFault } from "../../../src/core/rpc/call.ts";
-import { observeEndpoint } from "../../../src/core/rpc/observed_endpoint.ts";
+import { RequestReports } from "../../../src/core/rpc/observed_endpoint.ts";
 import { MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -33,7 +33,8 @@ function scene(): Scene {
   const board = new EndpointBoard({ clock, registry });
   const make: Scene["make"] = (host) => {
     const raw = new Answering(host, clock, 20);
-    return { raw, endpoint: observeEndpoint({ observer: board, clock }, "EVM-1", raw) };
+    const reports = new RequestReports({ observer: board, clock }, "EVM-1");
+    return { raw, endpoint: { host, send: (calls, conditions) => reports.send(raw, calls, conditions) } };
   };
   return { clock, registry, board, make };
 }
@@ -88,20 +89,6 @@ Deno.test("endpoint board: what the program aborts or breaks is no answer of the
   };
   await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
   assert.deepEqual(board.list(), []);
-});
-
-Deno.test("endpoint board: the lag is the distance to the best head that was said within a minute", async () => {
-  const { board, make, clock } = scene();
-  const one = make("a");
-  const two = make("b");
-  await one.endpoint.send([call("eth_call"), call("eth_blockNumber")], { signal });
-  two.raw.answer = () => ({ kind: "result", result: { number: "0xe" } });
-  await two.endpoint.send([call("eth_getBlockByNumber", "latest", false)], { signal });
-  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [0, 2]);
-  await two.endpoint.send([call("eth_getBlockByNumber", "0x1", false)], { signal });
-  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [0, 2]);
-  await clock.advance(61_000);
-  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [undefined, undefined]);
 });
 
 Deno.test("endpoint board: the heights of a chain are the highest that its endpoints named in the last minute of asking", async () => {
@@ -189,12 +176,6 @@ Deno.test("endpoint board: an endpoint owes an answer until its request has ende
   };
   await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
   assert.deepEqual(board.listAsked("EVM-1"), []);
-});
-
-Deno.test("endpoint board: without an observer the endpoint is the same object", () => {
-  const clock = new FakeClock(0);
-  const raw = new Answering("a", clock, 0);
-  assert.equal(observeEndpoint({ clock }, "EVM-1", raw), raw);
 });
 
 Deno.test("endpoint board: a signer is none of the endpoints, and down whatever kept it from signing", async () => {

@@ -77,6 +77,11 @@ for (
     "lagging",
     "pruned",
     "refused",
+    "unauthorized",
+    "not_found",
+    // No verdict of a pool unless a transaction is sent.
+    "nonce_too_low",
+    "insufficient_funds",
   ] as const
 ) {
   Deno.test(`endpoint set: after ${code} of the first endpoint the second is asked`, async () => {
@@ -96,10 +101,11 @@ for (
     "underpriced",
   ] as const
 ) {
-  Deno.test(`endpoint set: ${code} is the answer to the request, no other endpoint is asked`, async () => {
+  Deno.test(`endpoint set: ${code} is the answer to a transaction, no other endpoint is asked`, async () => {
     const [a, b] = [new Scripted("a"), new Scripted("b")];
-    a.answer = () => ({ kind: "fault", fault: fault(code, "a") });
-    assert.equal((await catchFault(endpointSet([a, b]).request(head, { signal: never }))).code, code);
+    const send: RpcCall = { method: "eth_sendRawTransaction", params: [] };
+    a.answer = () => ({ kind: "fault", fault: fault(code, "a", send.method) });
+    assert.equal((await catchFault(endpointSet([a, b]).request(send, { signal: never }))).code, code);
     assert.equal(b.requests.length, 0);
   });
 }
@@ -116,7 +122,7 @@ Deno.test("endpoint set: a 429 with Retry-After 2 pauses that endpoint for two s
   assert.equal(await ask(), "a eth_blockNumber");
 });
 
-Deno.test("endpoint set: the pause starts with the second fault in a row, doubles, and ends at a minute (F19)", async () => {
+Deno.test("endpoint set: the pause starts with the second fault in a row, doubles, and ends at ten seconds (F19)", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
   const both = endpointSet([a, new Scripted("b")], {}, clock);
@@ -130,7 +136,7 @@ Deno.test("endpoint set: the pause starts with the second fault in a row, double
     }
     pausesMs.push(clock.now() - askedAtMs);
   }
-  assert.deepEqual(pausesMs, [0, 0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]);
+  assert.deepEqual(pausesMs, [0, 0, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000]);
 });
 
 Deno.test("endpoint set: after a pause one request finds out, the others use another endpoint meanwhile", async () => {
@@ -329,15 +335,30 @@ Deno.test("endpoint set: an endpoint of another chain is never used, whatever it
     isExpected: (result: unknown): boolean => result === "0x1",
   };
   const both = endpointSet([wrong, right], { identity });
-  assert.equal(await both.request(head, { signal: never }), "0x1");
-  assert.equal(await both.request(head, { signal: never }), "0x1");
-  assert.deepEqual(wrong.requests.map((calls) => calls.length), [2]);
-  assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1]);
-  const alone = await catchFault(
-    endpointSet([new Scripted("wrong")], { identity }).request(head, { signal: never }),
-  );
-  assert.equal(alone.code, "wrong_chain");
-  assert.equal(alone.reaction, "stop");
+  for (let i = 0; i < 5; i++) assert.equal(await both.request(head, { signal: never }), "0x1");
+  // Three wrong answers in a row are no accident.
+  assert.deepEqual(wrong.requests.map((calls) => calls.length), [2, 2, 2]);
+  assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1, 1, 1, 1]);
+  const only = new Scripted("wrong");
+  const alone = await catchFault(endpointSet([only], { identity }).request(head, { signal: never }));
+  assert.deepEqual([alone.code, alone.reaction, only.requests.length], ["wrong_chain", "retry", 3]);
+});
+
+Deno.test("endpoint set: one request that a balancer sends to another network is asked again, and that is all", async () => {
+  const a = new Scripted("a");
+  const states: string[] = [];
+  let strays = 2;
+  a.answer = ({ method }) => ({
+    kind: "result",
+    result: method === "eth_chainId" && strays-- > 0 ? "0x89" : "0x1",
+  });
+  const identity = {
+    call: { method: "eth_chainId", params: [] },
+    isExpected: (result: unknown): boolean => result === "0x1",
+  };
+  const single = endpointSet([a], { identity, onState: (_host, { kind }) => states.push(kind) });
+  assert.equal(await single.request(head, { signal: never }), "0x1");
+  assert.deepEqual([a.requests.length, states], [3, []]);
 });
 
 Deno.test("endpoint set: answers that the caller does not accept send it to the next endpoint", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import { POOL_VERDICTS, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 
 /** Error number, text as the node words it, who says it, the method asked. */
 type Row = readonly [number | undefined, string, string, string?];
@@ -250,7 +250,20 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     [-32000, "execution aborted (timeout = 5s)", "geth", "eth_simulateV1"],
     [-32000, "tracing request timed out", "gateway", "debug_traceCall"],
   ],
+  unauthorized: [
+    [-32000, "project ID is required", "infura"],
+    [-32600, "Must be authenticated!", "alchemy"],
+    [-32052, "API key is not allowed to access blockchain", "ankr"],
+    [-32000, "Unauthorized: invalid api key", "gateway"],
+    [-32000, "forbidden", "gateway"],
+    [-32000, "App is inactive", "alchemy"],
+    [-32000, "payment required", "gateway"],
+  ],
   server_error: [
+    [-32001, "Unable to complete request at this time.", "alchemy"],
+    [12, "Can't route your request to suitable provider", "drpc"],
+    [-32046, "Cannot fulfill request", "cloudflare"],
+    [-32000, "dial tcp 10.0.0.3:8545: connect: connection refused", "proxyd"],
     [-32603, "Internal error", "erigon"],
     [-32603, "", "anybody"],
     [-32002, "request timed out", "geth"],
@@ -260,8 +273,11 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     [-32000, "context deadline exceeded", "erigon"],
     [-32000, "context deadline exceeded", "gateway", "debug_traceCall"],
   ],
-  not_found: [[-32001, "Resource not found", "EIP-1474"]],
   refused: [
+    [-32001, "Resource not found", "EIP-1474"],
+    [-32000, "nonce too low", "gateway", "eth_getTransactionReceipt"],
+    [-32000, "insufficient funds for gas * price + value", "gateway", "eth_getBalance"],
+    [-32000, "already known", "gateway", "eth_call"],
     [-32602, "invalid argument 0: hex string has length 3", "geth"],
     [-32000, "intrinsic gas too low: gas 21000, minimum needed 53000", "geth"],
     [-32000, "exceeds block gas limit", "geth"],
@@ -269,10 +285,18 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
   ],
 };
 
+/** Verdicts of pools are about what is sent. */
+function usualMethod(code: string): string {
+  return POOL_VERDICTS.has(code as RpcFaultCode) ? "eth_sendRawTransaction" : "eth_call";
+}
+
 for (const [code, rows] of Object.entries(phrasings)) {
   for (const [number, message, who, method] of rows) {
     Deno.test(`evm errors: ${who} says "${message.slice(0, 60)}" (${number}): ${code}`, () => {
-      const translated = translateEvmError({ code: number, message, data: undefined }, method ?? "eth_call");
+      const translated = translateEvmError(
+        { code: number, message, data: undefined },
+        method ?? usualMethod(code),
+      );
       assert.equal(translated.code, code);
     });
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcCall, RpcEndpoint, RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { createHttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
+import { readRetryAfterMs } from "../../../src/core/rpc/http_exchange.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Fault, ScriptedError, ScriptedRpc } from "../../support/scripted_rpc.ts";
@@ -59,8 +60,10 @@ const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCod
   ["HTTP 500", { kind: "status", status: 500 }, one, "server_error"],
   ["HTTP 503", { kind: "status", status: 503 }, two, "server_error"],
   ["HTTP 413", { kind: "status", status: 413 }, two, "too_large"],
-  ["HTTP 401", { kind: "status", status: 401 }, one, "missing_method"],
-  ["HTTP 403", { kind: "status", status: 403 }, one, "missing_method"],
+  ["HTTP 401", { kind: "status", status: 401 }, one, "unauthorized"],
+  ["HTTP 403", { kind: "status", status: 403 }, two, "unauthorized"],
+  ["HTTP 404", { kind: "status", status: 404 }, one, "unauthorized"],
+  ["HTTP 405", { kind: "status", status: 405 }, one, "unauthorized"],
   ["HTTP 418", { kind: "status", status: 418 }, one, "refused"],
   ["HTTP 400 to a batch", { kind: "status", status: 400 }, two, "missing_method", "batch"],
   ["a redirect", { kind: "redirect", to: "http://127.0.0.1:1/" }, one, "refused"],
@@ -130,18 +133,26 @@ Deno.test("http: an error without an id, also one that is only a text, belongs t
   }
 });
 
-Deno.test("http: Retry-After is read as seconds and as a date", async () => {
-  await using rpc = node();
-  rpc.failNext(
-    { kind: "throttle", retryAfterSec: 2 },
-    { kind: "status", status: 503, headers: { "retry-after": new Date(Date.now() + 90_000).toUTCString() } },
-    { kind: "status", status: 503, headers: { "retry-after": "soon" } },
-  );
-  const http = endpoint(rpc.url);
-  assert.equal((await catchFault(http.send(one, { signal: never }))).retryAfterMs, 2000);
-  const pauseMs = (await catchFault(http.send(one, { signal: never }))).retryAfterMs ?? 0;
-  assert.ok(pauseMs > 80_000 && pauseMs <= 90_000, String(pauseMs));
-  assert.equal((await catchFault(http.send(one, { signal: never }))).retryAfterMs, undefined);
+Deno.test("http: Retry-After is read as seconds, a date or Unix time, and is at most five minutes", () => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const rows: readonly (readonly [string | null, number | undefined])[] = [
+    [null, undefined],
+    ["soon", undefined],
+    ["2", 2_000],
+    ["0.5", 500],
+    [new Date(nowMs + 90_000).toUTCString(), 90_000],
+    [new Date(nowMs - 90_000).toUTCString(), 0],
+    [String(nowMs / 1_000 + 2), 2_000],
+    [String(nowMs + 2_000), 2_000],
+    // A day; milliseconds; a year; Unix time of the next month.
+    ["86400", 300_000],
+    ["60000", 300_000],
+    ["31536000", 300_000],
+    [String(nowMs / 1_000 + 31 * 86_400), 300_000],
+  ];
+  for (const [header, pauseMs] of rows) {
+    assert.equal(readRetryAfterMs(header, nowMs), pauseMs, String(header));
+  }
 });
 
 Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call", async () => {

@@ -25,7 +25,11 @@ export type ProxyMode =
   | { readonly kind: "truncate"; readonly what: "transfer" | "json" | "batch" }
   | { readonly kind: "delay"; readonly delayMs: number }
   /** HTTP only: answers as a node that is so many blocks behind; transactions reach the real one. */
-  | { readonly kind: "lag"; readonly blocks: number };
+  | { readonly kind: "lag"; readonly blocks: number }
+  /** HTTP only: answers as a node that stands still at the block of its first request; transactions reach the real one. */
+  | { readonly kind: "freeze" }
+  /** HTTP only: the next request that asks for the chain id is answered as by a node of another network. */
+  | { readonly kind: "stray" };
 
 /** One JSON-RPC call inside of a request. */
 export interface ProxiedCall {
@@ -116,6 +120,8 @@ class RunningProxy implements RpcProxy {
   #server: TestServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
   #methods: readonly string[] | undefined;
+  /** Block at which it stands still. */
+  #frozenAt: bigint | undefined;
   #requests: ProxiedRequest[] = [];
   /** Ends hanging and delayed requests when the behaviour changes. */
   #modeChange = new AbortController();
@@ -168,6 +174,7 @@ class RunningProxy implements RpcProxy {
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
     this.#mode = mode;
     this.#methods = methods;
+    this.#frozenAt = undefined;
     const change = this.#modeChange;
     this.#modeChange = new AbortController();
     change.abort();
@@ -232,6 +239,20 @@ class RunningProxy implements RpcProxy {
           ),
           { headers: { "content-type": "application/json" } },
         );
+      case "freeze": {
+        const best = await this.#bestBlock();
+        this.#frozenAt ??= best;
+        const forward = async (text: string): Promise<string> => await (await this.#forward(text)).text();
+        return new Response(await answerLagging(body, best - this.#frozenAt, forward), {
+          headers: { "content-type": "application/json" },
+        });
+      }
+      case "stray": {
+        const isAsked = readCalls(body).calls.some(({ method }) => method === "eth_chainId");
+        if (!isAsked) return await this.#forward(body);
+        this.#mode = { kind: "pass" };
+        return await this.#forward(body.replaceAll('"eth_chainId"', '"eth_gasPrice"'));
+      }
       case "throttle":
         return new Response("Too many requests", {
           status: 429,
@@ -258,6 +279,11 @@ class RunningProxy implements RpcProxy {
       status: response.status,
       headers: { "content-type": response.headers.get("content-type") ?? "application/json" },
     });
+  }
+
+  async #bestBlock(): Promise<bigint> {
+    const call = { jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] };
+    return BigInt((await (await this.#forward(JSON.stringify(call))).json()).result);
   }
 
   #upgrade(request: Request): Response {

@@ -16,7 +16,6 @@ import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { type FaultPlace, RpcFault } from "../../../core/rpc/call.ts";
 import { createHttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
-import { observeEndpoint } from "../../../core/rpc/observed_endpoint.ts";
 import { hashCometHeader } from "./spec/comet_header.ts";
 import { joinCommitmentProofs } from "./spec/commitment_proof.ts";
 import {
@@ -90,7 +89,7 @@ export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNode
   });
   const endpoints = new RpcEndpointSet(deps, {
     chain,
-    endpoints: [observeEndpoint(deps, chain, endpoint)],
+    endpoints: [endpoint],
     identity: {
       call: statusQuery.call,
       isExpected: (json) => readChain(json) === options.heimdallChain,

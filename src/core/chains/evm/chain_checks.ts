@@ -9,8 +9,7 @@ import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
 import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
-import { probeEndpoints } from "./endpoint_probe.ts";
-import { judgeEndpoints } from "./endpoint_rows.ts";
+import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmGas, fetchDecimals } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
@@ -53,18 +52,16 @@ export function planEvmChecks(
     );
   const isReachable = createReach(clock, chain, findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
-  const endpointJob = job("endpoint", async (signal) => {
-    const simulateFrom = context.signs ? sender : undefined;
-    const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom };
-    const facts = await probeEndpoints(endpoints, options, signal);
-    return judgeEndpoints(facts, {
+  const endpointJob = job("endpoint", (signal) =>
+    checkEndpoints(endpoints, {
+      clock,
       chain,
       chainId: BigInt(chainId),
       key: "rpc_urls",
+      logsOf: host,
       blocksPerQuery: blocksPerEventQuery,
-      nowMs: clock.now(),
-    });
-  });
+      simulateFrom: context.signs ? sender : undefined,
+    }, signal));
   const hostJob = job("host", async (signal) => {
     const own = await findAnswering(signal);
     const findings = await checkChain(own, hub, signal);

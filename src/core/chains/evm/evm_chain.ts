@@ -15,6 +15,7 @@ import { decodeRlp } from "../../merkle/patricia.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { Fetch } from "../../rpc/http_exchange.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { BudgetOf } from "../../rpc/request_budget.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices, partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -81,6 +82,8 @@ export interface EvmChainDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
 }
 
 /**

@@ -258,6 +258,7 @@ function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
     case "not_found":
       return `load the key of ${address} into Web3Signer, or correct \`signer_address\``;
     case "missing_method":
+    case "unauthorized":
       return detail === UNLISTED_HOST
         ? "start Web3Signer with the host name of its URL in --http-host-allowlist"
         : detail === UNAUTHORIZED

@@ -6,7 +6,8 @@ import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { NamedHeights, RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { BudgetOf } from "../../rpc/request_budget.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
@@ -49,6 +50,8 @@ export interface SubstrateChainDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
 }
 
 /**
@@ -116,7 +119,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
+  const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });

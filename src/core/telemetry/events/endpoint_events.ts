@@ -15,9 +15,25 @@ export const endpointEvents = {
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
     meaning:
-      "An endpoint belongs to a chain or network other than the configured one. It is not used; where there is no other one, the chain is left out.",
+      "An endpoint belongs to a chain or network other than the configured one, or a balancer sends three requests in a row to such a node. It is not used, and asked again at least once a minute.",
     action: "Correct or remove its URL.",
-    reaction: "the endpoint is not used, and asked again within a minute",
+    reaction: "the endpoint is not used, and asked again at least once a minute",
+  },
+  endpoint_behind: {
+    text: "Endpoint is behind another one of its chain: used last until it has caught up",
+    meaning:
+      "The newest block of the endpoint is `blocks` and `seconds` behind. It stands still, is slow, or still syncing.",
+    action: "See to the node's peers, disk and load, or replace the endpoint.",
+  },
+  endpoint_unauthorized: {
+    text: "Endpoint refuses everything: check the key in the URL and the plan",
+    meaning:
+      "It answers every request by HTTP 401 to 405, or names a missing key or plan. The next endpoint is used; it is asked again at least once a minute.",
+    action: "Check the key in its URL and the plan of the account at the provider.",
+  },
+  endpoint_ready: {
+    text: "Endpoint is used as configured again",
+    meaning: "`before` says what kept it from that: behind, unauthorized or wrong_chain.",
   },
   endpoint_method_missing: {
     text: "Endpoint lacks a required RPC method, checking again in 1 min",

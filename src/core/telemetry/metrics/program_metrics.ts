@@ -64,6 +64,13 @@ export const endpointMetrics = {
     help: "1 when the last request to the endpoint had a usable answer, or was refused for its own sake",
     labels: ["chain", "endpoint"],
   },
+  causeway_endpoint_state: {
+    type: "gauge",
+    help:
+      "1 for the state of the endpoint: ready, behind, throttled, unauthorized, wrong_chain or down; only ready and " +
+      "behind ones are used while others are",
+    labels: ["chain", "endpoint", "state"],
+  },
   causeway_signer_up: {
     type: "gauge",
     help:
@@ -82,7 +89,8 @@ export const endpointMetrics = {
   },
   causeway_endpoint_lag_blocks: {
     type: "gauge",
-    help: "Blocks that the endpoint is behind the best one of its chain, where both said their head recently",
+    help:
+      "Blocks that the endpoint is behind another one of its chain; 0 while it is not in the state behind",
     labels: ["chain", "endpoint"],
   },
 } as const satisfies Record<string, MetricText>;

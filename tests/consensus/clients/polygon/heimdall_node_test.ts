@@ -107,7 +107,7 @@ Deno.test("a node of another chain is not used", async () => {
   const chain = new MemoryPolygon({ borChainId: 137 });
   chain.heimdall.addBlock();
   const fault = await faultOf(chain.node.fetchSignedHeader(1n, signal));
-  assert.deepEqual([fault.code, fault.reaction], ["wrong_chain", "stop"]);
+  assert.deepEqual([fault.code, fault.reaction], ["wrong_chain", "retry"]);
 });
 
 Deno.test("the check of a Heimdall node says what it serves, that it is syncing, or why it does not answer", async () => {

@@ -1,6 +1,6 @@
 /** Contract reads of a request as one call, at nodes that run such calls and at others. */
 import assert from "node:assert/strict";
-import { bundleReads, JoiningEndpoint } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import { CallBundles } from "../../../../src/core/chains/evm/call_bundles.ts";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
@@ -42,16 +42,15 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
     chain: "EVM-1",
     translate: translateEvmError,
   });
-  const endpoint = new JoiningEndpoint(
-    { clock, onRefused: (host) => refused.push(host), join: bundleReads },
-    http,
-  );
+  const joined = new CallBundles(clock, () => refused.push(http.host));
+  const exchange = (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> =>
+    http.send(calls, { signal: never });
   let seen = 0;
   return {
     rpc,
     clock,
     refused,
-    send: async (...calls) => (await endpoint.send(calls, { signal: never })).map(outcome),
+    send: async (...calls) => (await joined.send(calls, exchange)).map(outcome),
     sizes: () => {
       const sizes = rpc.requests.slice(seen).map((calls) => calls.length);
       seen = rpc.requests.length;

@@ -3,63 +3,69 @@ import { judgeBalance, judgeHostView } from "../../../../src/core/chains/evm/cha
 import { refusesMessages } from "../../../../src/core/chains/evm/reads.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.ts";
-import type { EndpointFacts } from "../../../../src/core/chains/evm/endpoint_probe.ts";
-import { judgeEndpoints } from "../../../../src/core/chains/evm/endpoint_rows.ts";
+import { checkEndpoints } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
-import { runChecks } from "../../../../src/core/checks/check_row.ts";
+import { type CheckRow, runChecks } from "../../../../src/core/checks/check_row.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { chainUnderTest, hub } from "./chain_fixture.ts";
 import { host, node } from "./scripted_node.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
+
+/** Rows about scripted nodes of chain 1, by check: one for each node that has it. */
+async function check(
+  nodes: readonly ScriptedRpc[],
+  { blocksPerQuery, tookMs = 0 }: { readonly blocksPerQuery?: bigint; readonly tookMs?: number } = {},
+): Promise<ReadonlyMap<string, readonly CheckRow[]>> {
+  const endpoints = createEvmEndpointSet(
+    { fetch: platformFetch, clock: systemClock, randomness: seededRandomness(1) },
+    { stateMachine: evmStateMachine(1), urls: nodes.map(({ url }) => new EndpointUrl(url)) },
+  );
+  let nowMs = NOW_MS;
+  const options = { logsOf: toAddress(host), simulateFrom: toAddress(host), blocksPerQuery };
+  const rows = await checkEndpoints(
+    endpoints,
+    { chain: "EVM-1", chainId: 1n, key: "rpc_urls", ...options, clock: { now: () => (nowMs += tookMs) } },
+    never,
+  );
+  return Map.groupBy(rows, (row) => row.check);
+}
+
 const NOW_MS = 1_767_225_600_000;
-const expected = { chain: "EVM-1", chainId: 1n, key: "rpc_urls", nowMs: NOW_MS };
 
-type Answering = Extract<EndpointFacts, { kind: "answers" }>;
-
-/** An endpoint that is in order, but for what a test is about. */
-function facts(change: Partial<Answering> = {}): EndpointFacts {
+/** Answers as a node whose head has this height and age. */
+function headAt(height: number, ageSec: number): Readonly<Record<string, Answerer>> {
+  const timestamp = `0x${(NOW_MS / 1_000 - ageSec).toString(16)}`;
   return {
-    host: "one.example",
-    kind: "answers",
-    latencyMs: 40,
-    chainId: 1n,
-    head: { height: 1_000n, timeSec: BigInt(NOW_MS / 1_000) - 5n },
-    finalized: 936n,
-    maxBatch: Infinity,
-    logs: { blocks: 10_000n },
-    simulation: { trace: true, simulate: true },
-    ...change,
+    eth_getBlockByNumber: ([tag]) => ({
+      number: `0x${(tag === "finalized" ? height - 64 : height).toString(16)}`,
+      hash: `0x${"07".repeat(32)}`,
+      timestamp,
+    }),
   };
 }
 
-function fault(code: RpcFault["code"]): RpcFault {
-  return new RpcFault(code, reactionTo(code), { chain: "EVM-1", endpointHost: "one.example", method: "any" });
+const SOUND: Readonly<Record<string, Answerer>> = {
+  ...headAt(1_000, 5),
+  debug_traceCall: () => ({ type: "CREATE", logs: [{}] }),
+};
+
+function resultsOf(rows: ReadonlyMap<string, readonly CheckRow[]>, of: string): readonly string[] {
+  return (rows.get(of) ?? []).map(({ result }) => result);
 }
 
-/** Result of one check of the first endpoint. */
-function resultOf(
-  check: string,
-  endpoints: readonly EndpointFacts[],
-  blocksPerQuery?: bigint,
-): string | undefined {
-  return judgeEndpoints(endpoints, { ...expected, blocksPerQuery }).find((row) => row.check === check)
-    ?.result;
-}
-
-Deno.test("endpoints: a sound one is in order in every row", () => {
-  const rows = judgeEndpoints([facts()], expected);
-  assert.deepEqual(new Set(rows.map(({ result }) => result)), new Set(["ok"]));
-  assert.deepEqual(rows.map(({ check }) => check), [
+Deno.test("endpoints: a sound one is in order in every row", async () => {
+  await using sound = node(SOUND);
+  const rows = await check([sound]);
+  assert.deepEqual([...rows.values()].flat().filter(({ result }) => result !== "ok"), []);
+  assert.deepEqual([...rows.keys()], [
     "endpoint",
     "chain_id",
     "head",
@@ -71,77 +77,86 @@ Deno.test("endpoints: a sound one is in order in every row", () => {
   ]);
 });
 
-Deno.test("endpoints: silence is a warning beside others, and a failure alone", () => {
-  const silent: EndpointFacts = { host: "two.example", kind: "silent", fault: fault("timeout") };
-  assert.equal(resultOf("endpoint", [silent]), "failed");
-  assert.equal(resultOf("endpoint", [silent, facts()]), "warning");
+Deno.test("endpoints: silence is a warning beside others, and a failure alone, with what to do", async () => {
+  await using sound = node(SOUND);
+  await using silent = node();
+  for (
+    const [status, advice] of [[503, /check the node/], [
+      401,
+      /check the key in the URL and the plan/,
+    ]] as const
+  ) {
+    silent.failAlways({ kind: "status", status });
+    assert.deepEqual(resultsOf(await check([silent]), "endpoint"), ["failed"]);
+    const [row] = (await check([silent, sound])).get("endpoint") ?? [];
+    assert.equal(row?.result, "warning");
+    assert.match(row?.advice ?? "", advice);
+  }
 });
 
-Deno.test("endpoints: heads are compared with the newest, by blocks and by time", () => {
-  const newest = facts({ host: "two.example", head: { height: 1_010n, timeSec: BigInt(NOW_MS / 1_000) } });
-  const at = (height: bigint, ageSec: bigint): EndpointFacts =>
-    facts({ head: { height, timeSec: BigInt(NOW_MS / 1_000) - ageSec } });
-  assert.equal(resultOf("head", [at(1_007n, 36n), newest]), "warning");
-  assert.equal(resultOf("head", [at(1_008n, 24n), newest]), "ok");
-  assert.equal(resultOf("head", [at(1_000n, 20n), newest]), "ok", "many fast blocks are little time");
-  const stranger = facts({
-    host: "three.example",
-    chainId: 2n,
-    head: { height: 9_999n, timeSec: 9n ** 10n },
+const heads: readonly (readonly [string, number, number, string])[] = [
+  ["three blocks and half a minute", 1_007, 36, "warning"],
+  ["two blocks", 1_008, 24, "ok"],
+  ["many fast blocks, which are little time", 1_000, 20, "ok"],
+];
+for (const [what, height, ageSec, result] of heads) {
+  Deno.test(`endpoints: heads are compared by blocks and by time: ${what} behind: ${result}`, async () => {
+    await using newest = node({ ...SOUND, ...headAt(1_010, 0) });
+    await using stranger = node({ ...SOUND, ...headAt(9_999, -60), eth_chainId: () => "0x2" });
+    await using behind = node({ ...SOUND, ...headAt(height, ageSec) });
+    const rows = await check([behind, newest, stranger]);
+    assert.deepEqual(resultsOf(rows, "head"), [result, "ok"]);
+    assert.deepEqual(resultsOf(rows, "chain_id"), ["ok", "ok", "failed"]);
   });
-  assert.equal(resultOf("head", [at(1_010n, 0n), stranger]), "ok", "a stranger's head says nothing");
-});
-
-Deno.test("endpoints: what an endpoint lacks is named: tag, batches, width, traces, speed", () => {
-  assert.equal(resultOf("finalized", [facts({ finalized: fault("refused") })]), "warning");
-  assert.equal(resultOf("finalized", [facts({ finalized: undefined })]), "warning");
-  assert.equal(resultOf("batch", [facts({ maxBatch: 1 })]), "warning");
-  assert.equal(resultOf("batch", [facts({ maxBatch: 10 })]), "ok");
-  const refused = { blocks: 5_000n, fault: fault("range_too_wide") };
-  assert.equal(
-    resultOf("logs", [facts({ logs: { blocks: 1_000n, refused } })]),
-    "ok",
-    "it is learned by itself",
-  );
-  assert.equal(resultOf("logs", [facts({ logs: { blocks: 1_000n, refused } })], 5_000n), "warning");
-  assert.equal(resultOf("logs", [facts({ logs: { blocks: undefined, refused } })]), "failed");
-  assert.equal(resultOf("simulation", [facts({ simulation: { trace: false, simulate: true } })]), "warning");
-  assert.equal(resultOf("endpoint", [facts({ latencyMs: 2_001 })]), "warning");
-  assert.equal(resultOf("chain_id", [facts({ chainId: 2n })]), "failed");
-});
-
-/** Facts about scripted nodes of chain 1, each as an endpoint. */
-function probe(nodes: readonly ScriptedRpc[]): Promise<readonly EndpointFacts[]> {
-  const endpoints = createEvmEndpointSet(
-    { fetch: platformFetch, clock: systemClock, randomness: seededRandomness(1) },
-    { stateMachine: evmStateMachine(1), urls: nodes.map(({ url }) => new EndpointUrl(url)) },
-  );
-  const options = { clock: systemClock, logsOf: toAddress(host), simulateFrom: toAddress(host) };
-  return probeEndpoints(endpoints, options, never);
 }
 
-Deno.test("endpoint probe: each endpoint is asked by itself, whatever the others answer", async () => {
-  await using logging = node({
-    debug_traceCall: () => ({ type: "CREATE", logs: [{}] }),
-    eth_simulateV1: () => [{ calls: [{ logs: [] }] }],
+const lacks: readonly (readonly [
+  string,
+  string,
+  Readonly<Record<string, Answerer>>,
+  string,
+  Parameters<typeof check>[1]?,
+])[] = [
+  ["the final block is refused", "finalized", {
+    eth_getBlockByNumber: ([tag]) =>
+      tag === "finalized"
+        ? new ScriptedError(-32000, "no")
+        : { number: "0x9", hash: "0x07", timestamp: "0x10" },
+  }, "warning"],
+  ["answers take long", "endpoint", {}, "warning", { tookMs: 2_001 }],
+  ["a wide range is refused", "logs", narrow(1_000), "ok"],
+  ["the configured range is refused", "logs", narrow(1_000), "warning", { blocksPerQuery: 5_000n }],
+  ["every range is refused", "logs", narrow(0), "failed"],
+  ["traces are without logs", "simulation", {
+    debug_traceCall: () => ({ type: "CREATE" }),
+    eth_simulateV1: () => [{ calls: [{ logs: [{}] }] }],
+  }, "warning"],
+  ["nothing simulates", "simulation", { debug_traceCall: () => new ScriptedError(-32601, "no") }, "warning"],
+];
+for (const [what, of, answers, result, options] of lacks) {
+  Deno.test(`endpoints: what one lacks is named: ${what}: ${result}`, async () => {
+    await using lacking = node({ ...SOUND, ...answers });
+    assert.deepEqual(resultsOf(await check([lacking], options), of), [result]);
   });
-  await using limited = node({ eth_chainId: () => "0x5" });
-  limited.onBatch((calls) => calls.length > 4 ? { kind: "batchLimit", max: 4 } : undefined);
-  await using dead = node();
-  dead.failAlways({ kind: "status", status: 503 });
-  await using narrow = node({
-    eth_getLogs: () => new ScriptedError(-32005, "query returned more than 10000 results"),
-  });
-  const [a, b, c, d] = await probe([logging, limited, dead, narrow]);
-  assert.ok(a?.kind === "answers" && b?.kind === "answers" && c?.kind === "silent" && d?.kind === "answers");
-  assert.deepEqual(a.simulation, { trace: true, simulate: false });
-  assert.deepEqual([a.chainId, a.maxBatch, a.finalized], [1n, Infinity, 0xf0n]);
-  assert.equal(b.chainId, 5n);
-  assert.ok(b.maxBatch <= 10, String(b.maxBatch));
-  assert.equal(c.fault.code, "server_error");
-  assert.ok(d.simulation?.trace instanceof RpcFault);
-  assert.equal(d.logs?.blocks, undefined);
-  assert.equal(d.logs?.refused?.fault.code, "range_too_wide");
+}
+
+/** Answers logs of at most so many blocks. */
+function narrow(blocks: number): Readonly<Record<string, Answerer>> {
+  return {
+    ...headAt(100_000, 5),
+    eth_getLogs: ([filter]) => {
+      const { fromBlock, toBlock } = Object(filter);
+      return Number(toBlock) - Number(fromBlock) < blocks ? [] : new ScriptedError(-32005, "range too wide");
+    },
+  };
+}
+
+Deno.test("endpoints: how many calls one takes in a request is found", async () => {
+  for (const [max, result] of [[1, "warning"], [4, "warning"], [10, "ok"]] as const) {
+    await using limited = node(SOUND);
+    limited.onBatch((calls) => calls.length > max ? { kind: "batchLimit", max } : undefined);
+    assert.deepEqual(resultsOf(await check([limited]), "batch"), [result], String(max));
+  }
 });
 
 Deno.test("account: a balance below 100 deliveries is a warning, one below a single delivery a failure", () => {

@@ -227,14 +227,14 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     {},
     { kind: "status", status: 401 },
     1,
-    /^missing_method: HTTP 401; correct user name and password/,
+    /^unauthorized: HTTP 401; correct user name and password/,
   ],
   [
     "HTTP 404",
     {},
     { kind: "status", status: 404 },
     1,
-    /^missing_method: HTTP 404; start Web3Signer with the command eth1/,
+    /^unauthorized: HTTP 404; start Web3Signer with the command eth1/,
   ],
   [
     "a host name that it does not allow",

@@ -144,7 +144,7 @@ const rows: readonly (readonly [string, Asked, CheckRow["result"], RegExp, RegEx
         url.includes("/api/") ? Promise.resolve(new Response(null, { status: 404 })) : send(url, init),
     },
     "warning",
-    /for chain 31337, but no messages for the hub \(missing_method: HTTP 404\): fees stay on the hub, rewards unclaimed$/,
+    /for chain 31337, but no messages for the hub \(unauthorized: HTTP 404\): fees stay on the hub, rewards unclaimed$/,
     /eth_sign adds a prefix/,
   ],
 ];

@@ -1,0 +1,320 @@
+/**
+ * The way to one endpoint: calls are joined, counted, observed and sent here, and nowhere else; throttled ones again
+ * after a pause, batches in the size that the endpoint takes. Start reading at {@link EndpointLine.send}.
+ */
+import type { Clock, Randomness } from "../runtime/clock.ts";
+import { mapLimited } from "../runtime/limit.ts";
+import { partsOf } from "../runtime/slices.ts";
+import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
+import { BATCH_METHOD, formatMethods, reactionTo, RpcFault, type RpcFaultCode } from "./call.ts";
+import { scopeOf, TrackedEndpoint } from "./endpoint.ts";
+import type { HeadReading } from "./head_watch.ts";
+import type { Json } from "./json.ts";
+import { type EndpointState, RequestReports, type RpcObserver } from "./observed_endpoint.ts";
+import { type BudgetOf, describeBudget } from "./request_budget.ts";
+
+/**
+ * Maximum wait for a throttling endpoint when there is no other: one round of a leg needs more calls than a free plan
+ * allows per second (QuickNode: 15), and would never finish if each rejection ended it.
+ */
+export const MAX_THROTTLED_WAIT_MS = 15_000;
+const DEFAULT_CONCURRENT = 16;
+/** Concurrent parts of a batch; endpoints that reject batches have narrow limits. */
+const PARTS_AT_ONCE = 4;
+
+/** Sends several calls of a request as one where the endpoint runs that. */
+export interface JoinedCalls {
+  /** Answers in the order of the calls. @param send sends calls in one request */
+  send(
+    calls: readonly RpcCall[],
+    send: (calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
+  ): Promise<readonly RpcAnswer[]>;
+}
+
+/** Surroundings of an endpoint. */
+export interface EndpointLineDeps {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
+  /** Budgets of chains; absent: none is set. */
+  readonly budgetOf?: BudgetOf | undefined;
+}
+
+/** What is common to the endpoints of a chain. */
+export interface EndpointLineOptions {
+  /** Name of the chain in faults. */
+  readonly chain: string;
+  /** Maximum number of concurrent HTTP requests to one endpoint. Default 16. */
+  readonly maxConcurrent?: number | undefined;
+  /**
+   * Call that every endpoint of the chain answers, with the expected result. It is sent along with the first request to
+   * an endpoint, the first after a pause, and each question for the head; and when an endpoint refuses something, to find
+   * out whether it refuses everything.
+   */
+  readonly identity?: { readonly call: RpcCall; readonly isExpected: (result: Json) => boolean } | undefined;
+  /** Creates what joins the calls of requests to an endpoint; absent: they are not joined. */
+  readonly joining?: ((endpointHost: string) => JoinedCalls) | undefined;
+  /** Called when an endpoint comes into another state. */
+  readonly onState?:
+    | ((endpointHost: string, state: EndpointState, before: EndpointState["kind"]) => void)
+    | undefined;
+}
+
+/** Options of sending calls to one endpoint. */
+export interface SendConditions extends CallConditions {
+  /** True: no other endpoint is ready, so a throttling endpoint is worth waiting for. */
+  readonly isPatient: boolean;
+}
+
+/** See the head of the file. */
+export class EndpointLine {
+  readonly tracked: TrackedEndpoint;
+  /** Newest head that it named, and when it was last asked for one, Unix milliseconds. */
+  head: HeadReading | undefined;
+  headAskedMs: number;
+  readonly #deps: EndpointLineDeps;
+  readonly #options: EndpointLineOptions;
+  readonly #reports: RequestReports;
+  readonly #joined: JoinedCalls | undefined;
+
+  constructor(deps: EndpointLineDeps, endpoint: RpcEndpoint, options: EndpointLineOptions) {
+    const { chain, joining, maxConcurrent = DEFAULT_CONCURRENT, onState } = options;
+    this.#deps = deps;
+    this.#options = options;
+    this.tracked = new TrackedEndpoint(deps, endpoint, maxConcurrent);
+    this.tracked.onState = (state, before) => onState?.(endpoint.host, state, before);
+    this.headAskedMs = deps.clock.now();
+    this.#reports = new RequestReports(deps, chain, () => this.tracked.state);
+    this.#joined = joining?.(endpoint.host);
+  }
+
+  /** Host and port; safe to log. */
+  get host(): string {
+    return this.tracked.endpoint.host;
+  }
+
+  /**
+   * Sends the calls, preceded by the identity call until the endpoint is known to serve the right chain. @throws
+   * {RpcFault}
+   */
+  async sendVerified(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
+    const { identity } = this.#options;
+    const { tracked } = this;
+    if (identity === undefined || tracked.isVerified) return await this.send(calls, conditions);
+    const [first, ...answers] = await this.send([identity.call, ...calls], conditions);
+    if (first?.kind === "result") {
+      if (!identity.isExpected(first.result)) {
+        const detail = `the endpoint serves another chain: ${String(first.result).slice(0, 80)}`;
+        throw this.#fault("wrong_chain", this.#place([identity.call]), { detail });
+      }
+      tracked.isVerified = true;
+    }
+    return answers;
+  }
+
+  /** True for a fault of {@link sendVerified} that another try may not meet: a balancer sent the request elsewhere. */
+  isStray({ code, where }: RpcFault): boolean {
+    return code === "wrong_chain" && where.method === this.#options.identity?.call.method &&
+      this.tracked.state.kind !== "wrong_chain";
+  }
+
+  /** Sends the calls in as few requests as the endpoint allows, and learns that limit. @throws {RpcFault} */
+  async send(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
+    const { tracked } = this;
+    if (calls.length > tracked.batchLimit) return await this.#sendInParts(calls, conditions);
+    let answers: readonly RpcAnswer[];
+    try {
+      answers = await this.#sendPatiently(calls, conditions);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      const isRefusal = fault.code === "unauthorized" || fault.where.method === BATCH_METHOD;
+      if (isRefusal) return await this.#afterRefusal(calls, fault, conditions);
+      if (calls.length === 1 || fault.code !== "too_large") throw fault;
+      tracked.noteBatchTooLarge(calls.length);
+      return await this.#sendInParts(calls, conditions);
+    }
+    const complete = await this.#resendTooLarge(calls, answers, conditions);
+    return await this.#judgeDenials(calls, complete, conditions);
+  }
+
+  /** Sends the calls in one request, joined where the endpoint runs joined calls. */
+  async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    const { chain } = this.#options;
+    const exchange = async (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+      const leftMs = await this.#deps.budgetOf?.(chain)?.take(some.length, conditions.signal);
+      if (leftMs === undefined) return await this.#reports.send(this.tracked.endpoint, some, conditions);
+      const detail = describeBudget(leftMs);
+      throw this.#fault("over_budget", this.#place(some), { detail, retryAfterMs: leftMs });
+    };
+    return await (this.#joined?.send(calls, exchange) ?? exchange(calls));
+  }
+
+  /**
+   * Sends the calls as one request. If `isPatient`, throttled calls (the request, or single calls of a batch) are sent
+   * again after the endpoint's pause.
+   */
+  async #sendPatiently(
+    calls: readonly RpcCall[],
+    conditions: SendConditions,
+    waitedMs = 0,
+  ): Promise<readonly RpcAnswer[]> {
+    const { tracked } = this;
+    let answers: readonly RpcAnswer[] | undefined;
+    let fault: RpcFault | undefined;
+    try {
+      answers = await this.#exchange(calls, conditions);
+      const throttled = answers.find((answer) => hasCode(answer, THROTTLED));
+      if (throttled?.kind !== "fault") return answers;
+      fault = throttled.fault;
+      if (!answers.every((answer) => hasCode(answer, THROTTLED))) tracked.noteProgress();
+    } catch (thrown) {
+      if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
+      fault = thrown;
+    }
+    // Other callers that are about to use the endpoint wait as well.
+    tracked.noteFault(fault);
+    const state = tracked.availability();
+    const leftMs = state.kind === "cooling" ? state.leftMs : 0;
+    if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
+      if (answers === undefined) throw fault;
+      return answers;
+    }
+    await this.#deps.clock.sleep(leftMs, conditions.signal);
+    const again = (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> =>
+      this.#sendPatiently(some, conditions, waitedMs + leftMs);
+    return answers === undefined ? await again(calls) : await resend(calls, answers, THROTTLED, again);
+  }
+
+  async #sendInParts(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
+    const size = Math.min(this.tracked.batchLimit, calls.length);
+    const { signal } = conditions;
+    const answers = await mapLimited(
+      partsOf(calls, size),
+      { max: PARTS_AT_ONCE, signal },
+      (part, partSignal) => this.send(part, { ...conditions, signal: partSignal }),
+    );
+    return answers.flat();
+  }
+
+  /** Some nodes truncate a batch when its answer grows too large: truncated calls are sent again in halves. */
+  async #resendTooLarge(
+    calls: readonly RpcCall[],
+    answers: readonly RpcAnswer[],
+    conditions: SendConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    if (calls.length === 1) return answers;
+    if (answers.every((answer) => hasCode(answer, TOO_LARGE))) this.tracked.noteBatchTooLarge(calls.length);
+    return await resend(calls, answers, TOO_LARGE, async (cut) => {
+      const again: RpcAnswer[] = [];
+      for (const part of partsOf(cut, Math.ceil(cut.length / 2))) {
+        again.push(...await this.send(part, conditions));
+      }
+      return again;
+    });
+  }
+
+  /**
+   * A method is missing only when the endpoint answers another call at that moment: one of the same request, or the
+   * identity call. @throws {RpcFault} `unauthorized` when it answers none.
+   */
+  async #judgeDenials(
+    calls: readonly RpcCall[],
+    answers: readonly RpcAnswer[],
+    conditions: SendConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const denied = answers.find((answer) => hasCode(answer, DENIALS));
+    if (denied?.kind !== "fault") return answers;
+    const answersSome = answers.some((answer) =>
+      answer.kind === "result" || scopeOf(answer.fault) === "request"
+    );
+    const isAnswering = answersSome || await this.#answersOther(calls, conditions);
+    if (isAnswering === undefined) return answers;
+    if (!isAnswering) throw this.#fault("unauthorized", denied.fault.where, denied.fault);
+    return answers.map((answer) =>
+      answer.kind === "fault" && hasCode(answer, DENIALS) ? this.#missing(answer.fault) : answer
+    );
+  }
+
+  /** A whole request was refused: by the endpoint, for being a batch, or for one of its methods. */
+  async #afterRefusal(
+    calls: readonly RpcCall[],
+    refusal: RpcFault,
+    conditions: SendConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const isAnswering = await this.#answersOther(calls, conditions);
+    if (isAnswering === false) throw this.#fault("unauthorized", refusal.where, refusal);
+    if (calls.length === 1) {
+      if (isAnswering === undefined) throw refusal;
+      return [this.#missing(refusal)];
+    }
+    const sendOne = async (call: RpcCall, signal: AbortSignal): Promise<readonly RpcAnswer[]> => {
+      try {
+        return await this.#sendPatiently([call], { ...conditions, signal });
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.code !== "unauthorized") throw fault;
+        return [this.#missing(fault)];
+      }
+    };
+    const { signal } = conditions;
+    const answers = (await mapLimited(calls, { max: PARTS_AT_ONCE, signal }, sendOne)).flat();
+    const denied = answers.filter((answer) => hasCode(answer, DENIALS)).length;
+    if (denied === calls.length) throw this.#fault("unauthorized", refusal.where, refusal);
+    if (denied === 0) {
+      const where = { ...refusal.where, method: BATCH_METHOD };
+      this.tracked.noteFault(this.#fault("missing_method", where, refusal));
+    }
+    return answers;
+  }
+
+  /** Whether the endpoint answers the identity call now; `undefined`: there is none. */
+  async #answersOther(calls: readonly RpcCall[], conditions: SendConditions): Promise<boolean | undefined> {
+    const { identity } = this.#options;
+    if (identity === undefined) return undefined;
+    if (calls.every(({ method }) => method === identity.call.method)) return false;
+    try {
+      const [answer] = await this.#exchange([identity.call], conditions);
+      return answer?.kind === "result";
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.code !== "unauthorized") throw fault;
+      return false;
+    }
+  }
+
+  #missing(fault: RpcFault): RpcAnswer {
+    return { kind: "fault", fault: this.#fault("missing_method", fault.where, fault) };
+  }
+
+  #place(calls: readonly RpcCall[]): FaultPlace {
+    return { chain: this.#options.chain, endpointHost: this.host, method: formatMethods(calls) };
+  }
+
+  #fault(
+    code: RpcFaultCode,
+    where: FaultPlace,
+    { detail, retryAfterMs }: Partial<Pick<RpcFault, "detail" | "retryAfterMs">>,
+  ): RpcFault {
+    return new RpcFault(code, reactionTo(code), where, { detail, retryAfterMs });
+  }
+}
+
+const TOO_LARGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large"]);
+const THROTTLED: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["throttled"]);
+/** Refusals of a call that may be of the method, or of everything. */
+const DENIALS: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["missing_method", "unauthorized"]);
+
+function hasCode(answer: RpcAnswer | undefined, codes: ReadonlySet<RpcFaultCode>): boolean {
+  return answer?.kind === "fault" && codes.has(answer.fault.code);
+}
+
+/** Sends calls whose answers have one of the codes again, and puts the new answers in their places. */
+async function resend(
+  calls: readonly RpcCall[],
+  answers: readonly RpcAnswer[],
+  codes: ReadonlySet<RpcFaultCode>,
+  send: (calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
+): Promise<readonly RpcAnswer[]> {
+  const again = calls.filter((_, index) => hasCode(answers[index], codes));
+  const found = again.length === 0 ? [] : [...await send(again)];
+  return answers.map((answer) => hasCode(answer, codes) ? found.shift() ?? answer : answer);
+}

@@ -1,0 +1,325 @@
+/** Endpoints of a chain that refuse, stand still, lie about their heads or throttle, and which one is used then. */
+import assert from "node:assert/strict";
+import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
+import { EndpointBoard } from "../../../../src/core/rpc/endpoint_board.ts";
+import type { RpcEndpointSet } from "../../../../src/core/rpc/endpoint_set.ts";
+import { createBudgets, RequestBudget } from "../../../../src/core/rpc/request_budget.ts";
+import { MetricRegistry } from "../../../../src/core/telemetry/metrics.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
+import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { never } from "./chain_fixture.ts";
+
+const BALANCE: RpcCall = { method: "eth_getBalance", params: ["0xaa", "latest"] };
+const TRACE: RpcCall = { method: "debug_traceCall", params: [{}, "latest"] };
+const quantity = (value: number): string => `0x${Math.max(0, Math.round(value)).toString(16)}`;
+
+/** An answer to a call; a number is an HTTP status of the whole request. */
+type Said = { readonly result: unknown } | { readonly error: unknown };
+
+/** A node by script, at block 1,000 when its clock starts, with a block every two seconds. */
+class Node {
+  readonly requests: (readonly RpcCall[])[] = [];
+  /** Status, body and headers of every answer; absent: calls are answered. */
+  http: ((calls: readonly RpcCall[]) => ResponseInit & { readonly body?: string } | undefined) | undefined;
+  say: (call: RpcCall) => Said | undefined = () => undefined;
+  /** Height and time of the newest block, by seconds since the start. */
+  head = (sec: number): { height: number; timeSec: number } => ({
+    height: 1_000 + sec / 2,
+    timeSec: this.startSec + sec,
+  });
+
+  constructor(readonly name: string, readonly clock: FakeClock, readonly startSec = clock.now() / 1_000) {}
+
+  answer(body: string): Response {
+    const sent = JSON.parse(body);
+    const calls: readonly (RpcCall & { readonly id: number })[] = [sent].flat();
+    this.requests.push(calls);
+    const refused = this.http?.(calls);
+    if (refused !== undefined) return new Response(refused.body ?? "denied", refused);
+    const answers = calls.map((call) => ({ id: call.id, ...this.say(call) ?? this.#usual(call) }));
+    return Response.json(Array.isArray(sent) ? answers : answers[0]);
+  }
+
+  #usual({ method }: RpcCall): Said {
+    if (method === "eth_chainId") return { result: "0x1" };
+    if (method !== "eth_getBlockByNumber") return { result: this.name };
+    const { height, timeSec } = this.head(this.clock.now() / 1_000 - this.startSec);
+    return { result: { number: quantity(Math.floor(height)), timestamp: quantity(timeSec) } };
+  }
+}
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly log = new RecordedLog();
+  readonly board = new EndpointBoard({ clock: this.clock, registry: new MetricRegistry() });
+  readonly nodes: readonly Node[];
+  readonly set: RpcEndpointSet;
+
+  constructor(names: readonly string[] = ["a", "b"], callsPerSecond?: number) {
+    this.nodes = names.map((name) => new Node(name, this.clock));
+    const budget = callsPerSecond === undefined ? undefined : new RequestBudget(this.clock, callsPerSecond);
+    this.set = createEvmEndpointSet({
+      clock: this.clock,
+      randomness: fixedRandomness(0),
+      log: this.log,
+      observer: this.board,
+      budgetOf: () => budget,
+      fetch: (url, init) => {
+        const node = this.nodes.find(({ name }) => new URL(url).hostname === name);
+        return Promise.resolve(node?.answer(String(init.body)) ?? new Response(null, { status: 500 }));
+      },
+    }, { stateMachine: evmStateMachine(1), urls: names.map((name) => new EndpointUrl(`http://${name}`)) });
+  }
+
+  get a(): Node {
+    return this.nodes[0] as Node;
+  }
+
+  get b(): Node {
+    return this.nodes[1] as Node;
+  }
+
+  /** Results of the calls, or the code of the fault. */
+  async ask(...calls: readonly RpcCall[]): Promise<unknown> {
+    try {
+      const answers = await this.clock.run(
+        this.set.batch(calls.length === 0 ? [BALANCE] : calls, { signal: never }),
+      );
+      const said = answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
+      return calls.length > 1 ? said : said[0];
+    } catch (fault) {
+      if (fault instanceof RpcFault) return fault.code;
+      throw fault;
+    }
+  }
+
+  /** Asks every second for a time; returns who answered last. */
+  async askFor(sec: number): Promise<unknown> {
+    let last: unknown;
+    for (let at = 0; at < sec; at++) {
+      await this.clock.advance(1_000);
+      last = await this.ask();
+      for (let turn = 0; turn < 5; turn++) await this.clock.settle();
+    }
+    return last;
+  }
+
+  states(): readonly string[] {
+    return this.board.list().map(({ state }) => state.kind);
+  }
+
+  events(): readonly string[] {
+    return this.log.events("warn").concat(this.log.events("info"));
+  }
+}
+
+const denials: readonly (readonly [string, (node: Node) => void])[] = [
+  ...[401, 402, 403, 404, 405].map((status) =>
+    [`HTTP ${status}`, (node: Node) => void (node.http = () => ({ status }))] as const
+  ),
+  ...[
+    { code: -32000, message: "project ID is required" },
+    { code: -32600, message: "Must be authenticated!" },
+    { code: -32000, message: "invalid api key" },
+    { code: -32601, message: "Method not found" },
+  ].map((error) => [`"${error.message}"`, (node: Node) => void (node.say = () => ({ error }))] as const),
+];
+for (const [what, deny] of denials) {
+  Deno.test(`endpoint states: ${what} to everything is a fault of the endpoint, for a minute at most (F19)`, async () => {
+    const scene = new Scene();
+    assert.equal(await scene.ask(), "a");
+    deny(scene.a);
+    assert.equal(await scene.ask(TRACE), "b");
+    assert.deepEqual(scene.states(), ["unauthorized", "ready"]);
+    scene.a.http = undefined;
+    scene.a.say = () => undefined;
+    assert.equal(await scene.askFor(61), "a");
+    assert.equal(await scene.ask(TRACE), "a");
+    assert.deepEqual(scene.events(), ["endpoint_unauthorized", "endpoint_ready"]);
+    // Alone, it never counts as one without the method.
+    const only = new Scene(["a"]);
+    assert.equal(await only.ask(TRACE), "a");
+    deny(only.a);
+    assert.equal(await only.ask(TRACE), "unauthorized");
+    only.a.http = undefined;
+    only.a.say = () => undefined;
+    assert.equal(await only.ask(TRACE), "a");
+  });
+}
+
+for (const status of [401, 403, 404, 405]) {
+  Deno.test(`endpoint states: a method that alone is refused by HTTP ${status} is missing, and nothing else is`, async () => {
+    const scene = new Scene();
+    const isTraced = (calls: readonly RpcCall[]): boolean =>
+      calls.some(({ method }) => method === TRACE.method);
+    scene.a.http = (calls) => isTraced(calls) ? { status } : undefined;
+    assert.equal(await scene.ask(), "a");
+    assert.equal(await scene.ask(TRACE), "b");
+    assert.deepEqual(await scene.ask(BALANCE, TRACE), ["b", "b"]);
+    assert.equal(await scene.ask(), "a");
+    assert.equal(scene.a.requests.filter(isTraced).length, 1);
+    const [{ state } = { state: undefined }] = scene.board.list();
+    assert.deepEqual([state?.kind, state?.lacking], ["ready", [TRACE.method]]);
+  });
+}
+
+for (const status of [400, 403, 405, 415]) {
+  Deno.test(`endpoint states: whether HTTP ${status} to a batch is about batches is found by single calls`, async () => {
+    const scene = new Scene(["a"]);
+    scene.a.http = (calls) => calls.length > 1 ? { status } : undefined;
+    assert.deepEqual(await scene.ask(BALANCE, TRACE), ["a", "a"]);
+    const asked = scene.a.requests.length;
+    assert.deepEqual(await scene.ask(BALANCE, TRACE), ["a", "a"]);
+    assert.deepEqual(scene.a.requests.slice(asked).map(({ length }) => length), [1, 1]);
+    assert.equal(scene.states()[0], "ready");
+  });
+}
+
+const noAnswers: readonly (readonly [string, RpcCall["method"], unknown, number?])[] = [
+  ["-32001 of a provider that sheds load", "eth_call", {
+    code: -32001,
+    message: "Unable to complete request at this time.",
+  }, 503],
+  ["-32001 of a missing block", "eth_getLogs", { code: -32001, message: "Block 0x12 could not be found" }],
+  ["an unknown code", "eth_call", { code: -32999, message: "no" }],
+  ["a pool's verdict on a nonce", "eth_getTransactionReceipt", { code: -32000, message: "nonce too low" }],
+  ["a pool's verdict on funds", "eth_estimateGas", {
+    code: -32000,
+    message: "insufficient funds for transfer",
+  }],
+];
+for (const [what, method, error, status = 200] of noAnswers) {
+  Deno.test(`endpoint states: ${what} in answer to a read leads to the next endpoint`, async () => {
+    const scene = new Scene();
+    const read = { method, params: [{}] };
+    scene.a.http = (calls) =>
+      calls.some((call) => call.method === method)
+        ? { status, body: JSON.stringify([calls].flat().map((call) => ({ id: Object(call).id, error }))) }
+        : undefined;
+    assert.equal(await scene.ask(read), "b");
+    const send = { method: "eth_sendRawTransaction", params: ["0x"] };
+    scene.a.say = () => ({ error: { code: -32000, message: "nonce too low" } });
+    assert.equal(await scene.ask(send), "nonce_too_low");
+  });
+}
+
+const laggards: readonly (readonly [string, (node: Node) => Node["head"]])[] = [
+  ["stands still", (node) => () => ({ height: 1_000, timeSec: node.startSec })],
+  [
+    "is three minutes behind",
+    (node) => (sec) => ({ height: 910 + sec / 2, timeSec: node.startSec + sec - 180 }),
+  ],
+  ["falls behind slowly", (node) => (sec) => ({ height: 1_000 + sec / 4, timeSec: node.startSec + sec / 2 })],
+  [
+    "syncs from block 0",
+    (node) => (sec) => ({ height: sec * 5, timeSec: node.startSec - 10_000 + sec * 10 }),
+  ],
+];
+for (const [what, headOf] of laggards) {
+  Deno.test(`endpoint states: a first endpoint that ${what} is used last within a minute, and again when it is well (F19)`, async () => {
+    const scene = new Scene();
+    const well = scene.a.head;
+    scene.a.head = headOf(scene.a);
+    assert.equal(await scene.ask(), "a");
+    assert.equal(await scene.askFor(60), "b");
+    assert.deepEqual(scene.states(), ["behind", "ready"]);
+    assert.deepEqual(scene.log.events("warn"), ["endpoint_behind"]);
+    scene.b.http = () => ({ status: 500 });
+    assert.equal(await scene.askFor(3), "a", "it is better than none");
+    scene.b.http = undefined;
+    scene.a.head = well;
+    assert.equal(await scene.askFor(45), "a");
+    assert.deepEqual(scene.log.events("info"), ["endpoint_ready"]);
+  });
+}
+
+const liars: readonly (readonly [string, (node: Node) => Node["head"]])[] = [
+  ["names an absurd height", (node) => (sec) => ({ height: 2 ** 52, timeSec: node.startSec + sec })],
+  [
+    "names blocks of the future",
+    (node) => (sec) => ({ height: 2_000 + sec, timeSec: node.startSec + sec + 3_600 }),
+  ],
+  [
+    "names every block an hour early",
+    (node) => (sec) => ({ height: 2_800 + sec / 2, timeSec: node.startSec + sec }),
+  ],
+];
+for (const [what, headOf] of liars) {
+  Deno.test(`endpoint states: a second endpoint that ${what} does not take the place of an honest one`, async () => {
+    const scene = new Scene();
+    scene.b.head = headOf(scene.b);
+    for (let minute = 0; minute < 5; minute++) assert.equal(await scene.askFor(60), "a");
+    assert.deepEqual(scene.events(), []);
+  });
+}
+
+Deno.test("endpoint states: on a chain that stands still nobody is behind, and one endpoint is never asked for heads", async () => {
+  const scene = new Scene();
+  for (const node of scene.nodes) node.head = () => ({ height: 1_000, timeSec: node.startSec });
+  assert.equal(await scene.askFor(120), "a");
+  assert.deepEqual(scene.states(), ["ready", "ready"]);
+  // A question for the head of each endpoint every quarter of a minute.
+  assert.ok(scene.b.requests.length <= 8, `${scene.b.requests.length} requests`);
+  const only = new Scene(["a"]);
+  await only.askFor(60);
+  assert.equal(only.a.requests.length, 60);
+});
+
+for (const seconds of [2, 300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000]) {
+  Deno.test(`endpoint states: Retry-After ${seconds} keeps an endpoint out for a minute at most`, async () => {
+    const scene = new Scene(["a"]);
+    assert.equal(await scene.ask(), "a");
+    let isLimited = true;
+    scene.a.http = () => isLimited ? { status: 429, headers: { "retry-after": String(seconds) } } : undefined;
+    const fault = catchFault(scene.set.request(BALANCE, { signal: never }));
+    isLimited = (await Promise.resolve(seconds)) > 15;
+    if (seconds > 15) {
+      assert.ok(((await fault).retryAfterMs ?? 0) <= 300_000);
+      isLimited = false;
+      assert.equal(await scene.askFor(61), "a");
+    } else await assert.rejects(scene.clock.run(fault), /No fault/);
+  });
+}
+
+Deno.test("endpoint states: an endpoint that answers again is used again within 15 s, however long it was down", async () => {
+  const scene = new Scene();
+  for (const downSec of [600, 610, 620, 630, 640]) {
+    scene.a.http = () => ({ status: 502 });
+    await scene.askFor(downSec);
+    assert.equal(scene.states()[0], "down");
+    scene.a.http = undefined;
+    assert.equal(await scene.askFor(15), "a", `${downSec} s`);
+  }
+});
+
+Deno.test("endpoint states: requests_per_second spreads the calls of a chain, and ends what would wait too long", async () => {
+  const scene = new Scene(["a", "b"], 2);
+  const startMs = scene.clock.now();
+  for (let i = 0; i < 9; i++) assert.equal(await scene.ask(), "a");
+  // With the first one goes the chain id: 10 calls, and those of the first second do not wait.
+  assert.equal(scene.clock.now() - startMs, 3_500);
+  const many = Array.from({ length: 16 }, () => scene.set.batch(Array(5).fill(BALANCE), { signal: never }));
+  const codes = await scene.clock.run(
+    Promise.all(many.map((each) => each.then(() => "ok", ({ code }) => code))),
+  );
+  assert.ok(codes.includes("ok") && codes.includes("over_budget"), codes.join());
+  assert.deepEqual(scene.states(), ["ready"], "it is no endpoint's fault");
+});
+
+Deno.test("endpoint states: each chain has the budget of its section, and none without one", async () => {
+  const clock = new FakeClock();
+  const budgetOf = createBudgets(clock, [{ stateMachine: "EVM-1", requestsPerSecond: 1 }, {
+    stateMachine: "EVM-2",
+  }]);
+  assert.equal(budgetOf("EVM-2"), undefined);
+  assert.equal(budgetOf("EVM-1"), budgetOf("EVM-1"));
+  assert.equal(await budgetOf("EVM-1")?.take(60, never), undefined, "a large request has its turn");
+  assert.equal(await budgetOf("EVM-1")?.take(1, never), 59_000, "what follows would wait too long");
+  await clock.advance(59_000);
+  assert.equal(await budgetOf("EVM-1")?.take(1, never), undefined);
+});
