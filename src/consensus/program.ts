@@ -2,7 +2,6 @@
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains, isProved } from "./connect.ts";
 import type { LossOptions } from "./client.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
@@ -25,6 +24,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import type { ConsensusRun } from "./commands/command.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
+import type { StandingTroubles } from "../core/telemetry/troubles.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
 /** Everything but commands that run without a valid configuration. */
@@ -48,6 +48,7 @@ export function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
+    onEvent: (...event: Parameters<StandingTroubles["note"]>) => watch.program.troubles.note(...event),
     onUnknown: (thing: UnknownThing, nowMs: number) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
@@ -64,10 +65,7 @@ export function runProgram(
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
-    const machine = readMachineFacts(
-      { config: args.config, keys: files.listKeyFiles(args.config) },
-      countEndpoints(config),
-    );
+    const machine = readMachineFacts(files.listKeyFiles(args.config));
     const path = args.socket ??
       (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
     const control = { clock: systemClock, log };

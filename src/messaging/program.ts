@@ -17,7 +17,6 @@ import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
-import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
@@ -48,6 +47,7 @@ export function runProgram(
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
+      onEvent: (...event) => watch.program.troubles.note(...event),
       onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
     },
     async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
@@ -59,11 +59,7 @@ export function runProgram(
         if (mayWork === undefined) return exitCodes.fenced;
       }
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
-      const machine = (): MachineFacts =>
-        readMachineFacts(
-          { config: args.config, keys: files.listKeyFiles(args.config) },
-          countEndpoints(config),
-        );
+      const machine = (): MachineFacts => readMachineFacts(files.listKeyFiles(args.config));
       const path = `${args.db}.sock`;
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {

@@ -1,6 +1,4 @@
 /** Parts of chains whose answers an observer is notified of as they are read; everything else is the part's own. */
-import type { ChainObserver } from "./chain_board.ts";
-import type { Chain } from "./port.ts";
 
 /**
  * Observers by method: called with what it resolved to, its arguments, and the time that it took, ms. They must not
@@ -28,35 +26,4 @@ export function observed<T extends object>(of: T, observers: Observers<T>, now =
       };
     },
   });
-}
-
-/** Returns the chain with its reads, proofs and simulations observed. */
-export function observeChain<C extends Chain>(chain: C, observer: ChainObserver): C {
-  const of = chain.id.stateMachine;
-  const now = (): number => observer.now();
-  return {
-    ...chain,
-    reads: observed(chain.reads, {
-      fetchView: (view, [{ stateMachine }]) => {
-        observer.noteCounterparty(of, stateMachine, view.height);
-        observer.note(of, "isFrozen", view.isFrozen);
-      },
-    }),
-    proofs: observed(chain.proofs, {
-      proveMessages: (_proof, [, { target }], tookMs) =>
-        observer.noteStage(target.id.stateMachine, "proven", tookMs),
-    }, now),
-    simulator: observed(chain.simulator, {
-      simulate: (_simulation, _args, tookMs) => observer.noteStage(of, "simulated", tookMs),
-    }, now),
-    fees: observed(chain.fees, {
-      fetchFeeTokenDecimals: (decimals) => observer.noteFeeToken(of, decimals),
-    }),
-    ...chain.gas === undefined ? {} : {
-      gas: observed(chain.gas, {
-        fetchGasQuote: ({ gasPriceWei }) => observer.note(of, "gasPriceWei", gasPriceWei),
-        fetchBalance: (balanceWei) => observer.note(of, "balanceWei", balanceWei),
-      }),
-    },
-  };
 }

@@ -12,8 +12,9 @@ import {
   renderSection,
   renderWarnings,
 } from "../telemetry/http/page.ts";
-import type { FoundReason, NotReadyReason } from "../telemetry/readiness.ts";
+import { describeReason, type FoundReason, type NotReadyReason } from "../telemetry/readiness.ts";
 import { formatWarnings, type RecentWarning, type UnknownThing } from "../telemetry/recent_warnings.ts";
+import type { ChainHeights } from "../rpc/endpoint_board.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Status of a program. Times are Unix milliseconds. */
@@ -60,9 +61,12 @@ export function renderProgramPage(
   });
 }
 
-/** Formats the status for a terminal, with the program's own sections in the same place. */
+/**
+ * Formats the status for a terminal, with the program's own sections in the same place. `waiting`: messages that have not
+ * ended.
+ */
 export function formatProgramStatus(
-  status: ProgramStatus,
+  status: ProgramStatus & { readonly waiting?: number },
   sections: readonly (string | undefined)[],
 ): string {
   const { program, version, hub, nowMs, startedAtMs, checks, warnings } = status;
@@ -85,18 +89,29 @@ export function formatProgramStatus(
   ].filter((part) => part !== undefined).join("\n");
 }
 
-function formatRunning({ reasons, nowMs }: ProgramStatus): string {
-  const rows = reasons.map((reason) => [
-    placeOf(reason),
-    `for ${formatDuration(nowMs - reason.sinceMs)}`,
-    `${reason.explanation} ${reason.help}`,
-  ]);
-  return formatSection("In the way", rows) ?? "\nNothing is in the way.";
+function formatRunning(
+  { reasons, nowMs, waiting = 0 }: ProgramStatus & { readonly waiting?: number },
+): string {
+  const sections = [["In the way", false], ["Needs attention", true]] as const;
+  const shown = sections.map(([title, isWarning]) =>
+    formatSection(
+      title,
+      reasons.filter((reason) => (reason.isWarning ?? false) === isWarning).map((reason) => [
+        placeOf(reason),
+        `for ${formatDuration(nowMs - reason.sinceMs)}`,
+        describeReason(reason, nowMs),
+      ]),
+    )
+  ).filter((section) => section !== undefined);
+  if (shown.length > 0) return shown.join("\n");
+  return waiting === 0
+    ? "\nNothing is in the way."
+    : "\nNo trouble is known. What messages wait for stands beside their legs.";
 }
 
 /** What the database alone knows: not since when a reason holds. */
-function formatStopped({ reasons }: ProgramStatus): readonly (string | undefined)[] {
-  const rows = reasons.map((reason) => [placeOf(reason), `${reason.explanation} ${reason.help}`]);
+function formatStopped({ reasons, nowMs }: ProgramStatus): readonly (string | undefined)[] {
+  const rows = reasons.map((reason) => [placeOf(reason), describeReason(reason, nowMs)]);
   return [
     "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.",
     formatSection("In the way besides", rows),
@@ -213,4 +228,32 @@ export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[
       help: advice === undefined ? "Run the command check for the whole set-up." : `${advice}.`,
       sinceMs,
     }));
+}
+
+/** Time of a height's last reading up to which it says something about the chain. */
+const FRESH_MS = 5 * 60_000;
+
+/** Time for which a chain's heights may stay where they are. */
+const STOPPED_MS = { head: 10 * 60_000, final: 60 * 60_000 } as const;
+
+/**
+ * A chain whose endpoints answer, and name no new block. It is a warning: chains that make a block when there is something
+ * for it stand still, too, and what waits for a block is told by itself.
+ */
+export function findStoppedChain(chain: string, heights: ChainHeights, nowMs: number): readonly FoundReason[] {
+  return (["head", "final"] as const).flatMap((kind) => {
+    const reading = heights[kind];
+    if (reading === undefined || nowMs - reading.readAtMs > FRESH_MS) return [];
+    const { height } = reading;
+    return [{
+      code: kind === "head" ? "chain_stopped" : "finality_stopped",
+      chain,
+      leg: undefined,
+      explanation: `Its endpoints name no ${kind === "head" ? "" : "final "}block above ${height}.`,
+      help: "Check that the chain makes blocks, and that its endpoints follow it.",
+      isWarning: true,
+      mark: String(height),
+      graceMs: STOPPED_MS[kind],
+    }];
+  });
 }

@@ -44,7 +44,7 @@ export interface CommonArguments {
 }
 
 /** Options in which the programs differ. */
-export interface AppOptions<C> extends Pick<LogOptions, "onWarning" | "onUnknown"> {
+export interface AppOptions<C> extends Pick<LogOptions, "onWarning" | "onEvent" | "onUnknown"> {
   readonly arguments: CommonArguments;
   readonly reading: ConfigResult<C>;
   /** Reads the file again, for SIGHUP. */
@@ -110,6 +110,7 @@ export async function runApp<C>(
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
     secrets: [...listSecrets(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
+    onEvent: options.onEvent,
     onUnknown: options.onUnknown,
   });
   tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });

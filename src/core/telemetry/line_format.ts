@@ -101,7 +101,8 @@ function humanError(name: string, error: Error, options: FormatOptions): string[
   return parts;
 }
 
-function errorText(error: Error, depth = 0): string {
+/** Says what an error is, and what caused it. */
+export function errorText(error: Error, depth = 0): string {
   const own = error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
   if (error.cause === undefined || depth >= 3) return own;
   const cause = error.cause instanceof Error ? errorText(error.cause, depth + 1) : String(error.cause);

@@ -3,9 +3,10 @@ import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/lo
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel } from "./log.ts";
 import type { EventText } from "./events/event_text.ts";
-import { type Entry, errorCode, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
+import { type Entry, errorCode, errorText, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
+import { endsTrouble } from "./troubles.ts";
 
 /** Format of lines: for people, or one JSON object each. */
 export type LogFormat = "human" | "json";
@@ -30,6 +31,8 @@ export interface LogOptions {
   readonly progress?: Log["progress"];
   /** Called with each warning and error that is written, without secrets; must not throw. */
   readonly onWarning?: (line: RecentWarning) => void;
+  /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
+  readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
   /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
   readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
 }
@@ -70,26 +73,37 @@ export function openLog(options: LogOptions): OpenLog {
   };
   setLevel(options.level);
   return {
-    ...createLog({}, options.progress),
+    ...createLog({}, {
+      progress: options.progress,
+      onEvent: (event, fields) => options.onEvent?.(event, fields, () => writer.explain(fields)),
+    }),
     flush: () => writer.flush(),
     setLevel,
     hide: (secrets) => writer.hide(secrets),
   };
 }
 
-function createLog(bound: LogFields, progress: Log["progress"]): Log {
+/** What the logs of a program share. */
+interface LogParts {
+  readonly progress: Log["progress"];
+  readonly onEvent: (event: EventCode, fields: LogFields) => void;
+}
+
+function createLog(bound: LogFields, parts: LogParts): Log {
   const logger = getLogger(category);
-  const at = (level: LogLevel) => (event: EventCode, fields: LogFields = {}): void => {
+  const at = (level: LogLevel) => (event: EventCode, own: LogFields = {}): void => {
+    const fields = { ...bound, ...own };
+    parts.onEvent(event, fields);
     // As properties, not as a template: braces in a text stay unchanged.
-    logger[level](events[event].text, { event, fields: { ...bound, ...fields } });
+    logger[level](events[event].text, { event, fields });
   };
   return {
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    progress,
-    with: (fields) => createLog({ ...bound, ...fields }, progress),
+    progress: parts.progress,
+    with: (fields) => createLog({ ...bound, ...fields }, parts),
   };
 }
 
@@ -131,6 +145,8 @@ function isFields(value: unknown): value is LogFields {
 interface EntryWriter {
   take(entry: Entry): void;
   flush(): void;
+  /** Why something happened, a clause without secrets; empty: the values do not say. */
+  explain(fields: LogFields): string;
   /** Whether lines have the stacks of errors. */
   withStack(isWanted: boolean): void;
   /** Adds texts that no line may contain. */
@@ -174,6 +190,10 @@ function createWriter(options: LogOptions): EntryWriter {
       writeAll(repeats.flush());
       options.flush?.();
     },
+    explain: ({ explanation, detail, because, error }) => {
+      const why = explanation ?? detail ?? because ?? (error instanceof Error ? errorText(error) : "");
+      return redact(String(why)).replace(/\.$/, "");
+    },
     hide: (secrets) => {
       for (const secret of secrets) hidden.add(secret);
       redact = createRedactor([...hidden]);
@@ -211,6 +231,8 @@ const repeatWindowMs = 300_000;
 const MAX_KINDS = 200;
 
 interface Kind {
+  /** The line that was written. */
+  readonly first: Entry;
   readonly sinceMs: number;
   /** Latest suppressed line. */
   held: Entry | undefined;
@@ -218,7 +240,8 @@ interface Kind {
 }
 
 /**
- * Decides which warnings and errors are written. Two lines are equal if level, event, explanation, place (including
+ * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
+ * told it, and those are news when they come again. Two lines are equal if level, event, explanation, place (including
  * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
  */
 class Repeats {
@@ -226,7 +249,7 @@ class Repeats {
 
   /** Lines to write now, in order: `entry` unless it is suppressed, and counts that are due. */
   admit(entry: Entry): Entry[] {
-    const due = this.#overdue(entry.timeMs);
+    const due = [...this.#overdue(entry.timeMs), ...this.#ended(entry)];
     if (entry.level !== "error" && entry.level !== "warn") return [...due, entry];
     const key = kindOf(entry);
     const known = this.#kinds.get(key);
@@ -235,7 +258,7 @@ class Repeats {
       known.held = entry;
       return due;
     }
-    this.#kinds.set(key, { sinceMs: entry.timeMs, held: undefined, count: 0 });
+    this.#kinds.set(key, { first: entry, sinceMs: entry.timeMs, held: undefined, count: 0 });
     return [...due, ...this.#forgetOldest(), entry];
   }
 
@@ -254,9 +277,15 @@ class Repeats {
       this.#kinds.delete(key);
       lines.push(...summary(kind));
       // While it continues it stays counted; after a quiet window it is written again.
-      if (kind.count > 0) this.#kinds.set(key, { sinceMs: nowMs, held: undefined, count: 0 });
+      if (kind.count > 0) this.#kinds.set(key, { ...kind, sinceMs: nowMs, held: undefined, count: 0 });
     }
     return lines;
+  }
+
+  #ended(entry: Entry): Entry[] {
+    const ended = [...this.#kinds].filter(([, { first }]) => endsTrouble(entry, first));
+    for (const [key] of ended) this.#kinds.delete(key);
+    return ended.flatMap(([, kind]) => summary(kind));
   }
 
   #forgetOldest(): Entry[] {

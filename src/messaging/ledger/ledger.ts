@@ -98,7 +98,11 @@ export interface Ledger {
    * @throws {LedgerFault} `wrong_hub` when the file belongs to another one.
    */
   bindHub(stateMachine: StateMachine): void;
-  /** Writes one row: throws while the file cannot be written. For retries after a fault. */
+  /** The fault of the file that stands; `undefined`: none. It ends when {@link checkWritable} works. */
+  fault(): LedgerFault | undefined;
+  /** Calls `listener` when {@link fault} begins, changes and ends. It must not throw. */
+  watchFault(listener: (fault: LedgerFault | undefined) => void): void;
+  /** Writes as much as a batch of messages does: throws while the file cannot be written. */
   checkWritable(): void;
   /** Removes expired rows (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
@@ -109,8 +113,9 @@ export interface Ledger {
 /** Name of the row that binds a file to a hub. */
 const hubName = "hub";
 
-/** Name of the row that {@link Ledger.checkWritable} writes. */
+/** Name of the row that {@link Ledger.checkWritable} writes, and what it writes before the time. */
 const probeName = "last_probe_ms";
+const PROBE_TEXT = " ".repeat(65_536);
 
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
@@ -134,7 +139,12 @@ export function createLedger(db: Database): Ledger {
       // A file that is bound already can be opened read-only.
       if (meta.find(hubName) !== stateMachine) db.transaction(() => bindHub(db.path, meta, stateMachine));
     },
-    checkWritable: () => db.transaction(() => meta.write(probeName, String(db.now()))),
+    fault: () => db.fault,
+    watchFault: (listener) => db.watchFault(listener),
+    checkWritable: () => {
+      for (const text of [PROBE_TEXT, String(db.now())]) db.transaction(() => meta.write(probeName, text));
+      db.noteWritten();
+    },
     prune: (nowMs) => prune(db, nowMs),
     close: () => db.close(),
   };

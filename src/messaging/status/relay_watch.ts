@@ -5,7 +5,6 @@
 import type { Chain } from "../../core/chains/port.ts";
 import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
-import { observeChain } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -19,6 +18,7 @@ import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/
 import { type Ledger, LedgerFault, type Period } from "../ledger/ledger.ts";
 import { countGaps } from "../relay/scan.ts";
 import { buildStatus } from "./build_status.ts";
+import { ofDatabase } from "./relay_reasons.ts";
 import type { RelayStatus } from "./relay_status.ts";
 import { renderReasonsPage, renderStatusPage } from "./status_page.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
@@ -29,6 +29,9 @@ const SNAPSHOT_EVERY_MS = 5_000;
 
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;
+
+/** Interval of tries to write a database that could not be written. */
+const PROBE_EVERY_MS = 5_000;
 
 /** Interval of balances, and of reasons that nobody asks for meanwhile. */
 const LOOK_EVERY_MS = 60_000;
@@ -86,8 +89,8 @@ export class RelayWatch {
     { hub, chains }: WatchedChains<Hub, Entry>,
   ): WatchedChains<Hub, Entry> {
     return {
-      hub: observeChain(hub, this.#chains),
-      chains: chains.map((entry) => observeEntry(entry, this.#chains)),
+      hub: this.#chains.observe(hub),
+      chains: chains.map((entry) => ({ ...entry, chain: this.#chains.observe(entry.chain) })),
     };
   }
 
@@ -122,11 +125,24 @@ export class RelayWatch {
   /** Ends reading the ledger, before it is closed. */
   close(): void {
     this.#session = undefined;
+    this.program.troubles.clear();
   }
 
-  /** Workers that only watch. */
+  /** Workers that only watch, and the one that tries whether a database can be written again. */
   workers(log: Log): readonly Worker[] {
+    this.#session?.ledger.watchFault((fault) => {
+      if (fault === undefined) log.info("database_restored");
+      else log.error("database_fault", { code: fault.code, explanation: fault.message });
+    });
     return [this.program.loopWorker(), {
+      name: "database",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          this.#probe();
+          await this.#clock.sleep(PROBE_EVERY_MS, signal);
+        }
+      },
+    }, {
       name: "balances",
       run: async (signal) => {
         while (!signal.aborted) {
@@ -152,10 +168,20 @@ export class RelayWatch {
   #look(): { readonly status: RelayStatus | undefined; readonly reasons: readonly NotReadyReason[] } {
     try {
       const status = this.status();
-      return { status, reasons: status?.reasons ?? this.#memory.date([STARTING]) };
+      const starting = (): readonly FoundReason[] => [STARTING, ...this.program.troubles.list()];
+      return { status, reasons: status?.reasons ?? this.#memory.date(starting()) };
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
-      return { status: undefined, reasons: this.#memory.date([toReason(error)]) };
+      return { status: undefined, reasons: this.#memory.date([ofDatabase(error)]) };
+    }
+  }
+
+  #probe(): void {
+    const ledger = this.#session?.ledger;
+    try {
+      if (ledger?.fault() !== undefined) ledger.checkWritable();
+    } catch (error) {
+      if (!(error instanceof LedgerFault) || error.reaction === "stop") throw error;
     }
   }
 
@@ -192,6 +218,7 @@ export class RelayWatch {
         readHeights: (chain) => this.endpoints.heights(chain),
         warnings: this.program.warnings.list(),
         checks: this.#checks.rows,
+        troubles: this.program.troubles.list(),
         dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),
       },
     });
@@ -209,7 +236,7 @@ export class RelayWatch {
       if (this.#session !== undefined) {
         registry.set("causeway_reconciliation_gaps", {}, countGaps(this.#session.ledger));
       }
-      registry.set("causeway_database_up", {}, 1);
+      registry.set("causeway_database_up", {}, this.#session?.ledger.fault() === undefined ? 1 : 0);
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
       registry.set("causeway_ready", {}, 0);
@@ -229,20 +256,6 @@ export class RelayWatch {
       }
     }));
   }
-}
-
-function observeEntry<E extends WatchedChain>(entry: E, observer: ChainBoard): E {
-  return { ...entry, chain: observeChain(entry.chain, observer) };
-}
-
-function toReason(fault: LedgerFault): FoundReason {
-  return {
-    code: "database_fault",
-    chain: undefined,
-    leg: undefined,
-    explanation: `${fault.message}.`,
-    help: "Fix what the sentence before names; nothing is sent meanwhile.",
-  };
 }
 
 /** What the counters need. */

@@ -161,7 +161,8 @@ function renderLightClients({ chains, nowMs }: RelayStatus): Html {
       {
         name: "last update",
         isNumber: true,
-        cell: ({ roseAtMs }) => {
+        cell: ({ roseAtMs, isFrozen }) => {
+          if (isFrozen) return coloured("bad", "frozen");
           const ageMs = nowMs - roseAtMs;
           return coloured(ageMs > OLD_HEIGHT_MS ? "warn" : "good", `${formatDuration(ageMs)} ago`);
         },

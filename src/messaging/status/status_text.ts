@@ -9,8 +9,9 @@ const HOUR_MS = 3_600_000;
 /** Formats the snapshot. */
 export function formatStatus(status: RelayStatus): string {
   const { nowMs } = status;
+  const waiting = status.legs.flatMap(({ open }) => open).reduce((sum, { count }) => sum + count, 0);
   const age = (ms: number): string => formatDuration(nowMs - ms);
-  return formatProgramStatus(status, [
+  return formatProgramStatus({ ...status, waiting }, [
     formatChains(status, age),
     formatSection("Legs", status.legs.map((leg) => legCells(leg, age)), [
       ...["leg", "read up to", "waiting", "oldest", "ended in 24 h"],
@@ -75,15 +76,15 @@ function chainCells(chain: ChainStatus, age: Age): readonly (string | undefined)
   const endpoints = chain.endpoints.filter(({ isSigner }) => !isSigner);
   const up = endpoints.filter(({ isUp }) => isUp).length;
   return [
-    `${chain.chain}${chain.isFrozen === true ? " (frozen)" : ""}`,
+    chain.chain,
     heightText(chain.head, age),
     heightText(chain.final, age),
     endpoints.length === 0 ? "-" : `${up} of ${endpoints.length}`,
     wallet?.balance ?? "-",
     wallet === undefined ? "-" : runwayText(wallet),
     inFlight === undefined ? "0" : flightText(inFlight, age),
-    chain.lightClients.map(({ counterparty, height, roseAtMs }) =>
-      `${counterparty} ${height} (${age(roseAtMs)})`
+    chain.lightClients.map(({ counterparty, height, roseAtMs, isFrozen }) =>
+      `${counterparty} ${height} (${isFrozen ? "frozen" : age(roseAtMs)})`
     )
       .join(", "),
   ];

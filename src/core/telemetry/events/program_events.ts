@@ -127,6 +127,7 @@ export const programEvents = {
     meaning: "One worker met an unexpected fault and is started again after a pause; the others continue.",
     action: "Nothing if it happens once. Report it as a defect if it comes back at level error.",
     reaction: "the worker starts again after a pause, the others continue",
+    endedBy: ["database_restored"],
   },
   worker_failed_stopping: {
     text: "Worker failed while stopping",
@@ -138,6 +139,17 @@ export const programEvents = {
     meaning: "The database could not be opened or written; `code` says why.",
     action: "Follow the explanation of the line (path, rights, disk space, version), then start again.",
     reaction: "the program ends, and nothing more is sent",
+  },
+  database_fault: {
+    text: "Database cannot be written: nothing is sent until a write works again",
+    meaning: "A write failed while the program ran; `code` says why. A write is tried every five seconds.",
+    action: "Follow the explanation of the line: it names the cause and what helps against it.",
+    reaction: "the program continues, and nothing is sent until a write works",
+    endedBy: ["database_restored"],
+  },
+  database_restored: {
+    text: "Database can be written again",
+    meaning: "A write worked after `database_fault`; work continues where it was.",
   },
   database_copied: {
     text: "Database copied before its tables are changed",
@@ -170,16 +182,19 @@ export const programEvents = {
     meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
     action: "Check the setting that the line names, and the hub node.",
     reaction: "at the start the program ends, later the hub is asked again",
+    endedBy: ["chain_available", "program_started"],
   },
   chain_unavailable: {
     text: "Chain unavailable at start-up; continuing without it. Check its endpoints",
     meaning: "No endpoint of the chain gave a usable answer within 30 s.",
     action: "Check the endpoints of the chain. It is used as soon as it answers.",
+    endedBy: ["chain_available"],
   },
   chain_still_unavailable: {
     text: "Chain still unavailable, checking again in 10 s",
     meaning: "A chain that did not answer at the start does not answer yet.",
     action: "Check the endpoints of the chain.",
+    endedBy: ["chain_available"],
   },
   chain_available: {
     text: "Chain available",
@@ -192,6 +207,7 @@ export const programEvents = {
       "chains continue.",
     action: "Fix what the line names. The chain is used when its checks pass.",
     reaction: "the chain is checked again in 10 min, the others continue",
+    endedBy: ["chain_available"],
   },
   check_failed: {
     text: "Check failed",

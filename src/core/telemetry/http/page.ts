@@ -1,7 +1,7 @@
 /** Parts of the status pages that both programs use: frame, tables, warnings, reasons. Pure. */
 import { escapeControls } from "../../config/redact.ts";
 import { formatDuration } from "../../runtime/text_table.ts";
-import type { NotReadyReason } from "../readiness.ts";
+import { describeReason, isReady, type NotReadyReason } from "../readiness.ts";
 import type { RecentWarning } from "../recent_warnings.ts";
 
 /** Finished markup. Only templates of this file make it. */
@@ -139,12 +139,17 @@ export function coloured(colour: "good" | "warn" | "bad" | "faint", text: HtmlVa
 
 /** Section about readiness. */
 export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number): Html {
-  if (reasons.length === 0) return renderSection("State", markup`<p class="state good">Ready</p>`);
-  const items = reasons.map(({ code, chain, leg, explanation, help, sinceMs }) =>
-    markup`<li><span class="bad">${leg ?? chain ?? "program"}</span>: ${explanation} ${help}
-<span class="faint">${code}, for ${formatDuration(nowMs - sinceMs)}</span></li>\n`
-  );
-  return renderSection("State", markup`<p class="state bad">Not ready</p><ul class="plain">${items}</ul>`);
+  const state = isReady(reasons)
+    ? markup`<p class="state good">Ready</p>`
+    : markup`<p class="state bad">Not ready</p>`;
+  const items = reasons.map((reason) => {
+    const { code, chain, leg, sinceMs, isWarning } = reason;
+    return markup`<li>${coloured(isWarning ? "warn" : "bad", leg ?? chain ?? "program")}: ${
+      describeReason(reason, nowMs)
+    }
+<span class="faint">${code}, for ${formatDuration(nowMs - sinceMs)}</span></li>\n`;
+  });
+  return renderSection("State", [state, items.length === 0 ? undefined : markup`<ul class="plain">${items}</ul>`]);
 }
 
 /** Section with the last warnings and errors, newest first. */
