@@ -72,7 +72,7 @@ export function runConsensus(
       ...planWorkers({ ...deps, turns, notifier }, connections, checks),
       ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
       ...planChecking(deps, connections),
-      ...watch === undefined ? [] : [watch.program.loopWorker()],
+      ...watch?.workers() ?? [],
     ];
     watch?.program.noteWorkers(workers);
     watch?.open();

@@ -11,6 +11,7 @@ import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import { programVersion } from "../../core/runtime/version.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
 import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { ReasonMemory, writeReadiness } from "../../core/telemetry/readiness.ts";
@@ -21,6 +22,9 @@ import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
 
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;
+
+/** Interval of looks at what is in the way while nobody asks: since when it is, is known from the first look on. */
+const LOOK_EVERY_MS = 60_000;
 
 /** Connections whose routes are listed. */
 type PlannedConnections = Pick<Connections, "hubConsensus"> & {
@@ -73,6 +77,7 @@ export class ConsensusWatch {
 
   /** Lists the light clients that the program advances. */
   plan({ hub, proved, hubConsensus }: PlannedConnections): void {
+    this.program.troubles.clear();
     const hubName = hub.id.stateMachine;
     const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([
@@ -80,6 +85,19 @@ export class ConsensusWatch {
       ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
       ...followers.map(({ prover, target }) => ({ chain: hubName, target: target.id.stateMachine, prover })),
     ]);
+  }
+
+  /** Workers that only watch. */
+  workers(): readonly Worker[] {
+    return [this.program.loopWorker(), {
+      name: "reasons",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          this.status();
+          await this.#clock.sleep(LOOK_EVERY_MS, signal);
+        }
+      },
+    }];
   }
 
   /** Notes that the checks of the start are passed. */
@@ -98,7 +116,7 @@ export class ConsensusWatch {
       endpoints: this.endpoints.list(),
       checks: this.checks.rows,
     };
-    const found = this.#isOpen ? findStallReasons(known) : [STARTING];
+    const found = [...this.#isOpen ? findStallReasons(known) : [STARTING], ...this.program.troubles.list()];
     return {
       program: "causeway-consensus",
       version: programVersion,

@@ -240,7 +240,11 @@ const STOPPED_MS = { head: 10 * 60_000, final: 60 * 60_000 } as const;
  * A chain whose endpoints answer, and name no new block. It is a warning: chains that make a block when there is something
  * for it stand still, too, and what waits for a block is told by itself.
  */
-export function findStoppedChain(chain: string, heights: ChainHeights, nowMs: number): readonly FoundReason[] {
+export function findStoppedChain(
+  chain: string,
+  heights: ChainHeights,
+  nowMs: number,
+): readonly FoundReason[] {
   return (["head", "final"] as const).flatMap((kind) => {
     const reading = heights[kind];
     if (reading === undefined || nowMs - reading.readAtMs > FRESH_MS) return [];

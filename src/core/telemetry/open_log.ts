@@ -3,7 +3,15 @@ import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/lo
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel } from "./log.ts";
 import type { EventText } from "./events/event_text.ts";
-import { type Entry, errorCode, errorText, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
+import {
+  type Entry,
+  errorCode,
+  errorText,
+  type FormatOptions,
+  humanLine,
+  humanText,
+  jsonLine,
+} from "./line_format.ts";
 import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 import { endsTrouble } from "./troubles.ts";

@@ -102,7 +102,7 @@ export interface Ledger {
   fault(): LedgerFault | undefined;
   /** Calls `listener` when {@link fault} begins, changes and ends. It must not throw. */
   watchFault(listener: (fault: LedgerFault | undefined) => void): void;
-  /** Writes as much as a batch of messages does: throws while the file cannot be written. */
+  /** Writes a mebibyte, which is taken away again: throws while the file cannot be written. */
   checkWritable(): void;
   /** Removes expired rows (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
@@ -113,9 +113,11 @@ export interface Ledger {
 /** Name of the row that binds a file to a hub. */
 const hubName = "hub";
 
-/** Name of the row that {@link Ledger.checkWritable} writes, and what it writes before the time. */
+/** Name of the row that {@link Ledger.checkWritable} writes. */
 const probeName = "last_probe_ms";
-const PROBE_TEXT = " ".repeat(65_536);
+
+/** Length of what it writes, more than one step of a worker: else a nearly full disk would be free and full by turns. */
+const PROBE_BYTES = 1_048_576;
 
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
@@ -142,7 +144,9 @@ export function createLedger(db: Database): Ledger {
     fault: () => db.fault,
     watchFault: (listener) => db.watchFault(listener),
     checkWritable: () => {
-      for (const text of [PROBE_TEXT, String(db.now())]) db.transaction(() => meta.write(probeName, text));
+      for (const text of [" ".repeat(PROBE_BYTES), String(db.now())]) {
+        db.transaction(() => meta.write(probeName, text));
+      }
       db.noteWritten();
     },
     prune: (nowMs) => prune(db, nowMs),

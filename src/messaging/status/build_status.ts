@@ -75,7 +75,7 @@ export function buildStatus(input: StatusInput): RelayStatus {
     ...toCheckReasons(checks),
   ];
   const dated = running?.dateReasons(found) ??
-    found.map((reason) => ({ ...reason, sinceMs: reason.sinceMs ?? nowMs }));
+    found.map(({ graceMs: _grace, mark: _mark, ...reason }) => ({ ...reason, sinceMs: nowMs }));
   return {
     program: "causeway",
     version: programVersion,

@@ -123,7 +123,7 @@ Deno.test("consensus watch: what a prover waits for is shown with its time", () 
     assert.match(await (await get("/")).text(), /nothing is new <span class="faint">for 5 min<\/span>/);
   }));
 
-Deno.test("consensus watch: polls that fail for a quarter of an hour make the program not ready", () =>
+Deno.test("consensus watch: polls that fail are told after a minute with why and when the next one is, and stop it after a quarter of an hour", () =>
   withServer((prover) =>
     prover.find = () => {
       throw new RpcFault("timeout", "retry", {
@@ -133,10 +133,36 @@ Deno.test("consensus watch: polls that fail for a quarter of an hour make the pr
       });
     }, async ({ get, watch, clock }) => {
     watch.open();
-    await clock.advance(14 * 60_000);
+    await clock.advance(50_000);
     assert.deepEqual(await readCodes(get), [200, []]);
-    await clock.advance(2 * 60_000);
+    await clock.advance(20_000);
+    assert.deepEqual(await readCodes(get), [200, ["polls_failing"]]);
+    const text = formatConsensusStatus(JSON.parse(await (await get("/status.json")).text()));
+    assert.match(text, /eth_call on EVM-1: timeout \(a\.example\)\..* Tried again in \d+ s\./);
+    assert.doesNotMatch(text, /Nothing is in the way/);
+    await clock.advance(16 * 60_000);
     assert.deepEqual(await readCodes(get), [503, ["polls_failing"]]);
+  }));
+
+Deno.test("consensus watch: a light client that has expired, and a chain whose endpoints name no new block, are told", () =>
+  withServer(() => {}, async ({ get, watch, clock, prover, hub }) => {
+    watch.open();
+    watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, {
+      ...seen,
+      updatedSec: seen.updatedSec - 86_000n,
+    });
+    const request = { chain: "EVM-1", endpointHost: "a.example", calls: [], tookMs: 1, head: 5n };
+    const stop = new AbortController();
+    const looking = watch.workers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
+    for (let minute = 0; minute < 11; minute++) {
+      watch.endpoints.noteRequest(request);
+      await clock.advance(60_000);
+    }
+    assert.deepEqual(await readCodes(get), [503, ["light_client_expired", "chain_stopped"]]);
+    watch.endpoints.noteRequest({ ...request, head: 6n });
+    assert.deepEqual(await readCodes(get), [503, ["light_client_expired"]]);
+    stop.abort();
+    await looking;
   }));
 
 Deno.test("consensus watch: a light client without an update for six hours, and a frozen one, are reasons", () =>

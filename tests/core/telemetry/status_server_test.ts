@@ -95,10 +95,22 @@ Deno.test("status server: reasons make readiness 503, each with its time and wha
     const { leg: __, ...shown } = rest;
     assert.deepEqual(await answer.json(), {
       ready: false,
-      reasons: [{ ...shown, since: "1970-01-01T00:00:00.000Z" }],
+      reasons: [{ ...shown, stops: true, since: "1970-01-01T00:00:00.000Z" }],
     });
     const health = await fetch(`${base}/healthz`);
     assert.deepEqual([health.status, await health.text()], [200, "ok\n"]);
+  }));
+
+Deno.test("status server: what only needs attention leaves the program ready, and is listed with its next try", () =>
+  withListener({ reasons: () => [{ ...reason, isWarning: true, nextMs: 60_000 }] }, async (base) => {
+    const answer = await fetch(`${base}/readyz`);
+    const { ready, reasons: [shown] } = await answer.json();
+    assert.deepEqual([answer.status, ready, shown.stops, shown.next], [
+      200,
+      true,
+      false,
+      "1970-01-01T00:01:00.000Z",
+    ]);
   }));
 
 Deno.test("status server: what cannot be answered is a 500 without details, and the log is told", () => {

@@ -31,16 +31,15 @@ function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
       endpoints: [],
       readHeights: () => ({ head: { height: 77, readAtMs: clock.now() - 4_000 } }),
       readChain: (chain) => ({
-        chain,
-        isFrozen: undefined,
-        gasPriceWei: undefined,
-        balanceWei: chain === hub ? undefined : { value: 10n ** 19n, atMs: clock.now() },
-        feeTokenDecimals: undefined,
+        ...chain !== hub && { balanceWei: { value: 10n ** 19n, atMs: clock.now() } },
         counterparties: [],
       }),
       warnings: [],
       checks: [],
-      dateReasons: (found) => found.map((reason) => ({ ...reason, sinceMs: clock.now() - 5_000 })),
+      troubles: [],
+      dateReasons: (found) =>
+        found.filter(({ graceMs = 0 }) => graceMs === 0)
+          .map((reason) => ({ ...reason, sinceMs: clock.now() - 5_000 })),
     });
     const input = (running?: RunningRelayer): StatusInput => ({
       ledger,

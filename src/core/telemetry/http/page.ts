@@ -149,7 +149,10 @@ export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number)
     }
 <span class="faint">${code}, for ${formatDuration(nowMs - sinceMs)}</span></li>\n`;
   });
-  return renderSection("State", [state, items.length === 0 ? undefined : markup`<ul class="plain">${items}</ul>`]);
+  return renderSection("State", [
+    state,
+    items.length === 0 ? undefined : markup`<ul class="plain">${items}</ul>`,
+  ]);
 }
 
 /** Section with the last warnings and errors, newest first. */

@@ -85,7 +85,9 @@ async function route(sources: StatusSources, path: string): Promise<Response> {
 }
 
 function answerReadiness(reasons: readonly NotReadyReason[]): Response {
-  const shown = reasons.map(({ code, chain, leg, sinceMs, explanation, help, nextMs, isWarning = false }) => ({
+  const shown = reasons.map((
+    { code, chain, leg, sinceMs, explanation, help, nextMs, isWarning = false },
+  ) => ({
     code,
     stops: !isWarning,
     chain,
