@@ -3,7 +3,7 @@
  * JSON; times are Unix milliseconds.
  */
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { findStoppedChain, type ProgramStatus, toCheckReasons } from "../../core/checks/program_status.ts";
+import { findStoppedChain, type ProgramStatus } from "../../core/checks/program_status.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
@@ -28,10 +28,7 @@ export const MAX_UPDATE_AGE_MS = 6 * 3_600_000;
 
 /** Finds what is in the way of updates. Pure. */
 export function findStallReasons(
-  { nowMs, lightClients, endpoints, checks }: Pick<
-    ConsensusStatus,
-    "nowMs" | "lightClients" | "endpoints" | "checks"
-  >,
+  { nowMs, lightClients, endpoints }: Pick<ConsensusStatus, "nowMs" | "lightClients" | "endpoints">,
 ): readonly FoundReason[] {
   const chains = Map.groupBy(lightClients, ({ chain }) => chain);
   return [
@@ -40,7 +37,6 @@ export function findStallReasons(
     ),
     ...[...chains].flatMap(([chain, [heights = {}]]) => findStoppedChain(chain, heights, nowMs)),
     ...lightClients.flatMap((client) => ofClient(client, nowMs)),
-    ...toCheckReasons(checks),
   ];
 }
 

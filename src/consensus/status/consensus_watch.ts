@@ -2,7 +2,7 @@
  * Watches a running consensus relayer for its operator: endpoints, polls and updates come together here, and are served
  * as metrics, readiness, status and page. Updating depends on nothing of this.
  */
-import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/observed.ts";
@@ -116,7 +116,11 @@ export class ConsensusWatch {
       endpoints: this.endpoints.list(),
       checks: this.checks.rows,
     };
-    const found = [...this.#isOpen ? findStallReasons(known) : [STARTING], ...this.program.troubles.list()];
+    const found = [
+      ...this.#isOpen ? findStallReasons(known) : [STARTING],
+      ...this.program.troubles.list(),
+      ...toCheckReasons(known.checks),
+    ];
     return {
       program: "causeway-consensus",
       version: programVersion,

@@ -101,10 +101,21 @@ function ofChain(status: ChainStatus, { legs, nowMs }: JudgedStatus): FoundReaso
     const code = "loss_limit_reached";
     found.push({ ...place, code, explanation: `${text}.`, help: action, nextMs: lossLimit.untilMs });
   }
-  for (const { counterparty } of lightClients.filter(({ isFrozen }) => isFrozen)) {
+  for (const { counterparty, height, isFrozen } of lightClients) {
+    const leg = `${counterparty} -> ${chain}`;
+    if (height === 0) {
+      found.push({
+        chain,
+        leg,
+        code: "no_height_known",
+        explanation: `${chain} knows no height of ${counterparty}: no message can be proved to it.`,
+        help: "Check that its governance has added the chain, and run a consensus relayer for the pair.",
+      });
+    }
+    if (!isFrozen) continue;
     found.push({
       chain,
-      leg: `${counterparty} -> ${chain}`,
+      leg,
       code: "host_frozen",
       explanation: `The chain accepts nothing of ${counterparty}: its host or the light client is frozen.`,
       help: "Nothing can be done here: its governance has to unfreeze it. It is read in every round.",

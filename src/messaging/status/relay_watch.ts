@@ -3,7 +3,7 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
-import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
@@ -168,7 +168,11 @@ export class RelayWatch {
   #look(): { readonly status: RelayStatus | undefined; readonly reasons: readonly NotReadyReason[] } {
     try {
       const status = this.status();
-      const starting = (): readonly FoundReason[] => [STARTING, ...this.program.troubles.list()];
+      const starting = (): readonly FoundReason[] => [
+        STARTING,
+        ...this.program.troubles.list(),
+        ...toCheckReasons(this.#checks.rows),
+      ];
       return { status, reasons: status?.reasons ?? this.#memory.date(starting()) };
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;

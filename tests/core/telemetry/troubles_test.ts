@@ -23,14 +23,11 @@ const CASES: readonly (readonly [string, (log: Log) => void, readonly (readonly 
     log.warn("leg_paused", { leg: "A -> B" });
     log.info("leg_resumed", { leg: "A -> B" });
   }, [["leg_blocked", "A -> B"]]],
-  ["a chain that is left out in several words", (log) => {
-    log.warn("chain_unavailable", { chain: "A" });
-    log.with({ chain: "A" }).error("chain_suspended", { explanation: "no contract" });
-  }, [["chain_suspended", undefined]]],
-  ["a chain that joins", (log) => {
-    log.warn("chain_still_unavailable", { chain: "A" });
-    log.info("chain_available", { chain: "A" });
-  }, []],
+  ["a chain that is closed by the loss limit", (log) => {
+    log.with({ chain: "A" }).warn("loss_limit_reached", { until: "2026-01-01T01:00:00Z" });
+    log.warn("loss_limit_reached", { chain: "B", until: "2026-01-01T01:00:00Z" });
+    log.info("loss_limit_cleared", { chain: "B" });
+  }, [["loss_limit_reached", undefined]]],
   ["a worker that fails", (log) => log.error("worker_restarting", { worker: "claims", againInMs: 1_000 }), [
     ["worker_restarting", "claims"],
   ]],
@@ -67,7 +64,7 @@ Deno.test("troubles: one keeps its beginning, says why without secrets and when 
   equal(trouble?.help, events.leg_paused.action);
   await clock.advance(8_000 + 61_000);
   deepEqual(troubles.list(), []);
-  log.warn("chain_unavailable", { chain: "A" });
+  log.warn("leg_blocked", { leg: "A -> B" });
   await clock.advance(86_400_000);
   equal(troubles.list().length, 1, "without a next try it stands until it is ended");
   troubles.clear();

@@ -261,13 +261,14 @@ Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, 
       await clock.advance(MINUTE_MS);
     }
     assert.deepEqual(told(), [
+      ["no_height_known", `${ethereum} -> ${hub}`, undefined, false],
       ["host_frozen", `${ethereum} -> ${hub}`, undefined, false],
       ["loss_limit_reached", undefined, untilMs, false],
       ["chain_stopped", undefined, undefined, true],
     ]);
     watch.endpoints.noteRequest({ ...name, head: 8n });
     await clock.advance(20 * MINUTE_MS);
-    assert.deepEqual(told().map((each) => (each as string[])[0]), ["host_frozen"]);
+    assert.deepEqual(told().map((each) => (each as string[])[0]), ["no_height_known", "host_frozen"]);
   }));
 
 Deno.test("watch: reads of a chain are shown and exposed as they come, and nothing is asked for them", () =>

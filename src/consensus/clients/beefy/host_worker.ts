@@ -92,8 +92,7 @@ class HostWorker implements Pollable {
       const finding = await delivery.find(this.#poolWaits < MAX_POOL_WAITS ? "pool" : "blocks", signal);
       switch (finding.kind) {
         case "unusable":
-          this.#awaits = finding.detail;
-          return { kind: "nothing", againInMs: UNUSABLE_POLL_MS };
+          return { kind: "failed", failure: { text: finding.detail }, atLeastMs: UNUSABLE_POLL_MS };
         case "settling":
           return { kind: "nothing", againInMs: SETTLING_MS };
         case "nothing":

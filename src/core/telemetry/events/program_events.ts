@@ -182,19 +182,16 @@ export const programEvents = {
     meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
     action: "Check the setting that the line names, and the hub node.",
     reaction: "at the start the program ends, later the hub is asked again",
-    endedBy: ["chain_available", "program_started"],
   },
   chain_unavailable: {
     text: "Chain unavailable at start-up; continuing without it. Check its endpoints",
     meaning: "No endpoint of the chain gave a usable answer within 30 s.",
     action: "Check the endpoints of the chain. It is used as soon as it answers.",
-    endedBy: ["chain_available"],
   },
   chain_still_unavailable: {
     text: "Chain still unavailable, checking again in 10 s",
     meaning: "A chain that did not answer at the start does not answer yet.",
     action: "Check the endpoints of the chain.",
-    endedBy: ["chain_available"],
   },
   chain_available: {
     text: "Chain available",
@@ -207,7 +204,6 @@ export const programEvents = {
       "chains continue.",
     action: "Fix what the line names. The chain is used when its checks pass.",
     reaction: "the chain is checked again in 10 min, the others continue",
-    endedBy: ["chain_available"],
   },
   check_failed: {
     text: "Check failed",
