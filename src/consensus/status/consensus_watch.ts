@@ -16,7 +16,7 @@ import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { ReasonMemory, writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { Connections } from "../session.ts";
-import { renderConsensusPage } from "./consensus_page.ts";
+import { renderConsensusPage } from "./consensus_view.ts";
 import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
 import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
 

@@ -2,18 +2,11 @@
  * What the statuses of both programs have in common, and their frame: as the page, as text for a terminal, and as
  * gauges. Pure, but for the gauges.
  */
-import { formatDuration, formatSection } from "../runtime/text_table.ts";
-import {
-  coloured,
-  type Html,
-  markup,
-  renderPage,
-  renderReasons,
-  renderSection,
-  renderWarnings,
-} from "../telemetry/http/page.ts";
-import { describeReason, type FoundReason, type NotReadyReason } from "../telemetry/readiness.ts";
-import { formatWarnings, type RecentWarning, type UnknownThing } from "../telemetry/recent_warnings.ts";
+import { formatDuration, shownTime } from "../runtime/text_table.ts";
+import { renderPage } from "../telemetry/http/page.ts";
+import { describeReason, type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
+import type { RecentWarning, UnknownThing } from "../telemetry/recent_warnings.ts";
+import { type Cell, coloured, formatSection, type Section, sectionOf } from "../telemetry/status_sections.ts";
 import type { ChainHeights } from "../rpc/endpoint_board.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
@@ -41,23 +34,31 @@ export const STARTING: FoundReason = {
   help: "Wait; the log names chains that do not answer.",
 };
 
+/** What is shown of a program that can tell no more than why it does not work. */
+export type Silent = Pick<ProgramStatus, "program" | "reasons" | "nowMs">;
+
 /** Makes the page: the program's own sections between what is in the way and what went wrong. */
 export function renderProgramPage(
-  { program, version, hub, nowMs, startedAtMs, reasons, checks, warnings }: ProgramStatus,
+  status: ProgramStatus | Silent,
   role: string,
-  sections: readonly Html[],
+  sections: readonly Section[],
 ): string {
+  const { program: title, nowMs, reasons } = status;
+  const state = {
+    ...reasonsOf(status, reasons),
+    title: "State",
+    head: isReady(reasons) ? coloured("good", "Ready") : coloured("bad", "Not ready"),
+  };
+  if (!("checks" in status)) {
+    return renderPage({ title, subtitle: role, nowMs, startedAtMs: undefined, sections: [state] });
+  }
+  const { version, hub, startedAtMs } = status;
   return renderPage({
-    title: program,
+    title,
     subtitle: `${role} ${version} of ${hub}`,
     nowMs,
     startedAtMs,
-    sections: [
-      renderReasons(reasons, nowMs),
-      ...sections,
-      renderChecks(checks, nowMs),
-      renderWarnings(warnings, nowMs),
-    ],
+    sections: [state, ...sections, checksOf(status), warningsOf(status)],
   });
 }
 
@@ -67,59 +68,76 @@ export function renderProgramPage(
  */
 export function formatProgramStatus(
   status: ProgramStatus & { readonly waiting?: number },
-  sections: readonly (string | undefined)[],
+  sections: readonly Section[],
 ): string {
-  const { program, version, hub, nowMs, startedAtMs, checks, warnings } = status;
+  const { program, version, hub, nowMs, startedAtMs, reasons } = status;
   const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
+  const [stops, warns] = [false, true].map((isWarning) =>
+    reasons.filter((reason) => (reason.isWarning ?? false) === isWarning)
+  );
+  const shown = [
+    { ...reasonsOf(status, stops), title: "In the way" },
+    { ...reasonsOf(status, warns), title: "Needs attention" },
+    ...sections,
+    checksOf(status),
+    warningsOf(status),
+  ];
   return [
     `${program} ${version}, hub ${hub}${runs}`,
-    ...startedAtMs === undefined ? formatStopped(status) : [formatRunning(status)],
-    ...sections,
-    formatSection(
-      "Checks that failed or warn",
-      checks.filter(({ result }) => result !== "ok").map((row) => [
-        row.chain,
-        row.check,
-        row.result,
-        row.endpoint === undefined ? row.found : `${row.endpoint}: ${row.found}`,
-        row.advice,
-      ]),
-    ),
-    formatWarnings(warnings),
+    stateText(status),
+    ...shown.map(formatSection),
   ].filter((part) => part !== undefined).join("\n");
 }
 
-function formatRunning(
-  { reasons, nowMs, waiting = 0 }: ProgramStatus & { readonly waiting?: number },
-): string {
-  const sections = [["In the way", false], ["Needs attention", true]] as const;
-  const shown = sections.map(([title, isWarning]) =>
-    formatSection(
-      title,
-      reasons.filter((reason) => (reason.isWarning ?? false) === isWarning).map((reason) => [
-        placeOf(reason),
-        `for ${formatDuration(nowMs - reason.sinceMs)}`,
-        describeReason(reason, nowMs),
-      ]),
-    )
-  ).filter((section) => section !== undefined);
-  if (shown.length > 0) return shown.join("\n");
+function stateText(
+  { startedAtMs, reasons, waiting = 0 }: ProgramStatus & { readonly waiting?: number },
+): string | undefined {
+  if (startedAtMs === undefined) {
+    return "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.";
+  }
+  if (reasons.length > 0) return undefined;
   return waiting === 0
     ? "\nNothing is in the way."
     : "\nNo trouble is known. What messages wait for stands beside their legs.";
 }
 
-/** What the database alone knows: not since when a reason holds. */
-function formatStopped({ reasons, nowMs }: ProgramStatus): readonly (string | undefined)[] {
-  const rows = reasons.map((reason) => [placeOf(reason), describeReason(reason, nowMs)]);
-  return [
-    "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.",
-    formatSection("In the way besides", rows),
-  ];
+function reasonsOf(
+  { nowMs }: Pick<ProgramStatus, "nowMs">,
+  reasons: readonly NotReadyReason[] = [],
+): Section {
+  return sectionOf({ title: "", rows: reasons }, [
+    {
+      name: "where",
+      cell: ({ leg, chain, isWarning }) =>
+        coloured(isWarning === true ? "warn" : "bad", leg ?? chain ?? "program"),
+    },
+    // The database alone does not know since when.
+    { name: "for", cell: ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined },
+    { name: "what", cell: (reason) => ({ text: describeReason(reason, nowMs), note: reason.code }) },
+  ]);
 }
 
-function placeOf({ leg, chain }: NotReadyReason): string {
-  return leg ?? chain ?? "program";
+function checksOf({ checks, nowMs }: ProgramStatus): Section {
+  const rows = checks.filter(({ result }) => result !== "ok");
+  const otherwise = checks.length === 0 ? "Not made yet." : `All ${checks.length} are in order.`;
+  return sectionOf({ title: "Checks", rows, otherwise }, [
+    {
+      name: "chain",
+      cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain} (${endpoint})`,
+    },
+    { name: "result", cell: ({ result }) => coloured(result === "failed" ? "bad" : "warn", result) },
+    { name: "found", cell: ({ found, check }): Cell => ({ text: `${found}.`, note: check }) },
+    { name: "advice", cell: ({ advice }) => advice },
+    { name: "for", cell: ({ sinceMs }) => formatDuration(nowMs - sinceMs) },
+  ]);
+}
+
+function warningsOf({ warnings }: ProgramStatus): Section {
+  return sectionOf({ title: "Last warnings", rows: warnings, otherwise: "None." }, [
+    { name: "when", cell: ({ atMs }) => shownTime(new Date(atMs).toISOString()) },
+    { name: "level", cell: ({ level }) => coloured(level === "error" ? "bad" : "warn", level) },
+    { name: "what", cell: ({ text, event }) => ({ text, note: event }) },
+  ]);
 }
 
 /** Row on the board. */
@@ -198,23 +216,6 @@ export class CheckBoard {
 
 function keyOf({ chain, endpoint, check }: CheckRow): string {
   return JSON.stringify([chain, endpoint ?? "", check]);
-}
-
-/** Section with the checks that need attention. */
-function renderChecks(rows: readonly BoardRow[], nowMs: number): Html {
-  const shown = rows.filter(({ result }) => result !== "ok");
-  if (shown.length === 0) {
-    const text = rows.length === 0 ? "Not made yet." : `All ${rows.length} are in order.`;
-    return renderSection("Checks", markup`<p class="none">${text}</p>`);
-  }
-  const items = shown.map(({ chain, endpoint, check, result, found, advice, sinceMs }) =>
-    markup`<li>${coloured(result === "failed" ? "bad" : "warn", result)} ${chain}${
-      endpoint && ` (${endpoint})`
-    }: ${found}. ${advice && `${advice}.`} <span class="faint">${check}, for ${
-      formatDuration(nowMs - sinceMs)
-    }</span></li>\n`
-  );
-  return renderSection("Checks", markup`<ul class="plain">${items}</ul>`);
 }
 
 /** Failed checks as reasons; those of a single endpoint are none while others answer. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import { coloured, type Html } from "../telemetry/http/page.ts";
+import { coloured, type Shown } from "../telemetry/status_sections.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
 import type { RpcFaultCode } from "./call.ts";
@@ -232,13 +232,21 @@ function toReading({ height, atMs }: Named): HeightReading {
 }
 
 /** State of an endpoint. */
-export function renderEndpointState(
+function renderEndpointState(
   { isUp, sinceMs, lastFault }: Pick<EndpointReading, "isUp" | "sinceMs" | "lastFault">,
   nowMs: number,
-): Html {
+): Shown {
   return isUp
     ? coloured("good", "up")
     : coloured("bad", `${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`);
+}
+
+/** An endpoint with its state, what it is behind, and how fast it answers. */
+export function showEndpoint(endpoint: Omit<EndpointReading, "chain">, nowMs: number): Shown {
+  const { host, isSigner, latencyMs, lagBlocks = 0 } = endpoint;
+  const { text, colour } = renderEndpointState(endpoint, nowMs);
+  const note = `${latencyMs} ms${lagBlocks === 0 ? "" : `, ${lagBlocks} blocks behind`}`;
+  return { text: `${host}${isSigner ? " (signer)" : ""}: ${text}`, ...colour && { colour }, note };
 }
 
 /** A reading of one chain's endpoint or signer. */

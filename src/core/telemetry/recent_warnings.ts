@@ -1,5 +1,4 @@
 /** The last warnings and errors of the log, for the status page. They are redacted like the log itself. */
-import { formatSection, shownTime } from "../runtime/text_table.ts";
 import type { LogLevel } from "./log.ts";
 
 /** A line of the log. */
@@ -37,16 +36,4 @@ export class RecentWarnings {
   list(): readonly RecentWarning[] {
     return this.#lines;
   }
-}
-
-/** Formats warnings for a terminal; `undefined`: there are none. */
-export function formatWarnings(warnings: readonly RecentWarning[]): string | undefined {
-  return formatSection(
-    "Warnings",
-    warnings.map(({ atMs, level, text, event }) => [
-      shownTime(new Date(atMs).toISOString()),
-      level,
-      `${text} [${event}]`,
-    ]),
-  );
 }

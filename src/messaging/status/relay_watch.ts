@@ -3,7 +3,7 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
-import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
+import { CheckBoard, renderProgramPage, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
@@ -20,7 +20,7 @@ import { countGaps } from "../relay/scan.ts";
 import { buildStatus } from "./build_status.ts";
 import { ofDatabase } from "./relay_reasons.ts";
 import type { RelayStatus } from "./relay_status.ts";
-import { renderReasonsPage, renderStatusPage } from "./status_page.ts";
+import { renderStatusPage } from "./status_view.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 
@@ -196,9 +196,9 @@ export class RelayWatch {
       reasons: () => this.reasons(),
       page: () => {
         const { status, reasons } = this.#look();
-        return status === undefined
-          ? renderReasonsPage(reasons, this.#clock.now())
-          : renderStatusPage(status);
+        if (status !== undefined) return renderStatusPage(status);
+        const silent = { program: "causeway", reasons, nowMs: this.#clock.now() };
+        return renderProgramPage(silent, "messaging relayer", []);
       },
       statusJson: () => {
         const { status, reasons } = this.#look();

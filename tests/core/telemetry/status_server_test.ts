@@ -14,7 +14,8 @@ import {
   type OpenListener,
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
-import { markup } from "../../../src/core/telemetry/http/page.ts";
+import { renderPage } from "../../../src/core/telemetry/http/page.ts";
+import { sectionOf } from "../../../src/core/telemetry/status_sections.ts";
 import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
 import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
@@ -33,7 +34,7 @@ const reason = {
 const sources: StatusSources = {
   metrics: () => Promise.resolve("causeway_ready 1\n"),
   reasons: () => [],
-  page: () => markup`<p>${"<b>"}</p>`.text,
+  page: () => "<p>&lt;b&gt;</p>",
   statusJson: () => "{}\n",
 };
 
@@ -349,11 +350,28 @@ Deno.test("readiness: a reason keeps its time while it is found, and waits for i
   assert.deepEqual(memory.date([late]).map(({ sinceMs }) => sinceMs), [2_000]);
 });
 
-Deno.test("page: values of templates are escaped in text and attributes, and what hides is shown", () => {
-  const hostile = `"><script>'&\u202e\u0000`;
-  assert.equal(
-    markup`<i title="${hostile}">${[hostile, 1n]}</i>`.text,
-    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u0000">&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u00001</i>`,
+Deno.test("page: what stands in cells is escaped in text and attributes, and what hides is shown", () => {
+  const hostile = `<b onclick="x">'&\u202e`;
+  const shown = "&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;\\u202e";
+  const cells = [
+    hostile,
+    { text: hostile, colour: "bad" as const, note: hostile },
+    [hostile, 1n],
+    undefined,
+    0,
+  ];
+  const section = sectionOf(
+    { title: "All", rows: cells },
+    [{ name: hostile, cell: (cell) => cell }, { name: "empty", cell: () => undefined }],
   );
-  assert.equal(markup`${undefined}${markup`<b>`}`.text, "<b>");
+  const page = renderPage({
+    title: "causeway",
+    subtitle: "",
+    nowMs: 0,
+    startedAtMs: undefined,
+    sections: [section],
+  });
+  assert.equal(page.split(shown).length - 1, 1 + cells.length + 4);
+  assert.match(page, /<div>1<\/div>/);
+  assert.doesNotMatch(page, /<b onclick|\u202e|empty<\/th>/);
 });
