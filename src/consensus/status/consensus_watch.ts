@@ -128,7 +128,7 @@ export class ConsensusWatch {
       hub: this.#hub,
       ...known,
       reasons: this.#memory.date(found),
-      warnings: this.program.warnings.list(),
+      warnings: this.program.warnings,
     };
   }
 

@@ -3,16 +3,19 @@ import type { Clock } from "../runtime/clock.ts";
 import { programVersion } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
 import { MetricRegistry } from "./metrics.ts";
-import { type RecentWarning, RecentWarnings } from "./recent_warnings.ts";
+import type { RecentWarning } from "./recent_warnings.ts";
 import { StandingTroubles } from "./troubles.ts";
 
 /** Interval of the timer whose lateness is measured: work that takes longer delays it. */
 const LOOP_EVERY_MS = 500;
 
+/** Number of warnings that are kept. */
+const KEPT_WARNINGS = 20;
+
 /** Watches one program. */
 export class ProgramWatch {
   readonly registry = new MetricRegistry();
-  readonly warnings = new RecentWarnings();
+  #warnings: readonly RecentWarning[] = [];
   readonly troubles: StandingTroubles;
   readonly startedAtMs: number;
   readonly #clock: Clock;
@@ -26,9 +29,14 @@ export class ProgramWatch {
     for (const level of ["warn", "error"]) this.registry.add("causeway_log_lines_total", { level }, 0);
   }
 
+  /** The last warnings and errors, newest first. */
+  get warnings(): readonly RecentWarning[] {
+    return this.#warnings;
+  }
+
   /** Keeps a warning and counts it. */
   noteWarning(line: RecentWarning): void {
-    this.warnings.add(line);
+    this.#warnings = [line, ...this.#warnings].slice(0, KEPT_WARNINGS);
     this.registry.add("causeway_log_lines_total", { level: line.level });
   }
 

@@ -1,4 +1,4 @@
-/** The last warnings and errors of the log, for the status page. They are redacted like the log itself. */
+/** What the status shows of the log: warnings, errors and unknown things, redacted like the log itself. */
 import type { LogLevel } from "./log.ts";
 
 /** A line of the log. */
@@ -18,22 +18,4 @@ export interface UnknownThing {
   readonly what: string;
   /** Consequence of skipping it. */
   readonly cost: string;
-}
-
-/** Number of lines that are kept. */
-const KEPT = 20;
-
-/** Keeps the last {@link KEPT} lines. */
-export class RecentWarnings {
-  #lines: readonly RecentWarning[] = [];
-
-  /** Adds a line. */
-  add(line: RecentWarning): void {
-    this.#lines = [line, ...this.#lines].slice(0, KEPT);
-  }
-
-  /** Newest first. */
-  list(): readonly RecentWarning[] {
-    return this.#lines;
-  }
 }

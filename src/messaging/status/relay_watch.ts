@@ -15,7 +15,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/telemetry/readiness.ts";
-import { type Ledger, LedgerFault, type Period } from "../ledger/ledger.ts";
+import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
 import { countGaps } from "../relay/scan.ts";
 import { buildStatus } from "./build_status.ts";
 import { ofDatabase } from "./relay_reasons.ts";
@@ -36,16 +36,14 @@ const PROBE_EVERY_MS = 5_000;
 /** Interval of balances, and of reasons that nobody asks for meanwhile. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Chain of a session. */
-interface WatchedChain {
-  readonly chain: Chain;
-}
-
 /** Chains of a session. */
 interface WatchedChains<Hub, Entry> {
   readonly hub: Hub;
   readonly chains: readonly Entry[];
 }
+
+/** Chain of a session. */
+type WatchedChain = { readonly chain: Chain };
 
 /** The ledger and the chains while a session is open. */
 interface WatchedSession {
@@ -220,7 +218,7 @@ export class RelayWatch {
         readChain: (chain) => this.#chains.read(chain),
         endpoints: this.endpoints.list(),
         readHeights: (chain) => this.endpoints.heights(chain),
-        warnings: this.program.warnings.list(),
+        warnings: this.program.warnings,
         checks: this.#checks.rows,
         troubles: this.program.troubles.list(),
         dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),
@@ -280,34 +278,25 @@ class JournalCounters {
     this.#readUntilMs = startMs;
   }
 
-  /** Reads what was written before `nowMs`. May throw a `LedgerFault`: then the period is read next time. */
+  /**
+   * Reads what was written before `nowMs`. May throw a `LedgerFault`: then the period is read next time. Everything is
+   * read before anything is counted, so that a fault counts nothing twice.
+   */
   read(nowMs: number): void {
+    const { registry, statistics, feeDecimalsOf } = this.#deps;
     // Rows of this very millisecond may still be written.
     const period = { afterMs: this.#readUntilMs, untilMs: nowMs - 1 };
     if (period.untilMs <= period.afterMs) return;
-    const news = this.#query(period);
+    const [ended, sums, mined, sending, finality, claimed, withdrawn] = [
+      statistics.countEnded(period),
+      statistics.sumMined(period),
+      statistics.listMinedTransactions(period),
+      statistics.listWaitsForSending(period),
+      statistics.listWaitsForFinality(period),
+      statistics.sumClaimed(period),
+      statistics.sumWithdrawn(period),
+    ];
     this.#readUntilMs = period.untilMs;
-    this.#countMessages(news);
-    this.#countTransactions(news);
-    this.#countFees(news);
-  }
-
-  /** Reads everything before anything is counted, so that a fault counts nothing twice. */
-  #query(period: Period): JournalNews {
-    const { statistics } = this.#deps;
-    return {
-      ended: statistics.countEnded(period),
-      sums: statistics.sumMined(period),
-      mined: statistics.listMinedTransactions(period),
-      sending: statistics.listWaitsForSending(period),
-      finality: statistics.listWaitsForFinality(period),
-      claimed: statistics.sumClaimed(period),
-      withdrawn: statistics.sumWithdrawn(period),
-    };
-  }
-
-  #countMessages({ ended, sending, finality, mined }: JournalNews): void {
-    const { registry } = this.#deps;
     for (const { source, target, state, count } of ended) {
       registry.add("causeway_messages_ended_total", { source, target, status: state }, count);
     }
@@ -319,10 +308,6 @@ class JournalCounters {
       observe(chain, "included", minedAtMs - signedAtMs);
       if (messages > 0) registry.observe("causeway_batch_messages", { target: chain }, messages);
     }
-  }
-
-  #countTransactions({ sums }: JournalNews): void {
-    const { registry } = this.#deps;
     for (const { chain, purpose, result, count, spent, spentUsd, earnedUsd, offeredUsd } of sums) {
       const labels = { chain, purpose, result };
       registry.add("causeway_transactions_total", labels, count);
@@ -331,34 +316,13 @@ class JournalCounters {
       registry.add("causeway_revenue_dollars_total", { chain }, earnedUsd);
       registry.add("causeway_fees_offered_dollars_total", { chain }, offeredUsd);
     }
-  }
-
-  #countFees({ claimed, withdrawn }: JournalNews): void {
-    const { registry, feeDecimalsOf } = this.#deps;
+    const toTokens = (chain: StateMachine, units: number): number =>
+      units / 10 ** (feeDecimalsOf(chain) ?? Infinity);
     for (const { source, feeUnits } of claimed) {
-      const decimals = feeDecimalsOf(source);
-      if (decimals !== undefined) {
-        registry.add("causeway_fees_claimed_total", { source }, feeUnits / 10 ** decimals);
-      }
+      registry.add("causeway_fees_claimed_total", { source }, toTokens(source, feeUnits));
     }
     for (const { chain, units } of withdrawn) {
-      const decimals = feeDecimalsOf(chain);
-      if (decimals !== undefined) {
-        registry.add("causeway_fees_withdrawn_total", { chain }, units / 10 ** decimals);
-      }
+      registry.add("causeway_fees_withdrawn_total", { chain }, toTokens(chain, units));
     }
   }
-}
-
-type Statistics = Ledger["statistics"];
-
-/** What was written within a period. */
-interface JournalNews {
-  readonly ended: ReturnType<Statistics["countEnded"]>;
-  readonly sums: ReturnType<Statistics["sumMined"]>;
-  readonly mined: ReturnType<Statistics["listMinedTransactions"]>;
-  readonly sending: ReturnType<Statistics["listWaitsForSending"]>;
-  readonly finality: ReturnType<Statistics["listWaitsForFinality"]>;
-  readonly claimed: ReturnType<Statistics["sumClaimed"]>;
-  readonly withdrawn: ReturnType<Statistics["sumWithdrawn"]>;
 }
