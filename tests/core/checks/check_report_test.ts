@@ -33,10 +33,10 @@ const failed: CheckRow = { ...warning, chain: "EVM-1", result: "failed" };
 
 Deno.test("check report: the table has a row for each check, its cure below it, and the counts", () => {
   assert.deepEqual(formatCheckTable([ok, warning], { hasColour: false }).split("\n"), [
-    "CHAIN         CHECK    RESULT   FOUND",
-    "EVM-1         head     ok       one.example: block 7",
-    "EVM-11155111  balance  warning  0x12 has 0.1",
-    "                                -> send it funds",
+    "CHAIN          CHECK     RESULT    FOUND",
+    "EVM-1          head      ok        one.example: block 7",
+    "EVM-11155111   balance   warning   0x12 has 0.1",
+    "                                   -> send it funds",
     "",
     "2 checks of 2 chains: 0 failed, 1 warning, 1 ok",
   ]);
