@@ -5,10 +5,10 @@ import { LedgerFault } from "../ledger/ledger.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** Makes the copy. */
-export function runBackup({ deps }: MessagingRun, file: string): ExitCode {
+export async function runBackup({ deps }: MessagingRun, file: string): Promise<ExitCode> {
   const { database, clock, print, printError } = deps;
   try {
-    print(`${file}: ${copyDatabase(database, file, clock)} bytes`);
+    print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
     return exitCodes.ok;
   } catch (error) {
     if (!(error instanceof LedgerFault)) throw error;

@@ -80,7 +80,6 @@ function removeQuietly(file: string): void {
 
 /** Converts an error of the operating system at `place` to a fault of the database at `path`. */
 export function toFileFault(error: unknown, path: string, place: string): LedgerFault {
-  if (error instanceof LedgerFault) return error;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new LedgerFault("full", {

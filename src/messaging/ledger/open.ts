@@ -3,7 +3,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
-import { copyInto } from "./file_copy.ts";
+import { copyAndClose } from "./file_copy.ts";
 import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations, migrations as allMigrations } from "./migrations/all.ts";
@@ -210,7 +210,7 @@ function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps[
     if (version === 0 || version === steps.length) return;
     checkAtStart(db, fileSize(file.path));
     const copy = `${resolve(file.path)}.backup-v${version}`;
-    copyInto(db, copy, (complete) => Deno.renameSync(complete, copy));
+    copyAndClose(db, copy);
     log?.info("database_copied", { copy, from: version, to: steps.length });
   } finally {
     db.close();
