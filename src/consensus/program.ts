@@ -10,7 +10,7 @@ import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
-import type { RecentWarning, UnknownThing } from "../core/telemetry/recent_warnings.ts";
+import type { RecentWarning, UnknownThing } from "../core/telemetry/open_log.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";

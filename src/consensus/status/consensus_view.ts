@@ -2,7 +2,12 @@
 import { formatProgramStatus, renderProgramPage } from "../../core/checks/program_status.ts";
 import { showEndpoint } from "../../core/rpc/endpoint_board.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { type Cell, coloured, type Section, sectionOf } from "../../core/telemetry/status_sections.ts";
+import {
+  type Cell,
+  coloured,
+  type StatusSection,
+  tableSection,
+} from "../../core/telemetry/status_sections.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS } from "./consensus_status.ts";
 import type { RouteReading } from "./light_client_board.ts";
 
@@ -16,7 +21,7 @@ export function formatConsensusStatus(status: ConsensusStatus): string {
   return formatProgramStatus(status, sectionsOf(status));
 }
 
-function sectionsOf(status: ConsensusStatus): readonly Section[] {
+function sectionsOf(status: ConsensusStatus): readonly StatusSection[] {
   const { nowMs } = status;
   const age = (ms: number): string => `${formatDuration(nowMs - ms)} ago`;
   const clients = status.lightClients.map((client) => ({
@@ -26,7 +31,7 @@ function sectionsOf(status: ConsensusStatus): readonly Section[] {
   const updates = clients.flatMap(({ name, lastUpdate }) => lastUpdate ? [{ name, ...lastUpdate }] : []);
   const failures = clients.flatMap(({ name, lastFailure }) => lastFailure ? [{ name, ...lastFailure }] : []);
   return [
-    sectionOf({ title: "Light clients", rows: clients, otherwise: "No light client is advanced." }, [
+    tableSection({ title: "Light clients", rows: clients, otherwise: "No light client is advanced." }, [
       { name: "light client", cell: ({ name }) => name },
       { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
       { name: "newest", isNumber: true, cell: ({ head, final }) => (final ?? head)?.height },
@@ -42,7 +47,7 @@ function sectionsOf(status: ConsensusStatus): readonly Section[] {
       { name: "now", cell: (client) => showNow(client, nowMs) },
       { name: "trusts", cell: ({ trusts }) => trusts },
     ]),
-    sectionOf({ title: "Last updates", rows: updates, otherwise: "None since the start." }, [
+    tableSection({ title: "Last updates", rows: updates, otherwise: "None since the start." }, [
       { name: "light client", cell: ({ name }) => name },
       { name: "when", isNumber: true, cell: ({ atMs }) => age(atMs) },
       { name: "result", cell: ({ result }) => coloured(result === "accepted" ? "good" : "warn", result) },
@@ -50,13 +55,13 @@ function sectionsOf(status: ConsensusStatus): readonly Section[] {
       { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatDuration(findMs + submitMs) },
       { name: "what", cell: ({ detail }) => detail },
     ]),
-    sectionOf({ title: "Last failures", rows: failures, otherwise: "None since the start." }, [
+    tableSection({ title: "Last failures", rows: failures, otherwise: "None since the start." }, [
       { name: "light client", cell: ({ name }) => name },
       { name: "when", isNumber: true, cell: ({ atMs }) => age(atMs) },
       { name: "endpoint", cell: ({ host }) => host },
       { name: "what", cell: ({ text }) => text },
     ]),
-    sectionOf({ title: "Endpoints", rows: status.endpoints, otherwise: "None was asked yet." }, [
+    tableSection({ title: "Endpoints", rows: status.endpoints, otherwise: "None was asked yet." }, [
       { name: "endpoint", cell: (endpoint) => showEndpoint(endpoint, nowMs) },
       { name: "chain", cell: ({ chain }) => chain },
       { name: "requests", isNumber: true, cell: ({ requests }) => requests },

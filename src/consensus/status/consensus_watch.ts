@@ -5,7 +5,7 @@
 import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
-import { observed } from "../../core/chains/observed.ts";
+import { observed } from "../../core/chains/chain_board.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

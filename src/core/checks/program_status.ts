@@ -5,8 +5,14 @@
 import { formatDuration, shownTime } from "../runtime/text_table.ts";
 import { renderPage } from "../telemetry/http/page.ts";
 import { describeReason, type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
-import type { RecentWarning, UnknownThing } from "../telemetry/recent_warnings.ts";
-import { type Cell, coloured, formatSection, type Section, sectionOf } from "../telemetry/status_sections.ts";
+import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
+import {
+  type Cell,
+  coloured,
+  formatSection,
+  type StatusSection,
+  tableSection,
+} from "../telemetry/status_sections.ts";
 import type { ChainHeights } from "../rpc/endpoint_board.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
@@ -41,7 +47,7 @@ export type Silent = Pick<ProgramStatus, "program" | "reasons" | "nowMs">;
 export function renderProgramPage(
   status: ProgramStatus | Silent,
   role: string,
-  sections: readonly Section[],
+  sections: readonly StatusSection[],
 ): string {
   const { program: title, nowMs, reasons } = status;
   const state = {
@@ -68,7 +74,7 @@ export function renderProgramPage(
  */
 export function formatProgramStatus(
   status: ProgramStatus & { readonly waiting?: number },
-  sections: readonly Section[],
+  sections: readonly StatusSection[],
 ): string {
   const { program, version, hub, nowMs, startedAtMs, reasons } = status;
   const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
@@ -104,8 +110,8 @@ function stateText(
 function reasonsOf(
   { nowMs }: Pick<ProgramStatus, "nowMs">,
   reasons: readonly NotReadyReason[] = [],
-): Section {
-  return sectionOf({ title: "", rows: reasons }, [
+): StatusSection {
+  return tableSection({ title: "", rows: reasons }, [
     {
       name: "where",
       cell: ({ leg, chain, isWarning }) =>
@@ -117,10 +123,10 @@ function reasonsOf(
   ]);
 }
 
-function checksOf({ checks, nowMs }: ProgramStatus): Section {
+function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
   const rows = checks.filter(({ result }) => result !== "ok");
   const otherwise = checks.length === 0 ? "Not made yet." : `All ${checks.length} are in order.`;
-  return sectionOf({ title: "Checks", rows, otherwise }, [
+  return tableSection({ title: "Checks", rows, otherwise }, [
     {
       name: "chain",
       cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain} (${endpoint})`,
@@ -132,8 +138,8 @@ function checksOf({ checks, nowMs }: ProgramStatus): Section {
   ]);
 }
 
-function warningsOf({ warnings }: ProgramStatus): Section {
-  return sectionOf({ title: "Last warnings", rows: warnings, otherwise: "None." }, [
+function warningsOf({ warnings }: ProgramStatus): StatusSection {
+  return tableSection({ title: "Last warnings", rows: warnings, otherwise: "None." }, [
     { name: "when", cell: ({ atMs }) => shownTime(new Date(atMs).toISOString()) },
     { name: "level", cell: ({ level }) => coloured(level === "error" ? "bad" : "warn", level) },
     { name: "what", cell: ({ text, event }) => ({ text, note: event }) },

@@ -96,16 +96,16 @@ function humanField(name: string, value: unknown, options: FormatOptions): strin
 
 /** Formats an error: its message and, if more specific, its name; the causes follow as `<-`. */
 function humanError(name: string, error: Error, options: FormatOptions): string[] {
-  const parts = [`${name}=${quoted(errorText(error))}`];
+  const parts = [`${name}=${quoted(explainError(error))}`];
   if (options.withStack && error.stack !== undefined) parts.push(`stack=${quoted(error.stack)}`);
   return parts;
 }
 
 /** Says what an error is, and what caused it. */
-export function errorText(error: Error, depth = 0): string {
+export function explainError(error: Error, depth = 0): string {
   const own = error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
   if (error.cause === undefined || depth >= 3) return own;
-  const cause = error.cause instanceof Error ? errorText(error.cause, depth + 1) : String(error.cause);
+  const cause = error.cause instanceof Error ? explainError(error.cause, depth + 1) : String(error.cause);
   return `${own} <- ${cause}`;
 }
 

@@ -6,15 +6,33 @@ import type { EventText } from "./events/event_text.ts";
 import {
   type Entry,
   errorCode,
-  errorText,
+  explainError,
   type FormatOptions,
   humanLine,
   humanText,
   jsonLine,
 } from "./line_format.ts";
-import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 import { endsTrouble } from "./troubles.ts";
+
+/** A line of the log. */
+export interface RecentWarning {
+  readonly atMs: number;
+  readonly level: Extract<LogLevel, "warn" | "error">;
+  readonly event: string;
+  /** Place, text and values, without secrets; may hold text from chains. */
+  readonly text: string;
+}
+
+/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
+export interface UnknownThing {
+  /** Chain that it belongs to; empty: none. */
+  readonly chain: string;
+  /** Its kind and name, the same words every time. */
+  readonly what: string;
+  /** Consequence of skipping it. */
+  readonly cost: string;
+}
 
 /** Format of lines: for people, or one JSON object each. */
 export type LogFormat = "human" | "json";
@@ -199,7 +217,7 @@ function createWriter(options: LogOptions): EntryWriter {
       options.flush?.();
     },
     explain: ({ explanation, detail, because, error }) => {
-      const why = explanation ?? detail ?? because ?? (error instanceof Error ? errorText(error) : "");
+      const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
       return redact(String(why)).replace(/\.$/, "");
     },
     hide: (secrets) => {

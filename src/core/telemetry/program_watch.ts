@@ -3,7 +3,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { programVersion } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
 import { MetricRegistry } from "./metrics.ts";
-import type { RecentWarning } from "./recent_warnings.ts";
+import type { RecentWarning } from "./open_log.ts";
 import { StandingTroubles } from "./troubles.ts";
 
 /** Interval of the timer whose lateness is measured: work that takes longer delays it. */

@@ -18,7 +18,7 @@ export interface FoundReason {
   readonly explanation: string;
   /** What the operator can do: a sentence. */
   readonly help: string;
-  /** True: the work goes on, less safely or less of it; such a reason does not make the program not ready. */
+  /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
   readonly isWarning?: boolean | undefined;
   /** When it is tried next, Unix milliseconds; absent: in every round, or only by what helps. */
   readonly nextMs?: number | undefined;

@@ -25,7 +25,7 @@ export interface Column<Row> {
 }
 
 /** A titled table. */
-export interface Section {
+export interface StatusSection {
   readonly title: string;
   /** Said above the table. */
   readonly head?: Shown;
@@ -36,10 +36,10 @@ export interface Section {
 }
 
 /** Makes a section, without columns in which nothing stands. @param of its title, its rows, and what is said without any */
-export function sectionOf<Row>(
-  { rows, ...of }: Pick<Section, "title" | "head" | "otherwise"> & { readonly rows: readonly Row[] },
+export function tableSection<Row>(
+  { rows, ...of }: Pick<StatusSection, "title" | "head" | "otherwise"> & { readonly rows: readonly Row[] },
   columns: readonly Column<Row>[],
-): Section {
+): StatusSection {
   const used = columns.filter(({ cell }) => rows.some((row) => !isEmpty(cell(row))));
   return { ...of, columns: used, rows: rows.map((row) => used.map(({ cell }) => cell(row))) };
 }
@@ -50,7 +50,7 @@ export function isEmpty(cell: Cell): boolean {
 }
 
 /** Formats a section for a terminal; `undefined`: it has no rows. */
-export function formatSection({ title, columns, rows }: Section): string | undefined {
+export function formatSection({ title, columns, rows }: StatusSection): string | undefined {
   if (rows.length === 0) return undefined;
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(cellText))];
   const table = formatTable(lines, { toTheRight: (column) => columns[column]?.isNumber === true });

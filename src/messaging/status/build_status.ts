@@ -10,7 +10,7 @@ import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_boar
 import type { Clock } from "../../core/runtime/clock.ts";
 import { programVersion } from "../../core/runtime/version.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
-import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { RecentWarning } from "../../core/telemetry/open_log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { InFlightSum, Ledger, OpenCount, SpentSum } from "../ledger/ledger.ts";
 import type {

@@ -3,7 +3,12 @@ import { formatProgramStatus, renderProgramPage } from "../../core/checks/progra
 import { type HeightReading, showEndpoint } from "../../core/rpc/endpoint_board.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { formatTime } from "../../core/telemetry/http/page.ts";
-import { type Cell, coloured, type Section, sectionOf } from "../../core/telemetry/status_sections.ts";
+import {
+  type Cell,
+  coloured,
+  type StatusSection,
+  tableSection,
+} from "../../core/telemetry/status_sections.ts";
 import type { RelayStatus, WaitingMessages, WalletStatus } from "./relay_status.ts";
 
 /** Age of a light client's newest height from which it is shown as a warning. */
@@ -23,26 +28,26 @@ export function formatStatus(status: RelayStatus): string {
   return formatProgramStatus({ ...status, waiting }, sectionsOf(status));
 }
 
-function sectionsOf(status: RelayStatus): readonly Section[] {
+function sectionsOf(status: RelayStatus): readonly StatusSection[] {
   const { nowMs } = status;
   const age = (ms: number): string => `${formatDuration(nowMs - ms)} ago`;
   return [
     legs(status),
     chains(status, age),
     lightClients(status, age),
-    sectionOf({ title: "Last deliveries", rows: status.delivered, otherwise: "None yet." }, [
+    tableSection({ title: "Last deliveries", rows: status.delivered, otherwise: "None yet." }, [
       { name: "message", cell: ({ commitment }) => commitment },
       { name: "leg", cell: ({ source, target }) => `${source} -> ${target}` },
       { name: "delivered", isNumber: true, cell: ({ deliveredAtMs }) => age(deliveredAtMs) },
       { name: "took", isNumber: true, cell: (row) => formatDuration(row.deliveredAtMs - row.seenAtMs) },
     ]),
-    sectionOf({ title: "Claims", rows: status.claims, otherwise: "Nothing is to be claimed." }, [
+    tableSection({ title: "Claims", rows: status.claims, otherwise: "Nothing is to be claimed." }, [
       { name: "fees paid on", cell: ({ source }) => source },
       { name: "state", cell: ({ state }) => state },
       { name: "deliveries", isNumber: true, cell: ({ count }) => count },
       { name: "fee tokens", isNumber: true, cell: ({ fees }) => fees && shortAmount(fees) },
     ]),
-    sectionOf({ title: "Last withdrawals", rows: status.withdrawals, otherwise: "None yet." }, [
+    tableSection({ title: "Last withdrawals", rows: status.withdrawals, otherwise: "None yet." }, [
       { name: "chain", cell: ({ chain }) => chain },
       { name: "state", cell: ({ state }) => state },
       {
@@ -56,8 +61,8 @@ function sectionsOf(status: RelayStatus): readonly Section[] {
   ];
 }
 
-function legs({ legs: rows, nowMs }: RelayStatus): Section {
-  return sectionOf({ title: "Legs", rows, otherwise: "No chain is configured." }, [
+function legs({ legs: rows, nowMs }: RelayStatus): StatusSection {
+  return tableSection({ title: "Legs", rows, otherwise: "No chain is configured." }, [
     { name: "leg", cell: ({ source, target }) => `${source} -> ${target}` },
     { name: "read up to", isNumber: true, cell: ({ cursor }) => cursor },
     { name: "open", isNumber: true, cell: ({ open }) => open.reduce((sum, { count }) => sum + count, 0) },
@@ -84,12 +89,12 @@ function showWaiting(open: readonly WaitingMessages[], nowMs: number): Cell {
 }
 
 /** Without a relayer the database knows nothing of chains but their transactions. */
-function chains(status: RelayStatus, age: (ms: number) => string): Section {
+function chains(status: RelayStatus, age: (ms: number) => string): StatusSection {
   const { nowMs, startedAtMs } = status;
   const rows = status.chains.filter(({ inFlight }) => startedAtMs !== undefined || inFlight !== undefined);
   const showHeight = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
-  return sectionOf({ title: "Chains", rows, otherwise: "No chain is configured." }, [
+  return tableSection({ title: "Chains", rows, otherwise: "No chain is configured." }, [
     { name: "chain", cell: ({ chain, isHub }) => isHub ? `${chain} (hub)` : chain },
     { name: "head", isNumber: true, cell: ({ head }) => showHeight(head) },
     { name: "final", isNumber: true, cell: ({ final }) => showHeight(final) },
@@ -111,9 +116,9 @@ function showRunway({ runwayHours: hours }: WalletStatus): Cell {
   return coloured(hours < SHORT_RUNWAY_HOURS ? "bad" : "good", formatDuration(hours * 3_600_000));
 }
 
-function lightClients({ chains: all, nowMs }: RelayStatus, age: (ms: number) => string): Section {
+function lightClients({ chains: all, nowMs }: RelayStatus, age: (ms: number) => string): StatusSection {
   const rows = all.flatMap(({ chain, lightClients: known }) => known.map((client) => ({ chain, ...client })));
-  return sectionOf({ title: "Light clients", rows, otherwise: "Not read yet." }, [
+  return tableSection({ title: "Light clients", rows, otherwise: "Not read yet." }, [
     { name: "light client", cell: ({ chain, counterparty }) => `${counterparty} on ${chain}` },
     { name: "height", isNumber: true, cell: ({ height }) => height },
     {

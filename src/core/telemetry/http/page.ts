@@ -1,7 +1,7 @@
 /** Status page of both programs: sections as HTML. Pure. */
 import { escapeControls } from "../../config/redact.ts";
 import { formatDuration } from "../../runtime/text_table.ts";
-import { type Cell, isEmpty, type Section } from "../status_sections.ts";
+import { type Cell, isEmpty, type StatusSection } from "../status_sections.ts";
 
 /** Finished markup. Only templates of this file make it. */
 class Html {
@@ -50,7 +50,7 @@ export interface Page {
   readonly subtitle: string;
   readonly nowMs: number;
   readonly startedAtMs: number | undefined;
-  readonly sections: readonly Section[];
+  readonly sections: readonly StatusSection[];
 }
 
 /** Makes the whole page. */
@@ -85,7 +85,7 @@ ${sections.map(renderSection)}
  * A section: its table, or a sentence without rows. The first column is the row's heading. On narrow screens, where there
  * are no columns, every value has the name of its column beside it, and so has the heading.
  */
-function renderSection({ title, head, columns, rows, otherwise }: Section): Html {
+function renderSection({ title, head, columns, rows, otherwise }: StatusSection): Html {
   const none = otherwise === undefined ? undefined : markup`<p class="none">${otherwise}</p>`;
   return markup`<section>
 <h2>${title}</h2>
@@ -108,7 +108,11 @@ ${
 
 const NUMBER = markup` class="number"`;
 
-function renderField(cell: Cell, column: Section["columns"][number] | undefined, isHead: boolean): Html {
+function renderField(
+  cell: Cell,
+  column: StatusSection["columns"][number] | undefined,
+  isHead: boolean,
+): Html {
   const { name = "", isNumber = false } = column ?? {};
   const value = renderCell(cell);
   if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
