@@ -45,16 +45,18 @@ export class ReasonMemory {
   }
 
   /**
-   * Dates the reasons found now, each once, those that only warn last; those that are gone are forgotten.
+   * Dates the reasons found now, those that only warn last; those that are gone are forgotten.
    */
   date(found: readonly FoundReason[]): readonly NotReadyReason[] {
     const nowMs = this.#clock.now();
-    const unique = new Map(found.toReversed().map((reason) => [keyOf(reason), reason]));
-    const dated = [...unique].toReversed().map(([key, { graceMs = 0, mark: _, ...reason }]) => ({
-      key,
-      graceMs,
-      reason: { ...reason, sinceMs: reason.sinceMs ?? this.#since.get(key) ?? nowMs },
-    }));
+    const dated = found.map(({ graceMs = 0, mark, ...reason }) => {
+      const key = JSON.stringify([reason.code, reason.chain, reason.leg, mark]);
+      return {
+        key,
+        graceMs,
+        reason: { ...reason, sinceMs: reason.sinceMs ?? this.#since.get(key) ?? nowMs },
+      };
+    });
     this.#since = new Map(dated.map(({ key, reason }) => [key, reason.sinceMs]));
     const shown = dated.filter(({ reason, graceMs }) => nowMs - reason.sinceMs >= graceMs);
     return shown.map(({ reason }) => reason)
@@ -83,8 +85,4 @@ export function writeReadiness(registry: MetricRegistry, reasons: readonly NotRe
   for (const { chain, code, isWarning } of reasons) {
     if (isWarning !== true) registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
   }
-}
-
-function keyOf({ code, chain, leg, mark }: FoundReason): string {
-  return JSON.stringify([code, chain, leg, mark]);
 }

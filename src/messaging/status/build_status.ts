@@ -68,12 +68,8 @@ export function buildStatus(input: StatusInput): RelayStatus {
   const snapshot = { nowMs, hub, chains, legs };
   const checks = running?.checks ?? [];
   const fault = ledger.fault();
-  const found = [
-    ...fault === undefined ? [] : [ofDatabase(fault)],
-    ...findReasons(snapshot),
-    ...running?.troubles ?? [],
-    ...toCheckReasons(checks),
-  ];
+  const own = [...fault === undefined ? [] : [ofDatabase(fault)], ...findReasons(snapshot)];
+  const found = [...own, ...listUntold(running?.troubles ?? [], own), ...toCheckReasons(checks)];
   const dated = running?.dateReasons(found) ??
     found.map(({ graceMs: _grace, mark: _mark, ...reason }) => ({ ...reason, sinceMs: nowMs }));
   return {
@@ -94,6 +90,13 @@ export function buildStatus(input: StatusInput): RelayStatus {
     checks,
     warnings: running?.warnings ?? [],
   };
+}
+
+/** Troubles of the log that the snapshot does not tell by itself. */
+function listUntold(troubles: readonly FoundReason[], told: readonly FoundReason[]): readonly FoundReason[] {
+  return troubles.filter(({ code, chain, leg }) =>
+    !told.some((each) => each.code === code && each.chain === chain && each.leg === leg)
+  );
 }
 
 /** Builds the snapshot of a database that no relayer uses. May throw a `LedgerFault`. */
