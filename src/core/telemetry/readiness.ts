@@ -44,9 +44,7 @@ export class ReasonMemory {
     this.#clock = clock;
   }
 
-  /**
-   * Dates the reasons found now, those that only warn last; those that are gone are forgotten.
-   */
+  /** Dates the reasons found now, those that only warn last; those that are gone are forgotten. */
   date(found: readonly FoundReason[]): readonly NotReadyReason[] {
     const nowMs = this.#clock.now();
     const dated = found.map(({ graceMs = 0, mark, ...reason }) => {

@@ -27,7 +27,7 @@ const CASES: readonly (readonly [string, (log: Log) => void, readonly (readonly 
     log.with({ chain: "A" }).warn("loss_limit_reached", { until: "2026-01-01T01:00:00Z" });
     log.warn("loss_limit_reached", { chain: "B", until: "2026-01-01T01:00:00Z" });
     log.info("loss_limit_cleared", { chain: "B" });
-  }, [["loss_limit_reached", undefined]]],
+  }, [["loss_limit_reached"]]],
   ["a worker that fails", (log) => log.error("worker_restarting", { worker: "claims", againInMs: 1_000 }), [
     ["worker_restarting", "claims"],
   ]],

@@ -168,7 +168,9 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       db.row(`PRAGMA max_page_count = ${pages}`);
     };
     const big = (): void =>
-      ledger.transaction(() => ledger.messages.record(newMessage(1, { encoded: new Uint8Array(200_000) })));
+      ledger.transaction(() =>
+        void ledger.messages.record(newMessage(1, { encoded: new Uint8Array(200_000) }))
+      );
     for (const _ of ["first", "second"]) {
       lines.splice(0);
       limitPages(1);
