@@ -1,7 +1,6 @@
-/** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
-import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
+/** Log of a program: levels, formats, repeated lines, redaction. */
 import type { Clock } from "../runtime/clock.ts";
-import { type EventCode, events, type Log, type LogFields, type LogLevel } from "./log.ts";
+import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
 import type { EventText } from "./events/event_text.ts";
 import {
   type Entry,
@@ -73,98 +72,42 @@ export interface OpenLog extends Log {
   hide(secrets: readonly string[]): void;
 }
 
-const category = "causeway";
 const UNKNOWN_MET: EventCode = "unknown_met";
 
-/** LogTape has no `warn`. */
-const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
-
-/**
- * Opens the program's log. LogTape is configured once per process, so a program opens one log; opening another one
- * (in tests) replaces the first.
- */
+/** Opens a log. */
 export function openLog(options: LogOptions): OpenLog {
   const writer = createWriter(options);
-  const sink: Sink = (record) => writer.take(toEntry(record, options.clock.now()));
-  const setLevel = (level: LogLevel): void => {
-    writer.withStack(level === "debug");
-    configureSync({
-      reset: true,
-      sinks: { lines: sink },
-      loggers: [
-        { category, sinks: ["lines"], lowestLevel: tapeLevels[level] },
-        { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
-      ],
-    });
+  let minimum = options.level;
+  const take: TakeEvent = (level, event, fields) => {
+    options.onEvent?.(event, fields, () => writer.explain(fields));
+    if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
+    writer.take({ timeMs: options.clock.now(), level, event, message: events[event].text, fields });
   };
-  setLevel(options.level);
   return {
-    ...createLog({}, {
-      progress: options.progress,
-      onEvent: (event, fields) => options.onEvent?.(event, fields, () => writer.explain(fields)),
-    }),
+    ...createLog({}, options.progress, take),
     flush: () => writer.flush(),
-    setLevel,
+    setLevel: (level) => {
+      minimum = level;
+      writer.withStack(level === "debug");
+    },
     hide: (secrets) => writer.hide(secrets),
   };
 }
 
-/** What the logs of a program share. */
-interface LogParts {
-  readonly progress: Log["progress"];
-  readonly onEvent: (event: EventCode, fields: LogFields) => void;
-}
+/** Takes an event of whatever level. */
+type TakeEvent = (level: LogLevel, event: EventCode, fields: LogFields) => void;
 
-function createLog(bound: LogFields, parts: LogParts): Log {
-  const logger = getLogger(category);
-  const at = (level: LogLevel) => (event: EventCode, own: LogFields = {}): void => {
-    const fields = { ...bound, ...own };
-    parts.onEvent(event, fields);
-    // As properties, not as a template: braces in a text stay unchanged.
-    logger[level](events[event].text, { event, fields });
-  };
+function createLog(bound: LogFields, progress: Log["progress"], take: TakeEvent): Log {
+  const at = (level: LogLevel) => (event: EventCode, fields?: LogFields): void =>
+    take(level, event, { ...bound, ...fields });
   return {
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    progress: parts.progress,
-    with: (fields) => createLog({ ...bound, ...fields }, parts),
+    progress,
+    with: (fields) => createLog({ ...bound, ...fields }, progress, take),
   };
-}
-
-/** Converts a record. Records without an event are LogTape's own: it could not write. */
-function toEntry(record: LogRecord, timeMs: number): Entry {
-  const message = typeof record.rawMessage === "string" ? record.rawMessage : record.rawMessage.join("");
-  const { event, fields } = record.properties;
-  const at = { timeMs, level: levelOf(record.level) };
-  if (typeof event === "string" && isFields(fields)) return { ...at, event, message, fields };
-  const code: EventCode = "logging_failed";
-  return {
-    ...at,
-    event: code,
-    message: events[code].text,
-    fields: { detail: message, ...record.properties },
-  };
-}
-
-function levelOf(level: LogRecord["level"]): LogLevel {
-  switch (level) {
-    case "trace":
-    case "debug":
-      return "debug";
-    case "info":
-      return "info";
-    case "warning":
-      return "warn";
-    case "error":
-    case "fatal":
-      return "error";
-  }
-}
-
-function isFields(value: unknown): value is LogFields {
-  return typeof value === "object" && value !== null;
 }
 
 /** Writer of entries. */

@@ -84,12 +84,6 @@ export const programEvents = {
     text: "Request of the operator",
     meaning: "A command asks the running relayer for something; `operation` and `input` say what.",
   },
-  logging_failed: {
-    text: "Log line could not be written",
-    meaning: "The log itself met a fault; `detail` says what. Lines may be missing.",
-    action: "Check where standard output goes.",
-    reaction: "relaying continues",
-  },
   worker_failed: {
     text: "Worker failed with an unrecoverable error",
     meaning: "One worker met a fault that a retry cannot help; the program ends.",
