@@ -7,7 +7,7 @@ import type { RecentWarning } from "./open_log.ts";
 import { StandingTroubles } from "./troubles.ts";
 
 /** Interval of the timer whose lateness is measured: work that takes longer delays it. */
-const LOOP_EVERY_MS = 500;
+const LOOP_EVERY_MS = 1_000;
 
 /** Number of warnings that are kept. */
 const KEPT_WARNINGS = 20;
