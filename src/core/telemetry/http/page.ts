@@ -89,7 +89,7 @@ function renderSection({ title, head, columns, rows, otherwise }: StatusSection)
   const none = otherwise === undefined ? undefined : markup`<p class="none">${otherwise}</p>`;
   return markup`<section>
 <h2>${title}</h2>
-${head && markup`<p class="state">${renderCell(head)}</p>`}${
+${head && markup`<p class="state ${head.colour}">${head.text}</p>`}${
     rows.length === 0 ? none : markup`<table>
 <thead><tr>${
       columns.map(({ name, isNumber }) =>
