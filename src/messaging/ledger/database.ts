@@ -123,6 +123,26 @@ export class Database {
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) };
   }
 
+  /** Inserts a row, by the names of its columns. @param onConflict SQL: what is done when its key is there already */
+  insert(table: string, row: Parameters, onConflict = ""): ReturnType<Database["run"]> {
+    const names = Object.keys(row);
+    const values = names.map((name) => `:${name}`).join(", ");
+    return this.run(`INSERT INTO ${table} (${names.join(", ")}) VALUES (${values}) ${onConflict}`, row);
+  }
+
+  /** Inserts a row, or replaces the one with its key but for the time of its creation. */
+  put(table: string, key: readonly string[], row: Parameters): void {
+    const changed = Object.keys(row).filter((name) => !key.includes(name) && name !== "created_at_ms");
+    const set = changed.map((name) => `${name} = excluded.${name}`).join(", ");
+    this.insert(table, row, `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set}`);
+  }
+
+  /** Changes the row with a key. */
+  set(table: string, key: Parameters, change: Parameters): void {
+    const [set, where] = [change, key].map((part) => Object.keys(part).map((name) => `${name} = :${name}`));
+    this.run(`UPDATE ${table} SET ${set?.join(", ")} WHERE ${where?.join(" AND ")}`, { ...key, ...change });
+  }
+
   /** First row of a query. */
   row(sql: string, parameters: Parameters = {}): Row | undefined {
     return this.#guard(() => this.#prepare(sql).get(bind(parameters)));
