@@ -3,7 +3,6 @@ import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains, type ConnectDeps, isProved } from "./connect.ts";
 import type { LossOptions } from "./client.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
@@ -41,6 +40,7 @@ export async function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line) => watch.program.noteWarning(line),
+    onEvent: (...event) => watch.program.troubles.note(...event),
     onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
@@ -49,8 +49,7 @@ export async function runProgram(
   const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
   const kept = openTexts(config, args.cache, log);
   if (kept === undefined) return exitCodes.failed;
-  const keys = { config: args.config, keys: files.listKeyFiles(args.config) };
-  const machine = readMachineFacts(keys, countEndpoints(config));
+  const machine = readMachineFacts(files.listKeyFiles(args.config));
   const path = args.socket ??
     (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
   const control = { clock: systemClock, log };

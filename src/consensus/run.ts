@@ -64,7 +64,7 @@ async function relay(
     ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
     ...planChecking(deps, connections),
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
-    ...watch === undefined ? [] : [watch.program.loopWorker()],
+    ...watch?.workers() ?? [],
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();

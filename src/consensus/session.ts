@@ -67,9 +67,9 @@ export interface SessionWatch {
   plan(connections: Connections): void;
   /** Called when the checks have passed. */
   open(): void;
+  /** Workers that only watch. */
+  workers(): readonly Worker[];
   readonly program: {
-    /** Worker that measures the program itself. */
-    loopWorker(): Worker;
     noteWorkers(workers: readonly Worker[]): void;
     noteRestart(worker: string): void;
   };

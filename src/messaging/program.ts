@@ -18,7 +18,6 @@ import type { RunArguments } from "./arguments.ts";
 import type { CommandDeps, MessagingRun } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
-import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
@@ -41,6 +40,7 @@ export async function runProgram(
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
     onWarning: (line) => watch.program.noteWarning(line),
+    onEvent: (...event) => watch.program.troubles.note(...event),
     onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
   });
   if (app === undefined) return exitCodes.failed;
@@ -53,8 +53,7 @@ export async function runProgram(
     if (mayWork === undefined) return exitCodes.fenced;
   }
   const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
-  const keys = { config: args.config, keys: files.listKeyFiles(args.config) };
-  const machine = (): MachineFacts => readMachineFacts(keys, countEndpoints(config));
+  const machine = (): MachineFacts => readMachineFacts(files.listKeyFiles(args.config));
   const path = `${args.db}.sock`;
   let socket: ControlSocket | undefined;
   const deps: CommandDeps = {

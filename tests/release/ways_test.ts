@@ -245,7 +245,7 @@ async function readBill(file: string): Promise<ReadonlySet<string>> {
     "@noble/hashes",
     "scale-ts",
   ];
-  for (const name of [...needed, "@logtape/logtape", "prom-client", "@scure/sr25519"]) {
+  for (const name of [...needed, "prom-client", "@scure/sr25519"]) {
     assert.ok([...names].some((each) => each.startsWith(`${name}@`)), `${name} is not in ${file}`);
   }
   return names;

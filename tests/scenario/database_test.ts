@@ -317,30 +317,65 @@ function reportsDiskFull(
   return level === "error" && /no space left on the device|read or write error/.test(text);
 }
 
+/** A disk that can be filled. */
+interface FullDisk {
+  readonly fill: () => Promise<void>;
+  readonly empty: () => Promise<void>;
+  /** True: a file of another process cannot grow either. */
+  readonly isFullForAll: boolean;
+}
+
 /**
- * Messages while the database cannot grow: nothing may be sent that is not in it, and all of them are delivered once
- * there is room again.
+ * Messages while the database cannot grow, twice within five minutes: nothing may be sent that is not in it, it is told
+ * everywhere until a write works, and all of them are delivered once there is room again.
  */
-async function playFull(
-  scene: Scene,
-  relayer: SceneRelayer,
-  disk: { readonly fill: () => Promise<void>; readonly empty: () => Promise<void> },
-): Promise<void> {
+async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Promise<void> {
   const { devnet } = scene;
   const process = relayer.process;
   const before = await sendPing(devnet, { from: "A", to: "B", count: 3 });
   await scene.untilDelivered(before);
   await relayer.untilSettled();
-  await disk.fill();
-  const sent = (await Promise.all([
-    sendPing(devnet, { from: "A", to: "B", count: 40 }),
-    sendPing(devnet, { from: "B", to: "A", count: 40 }),
-  ])).flat();
-  await process.waitForLine(reportsDiskFull, { deadlineMs: DEADLINE_MS });
-  assert.ok(process.isRunning);
-  await disk.empty();
-  await scene.untilDelivered(sent);
+  for (const time of [1, 2]) {
+    await disk.fill();
+    const sent = (await Promise.all([
+      sendPing(devnet, { from: "A", to: "B", count: 40 }),
+      sendPing(devnet, { from: "B", to: "A", count: 40 }),
+    ])).flat();
+    await process.waitForLine(nth("database_fault", time), { deadlineMs: DEADLINE_MS });
+    assert.ok(process.isRunning);
+    const args = [`--config=${process.configPath}`, `--db=${process.dbPath}`, "--log-level=error"];
+    const status = await runRelayerOnce([...args, "status"]);
+    assert.match(
+      status.stdout,
+      /In the way\n.*\n {2}program .*(no space left|read or write error).*database_fault/,
+    );
+    if (disk.isFullForAll) {
+      const check = await runRelayerOnce([...args, "check"]);
+      assert.equal(check.code, 1);
+      assert.match(
+        check.stdout,
+        /machine +database +failed +.*no space left on the device\n.*-> Free some space/,
+      );
+    }
+    await disk.empty();
+    await process.waitForLine(nth("database_restored", time), { deadlineMs: DEADLINE_MS });
+    await scene.untilDelivered(sent);
+    const { stdout } = await runRelayerOnce([...args, "status"]);
+    assert.doesNotMatch(stdout, /In the way/);
+  }
+  const restored = process.lines.findLastIndex(({ record }) => record?.event === "database_restored");
   await scene.finish({ allowedErrors: [reportsDiskFull] });
+  const after = process.lines.slice(restored).filter(({ record }) => record?.event === "worker_restarting");
+  assert.deepEqual(after, [], "told after its end");
+}
+
+/** Matches the line that is the nth with an event. */
+function nth(
+  event: string,
+  count: number,
+): (line: { readonly record: { readonly event?: unknown } | undefined }) => boolean {
+  let seen = 0;
+  return ({ record }) => record?.event === event && ++seen === count;
 }
 
 /** Starts the relayer and waits until both outbound legs know where they begin. */
@@ -391,7 +426,7 @@ async function playFullDisk(devnet: Devnet): Promise<void> {
       assert.deepEqual([line?.record?.event, line?.record?.code], ["database_unusable", "full"]);
       await Deno.remove(filler);
       await startOn(scene, relayer, { dbPath });
-      await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler) });
+      await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler), isFullForAll: true });
     });
   } finally {
     await runOnce("umount", [disk]);
@@ -411,6 +446,7 @@ async function playFailingWrites(devnet: Devnet): Promise<void> {
       const result = await runOnce("prlimit", [`--pid=${relayer.process.pid}`, `--fsize=${bytes}:unlimited`]);
       assert.deepEqual(result, { code: 0, stdout: "", stderr: "" });
     };
-    await playFull(scene, relayer, { fill: () => limit("4096"), empty: () => limit("unlimited") });
+    const empty = (): Promise<void> => limit("unlimited");
+    await playFull(scene, relayer, { fill: () => limit("4096"), empty, isFullForAll: false });
   });
 }

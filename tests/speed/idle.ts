@@ -19,7 +19,7 @@ const MAX_REQUESTS = 10;
 const MAX_CALLS = 10;
 /** The hub makes 20 blocks in that time: a view of all chains and the events of final blocks, each polled ten times. */
 const MAX_HUB_CALLS = 30;
-const MAX_CPU_MS = 40;
+const MAX_CPU_MS = 150;
 const MAX_RESIDENT_MB = 90;
 /** Time in which a process comes to rest after its start. */
 const REST_MS = 5_000;

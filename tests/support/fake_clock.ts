@@ -16,7 +16,6 @@ export class FakeClock implements Clock {
   #nowMs: number;
   #count = 0;
   readonly #timers = new Set<Timer>();
-  readonly #listeners = new Set<(lateMs: number) => void>();
 
   /** Starts at 2026-01-01T00:00:00Z unless told otherwise. */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
@@ -35,12 +34,6 @@ export class FakeClock implements Clock {
     const timer: Timer = { dueMs: this.#nowMs + Math.max(0, ms), order: this.#count++, fire: work };
     this.#timers.add(timer);
     return () => void this.#timers.delete(timer);
-  }
-
-  /** Its timers are never late. */
-  watchLateness(listener: (lateMs: number) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
   }
 
   /** How many waits are under way. */
@@ -106,7 +99,6 @@ export class FakeClock implements Clock {
   async #fire(timer: Timer): Promise<void> {
     this.#timers.delete(timer);
     this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
-    for (const listener of this.#listeners) listener(0);
     timer.fire();
     await this.settle();
   }

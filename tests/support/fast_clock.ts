@@ -9,6 +9,5 @@ export function fastClock(factor: number): Clock {
     now: () => start + (systemClock.now() - start) * factor,
     sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
     after: (ms, work) => systemClock.after(ms / factor, work),
-    watchLateness: (listener) => systemClock.watchLateness(listener),
   };
 }

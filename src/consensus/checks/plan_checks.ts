@@ -32,11 +32,6 @@ const TOLD: ReadonlySet<EventCode> = new Set([
   "client_missing",
 ]);
 
-/** Number of endpoints that the programs of these chains ask: each proved chain has an execution and a consensus node. */
-export function countEndpoints({ chains }: Pick<ConsensusConfig, "chains">): number {
-  return 1 + 2 * chains.length;
-}
-
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, proved, hubConsensus, machine, config } = subjects;
@@ -58,7 +53,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   }));
   const machineJob: CheckJob = {
     chain: MACHINE,
-    check: "open_files",
+    check: "key_file",
     run: () => Promise.resolve(machine === undefined ? [] : judgeMachine(machine)),
   };
   const { stateMachine, signer } = config.hub.substrate;

@@ -3,7 +3,7 @@ import { askOrElse } from "../../core/commands/ask_running.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import { consensusStatusOperation } from "../control/operations.ts";
 import { refuseNobody } from "../control/refuse_nobody.ts";
-import { formatConsensusStatus } from "../status/consensus_status_text.ts";
+import { formatConsensusStatus } from "../status/consensus_view.ts";
 import type { ConsensusRun } from "./command.ts";
 
 /** Asks and prints. */

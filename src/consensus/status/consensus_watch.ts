@@ -2,25 +2,29 @@
  * Watches a running consensus relayer for its operator: endpoints, polls and updates come together here, and are served
  * as metrics, readiness, status and page. Updating depends on nothing of this.
  */
-import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
-import { observed } from "../../core/chains/observed.ts";
+import { observed } from "../../core/chains/chain_board.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import { programVersion } from "../../core/runtime/version.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
 import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { ReasonMemory, writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { Connections } from "../session.ts";
-import { renderConsensusPage } from "./consensus_page.ts";
+import { renderConsensusPage } from "./consensus_view.ts";
 import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
 import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
 
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;
+
+/** Interval of looks at what is in the way while nobody asks: since when it is, is known from the first look on. */
+const LOOK_EVERY_MS = 60_000;
 
 /** Connections whose routes are listed. */
 type PlannedConnections = Pick<Connections, "hubConsensus"> & {
@@ -73,6 +77,7 @@ export class ConsensusWatch {
 
   /** Lists the light clients that the program advances. */
   plan({ hub, proved, hubConsensus }: PlannedConnections): void {
+    this.program.troubles.clear();
     const hubName = hub.id.stateMachine;
     const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([
@@ -80,6 +85,19 @@ export class ConsensusWatch {
       ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
       ...followers.map(({ prover, target }) => ({ chain: hubName, target: target.id.stateMachine, prover })),
     ]);
+  }
+
+  /** Workers that only watch. */
+  workers(): readonly Worker[] {
+    return [this.program.loopWorker(), {
+      name: "reasons",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          this.status();
+          await this.#clock.sleep(LOOK_EVERY_MS, signal);
+        }
+      },
+    }];
   }
 
   /** Notes that the checks of the start are passed. */
@@ -98,7 +116,11 @@ export class ConsensusWatch {
       endpoints: this.endpoints.list(),
       checks: this.checks.rows,
     };
-    const found = this.#isOpen ? findStallReasons(known) : [STARTING];
+    const found = [
+      ...this.#isOpen ? findStallReasons(known) : [STARTING],
+      ...this.program.troubles.list(),
+      ...toCheckReasons(known.checks),
+    ];
     return {
       program: "causeway-consensus",
       version: programVersion,
@@ -106,7 +128,7 @@ export class ConsensusWatch {
       hub: this.#hub,
       ...known,
       reasons: this.#memory.date(found),
-      warnings: this.program.warnings.list(),
+      warnings: this.program.warnings,
     };
   }
 

@@ -7,7 +7,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { neverExpires } from "../client_usability.ts";
 import type { ConsensusProver } from "../prover.ts";
-import type { PollFailure, PollResult } from "../schedule.ts";
+import { planPause, type PollFailure, type PollResult } from "../schedule.ts";
 import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
 
 /** Names under which a target stores a light client and its heights; a rollup's may change when the hub was read. */
@@ -24,6 +24,8 @@ export interface RouteReading extends UpdateRoute {
   readonly lastPollMs?: number;
   /** What the prover waits for, and since when. */
   readonly waitsFor?: { readonly reason: string; readonly sinceMs: number };
+  /** When a light client whose last poll failed is polled again, at the latest. */
+  readonly nextPollMs?: number;
   /** Time since which every poll failed. */
   readonly failingSinceMs?: number;
   /** Last failure of a poll, also after others that succeeded. */
@@ -41,6 +43,9 @@ export interface RouteReading extends UpdateRoute {
   /** Time at which it expires without another update; absent also: it never does. */
   readonly expiresMs?: number;
 }
+
+/** Failures after which the pause between polls grows no longer. */
+const MAX_FAILURES = 64;
 
 /** Remembers all routes. */
 export class LightClientBoard implements UpdateObserver {
@@ -81,14 +86,17 @@ export class LightClientBoard implements UpdateObserver {
 
   notePoll(route: UpdateRoute, result: PollResult, reason?: string): void {
     const nowMs = this.#clock.now();
-    const { waitsFor, failingSinceMs, ...known } = this.#find(route);
+    const { waitsFor, failingSinceMs, nextPollMs: _, ...known } = this.#find(route);
     const failure = result.kind === "failed" || result.kind === "suspended" ? result.failure : undefined;
+    // Chance makes the pause shorter, never longer.
+    const { delayMs } = planPause(result, { intervalMs: 0, spentMs: 0, failures: MAX_FAILURES }, 0);
     this.#put({
       ...known,
       lastPollMs: nowMs,
       ...failure && {
         failingSinceMs: failingSinceMs ?? nowMs,
         lastFailure: { ...failure, atMs: nowMs },
+        nextPollMs: nowMs + delayMs,
       },
       ...reason !== undefined && {
         waitsFor: waitsFor === undefined ? { reason, sinceMs: nowMs } : { ...waitsFor, reason },

@@ -4,6 +4,8 @@
  */
 import type { StateMachine } from "../ismp/state_machine.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Chain } from "./port.ts";
+import type { CounterpartyView } from "./reads.ts";
 
 /** A value with the time at which it was read, Unix milliseconds. */
 export interface Read<T> {
@@ -12,109 +14,110 @@ export interface Read<T> {
 }
 
 /** A chain's view of another one. */
-export interface CounterpartyReading {
+export interface CounterpartyReading extends Pick<CounterpartyView, "height" | "isFrozen"> {
   readonly counterparty: StateMachine;
-  /** Latest height that it knows. */
-  readonly height: bigint;
-  readonly atMs: number;
   /** Time at which that height was first seen, Unix milliseconds. */
   readonly roseAtMs: number;
 }
 
-/** A chain as it was last read; `undefined`: not read yet. */
+/** A chain as it was last read; absent: not read yet. */
 export interface ChainSnapshot {
-  readonly chain: StateMachine;
-  readonly isFrozen: Read<boolean> | undefined;
-  readonly gasPriceWei: Read<bigint> | undefined;
-  readonly balanceWei: Read<bigint> | undefined;
-  readonly feeTokenDecimals: number | undefined;
+  readonly gasPriceWei?: Read<bigint>;
+  readonly balanceWei?: Read<bigint>;
+  readonly feeTokenDecimals?: number;
   readonly counterparties: readonly CounterpartyReading[];
 }
 
 /** Stage of a batch whose time is measured. */
 export type BatchStage = "proven" | "simulated";
 
-/** Values of {@link ChainSnapshot} that are noted one by one. */
-export interface NotedValues {
-  readonly isFrozen: boolean;
-  readonly gasPriceWei: bigint;
-  readonly balanceWei: bigint;
-}
-
-/** Observer of reads. Must not throw. */
-export interface ChainObserver {
-  note<Name extends keyof NotedValues>(chain: StateMachine, name: Name, value: NotedValues[Name]): void;
-  noteCounterparty(chain: StateMachine, counterparty: StateMachine, height: bigint): void;
-  noteFeeToken(chain: StateMachine, decimals: number): void;
-  /** @param target chain that the batch goes to. */
-  noteStage(target: StateMachine, stage: BatchStage, tookMs: number): void;
-  /** Time for measuring, Unix milliseconds. */
-  now(): number;
-}
-
-interface Known {
-  readonly values: { -readonly [Name in keyof NotedValues]?: Read<NotedValues[Name]> };
-  readonly counterparties: Map<StateMachine, CounterpartyReading>;
-  feeTokenDecimals: number | undefined;
-}
-
-/** Called with the time of a stage. */
+/** Called with the time of a stage. @param target chain that the batch goes to */
 type OnStage = (target: StateMachine, stage: BatchStage, tookMs: number) => void;
 
 /** Remembers the last reads of all chains. */
-export class ChainBoard implements ChainObserver {
+export class ChainBoard {
   readonly #clock: Pick<Clock, "now">;
   readonly #onStage: OnStage;
-  readonly #known = new Map<StateMachine, Known>();
+  readonly #known = new Map<StateMachine, ChainSnapshot>();
 
   constructor(deps: { readonly clock: Pick<Clock, "now">; readonly onStage: OnStage }) {
     this.#clock = deps.clock;
     this.#onStage = deps.onStage;
   }
 
-  note<Name extends keyof NotedValues>(chain: StateMachine, name: Name, value: NotedValues[Name]): void {
-    const read: Read<NotedValues[Name]> = { value, atMs: this.now() };
-    Object.assign(this.#find(chain).values, { [name]: read });
-  }
-
-  noteCounterparty(chain: StateMachine, counterparty: StateMachine, height: bigint): void {
-    const { counterparties } = this.#find(chain);
-    const known = counterparties.get(counterparty);
-    const atMs = this.now();
-    const roseAtMs = known !== undefined && known.height >= height ? known.roseAtMs : atMs;
-    counterparties.set(counterparty, { counterparty, height, atMs, roseAtMs });
-  }
-
-  noteFeeToken(chain: StateMachine, decimals: number): void {
-    this.#find(chain).feeTokenDecimals = decimals;
-  }
-
-  noteStage(target: StateMachine, stage: BatchStage, tookMs: number): void {
-    this.#onStage(target, stage, tookMs);
-  }
-
-  now(): number {
-    return this.#clock.now();
-  }
-
   /** Last reads of one chain. */
   read(chain: StateMachine): ChainSnapshot {
-    const { values, counterparties, feeTokenDecimals } = this.#find(chain);
+    return this.#known.get(chain) ?? { counterparties: [] };
+  }
+
+  /** The chain with its reads, proofs and simulations observed. */
+  observe<C extends Chain>(chain: C): C {
+    const of = chain.id.stateMachine;
+    const now = (): number => this.#clock.now();
+    const note = (change: Partial<ChainSnapshot>): void =>
+      void this.#known.set(of, { ...this.read(of), ...change });
     return {
-      chain,
-      isFrozen: values.isFrozen,
-      gasPriceWei: values.gasPriceWei,
-      balanceWei: values.balanceWei,
-      feeTokenDecimals,
-      counterparties: [...counterparties.values()],
+      ...chain,
+      reads: observed(chain.reads, {
+        fetchView: (view, [{ stateMachine }]) =>
+          note({ counterparties: this.#withView(of, stateMachine, view) }),
+      }),
+      proofs: observed(chain.proofs, {
+        proveMessages: (_proof, [, { target }], tookMs) =>
+          this.#onStage(target.id.stateMachine, "proven", tookMs),
+      }, now),
+      simulator: observed(chain.simulator, {
+        simulate: (_simulation, _args, tookMs) => this.#onStage(of, "simulated", tookMs),
+      }, now),
+      fees: observed(chain.fees, {
+        fetchFeeTokenDecimals: (feeTokenDecimals) => note({ feeTokenDecimals }),
+      }),
+      ...chain.gas === undefined ? {} : {
+        gas: observed(chain.gas, {
+          fetchGasQuote: ({ gasPriceWei: value }) => note({ gasPriceWei: { value, atMs: now() } }),
+          fetchBalance: (value) => note({ balanceWei: { value, atMs: now() } }),
+        }),
+      },
     };
   }
 
-  #find(chain: StateMachine): Known {
-    const found = this.#known.get(chain);
-    if (found !== undefined) return found;
-    const made: Known = { values: {}, counterparties: new Map(), feeTokenDecimals: undefined };
-    this.#known.set(chain, made);
-    return made;
+  #withView(
+    of: StateMachine,
+    counterparty: StateMachine,
+    { height, isFrozen }: CounterpartyView,
+  ): readonly CounterpartyReading[] {
+    const { counterparties } = this.read(of);
+    const known = counterparties.find((each) => each.counterparty === counterparty);
+    const roseAtMs = known !== undefined && known.height >= height ? known.roseAtMs : this.#clock.now();
+    const reading = { counterparty, height, isFrozen, roseAtMs };
+    return [...counterparties.filter((each) => each !== known), reading];
   }
+}
+
+/**
+ * Observers by method: called with what it resolved to, its arguments, and the time that it took, ms. They must not
+ * throw.
+ */
+export type Observers<T> = {
+  readonly [Name in keyof T]?: T[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (result: Result, args: Args, tookMs: number) => void
+    : never;
+};
+
+/** Returns the object with observed methods. @param now time, ms; absent: nothing is timed */
+export function observed<T extends object>(of: T, observers: Observers<T>, now = (): number => 0): T {
+  return new Proxy(of, {
+    get(target, name): unknown {
+      const method: unknown = Reflect.get(target, name, target);
+      const note: unknown = Reflect.get(observers, name);
+      if (typeof method !== "function") return method;
+      if (typeof note !== "function") return method.bind(target);
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        const startMs = now();
+        const result: unknown = await method.apply(target, args);
+        note(result, args, now() - startMs);
+        return result;
+      };
+    },
+  });
 }

@@ -6,7 +6,7 @@ import { describeExposure } from "../config/toml.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
-import type { MachineFacts, OpenableFiles } from "../runtime/machine_facts.ts";
+import type { MachineFacts } from "../runtime/machine_facts.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import type { EventCode } from "../telemetry/log.ts";
 
@@ -37,7 +37,6 @@ export const checkSubjects = {
   price: "sources of the native token's price",
   database: "the database: writable, its version and its owner",
   instance: "another instance that holds the database",
-  open_files: "files and connections that the program may open",
   light_client: "the light client that updates advance",
   beacon_routes: "what the beacon node serves, and so the size of an update",
   beacon_forks: "forks of the beacon chain by the node's schedule, and whether they can be followed",
@@ -166,11 +165,7 @@ export function adviseOnFault({ code }: RpcFault): string {
 }
 
 /** Rows of the facts. */
-export function judgeMachine({ keyFiles, files }: MachineFacts): readonly CheckRow[] {
-  return [judgeKeyFiles(keyFiles), judgeOpenFiles(files)];
-}
-
-function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
+export function judgeMachine({ keyFiles: files }: MachineFacts): readonly CheckRow[] {
   const row = { chain: MACHINE, check: "key_file" } as const;
   const open = files.flatMap(({ path, mode }) => {
     const exposure = describeExposure(mode);
@@ -180,23 +175,12 @@ function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
     const found = files.length === 0
       ? "no key is read from a file"
       : `${files.length} files, closed to others`;
-    return { ...row, result: "ok", found };
+    return [{ ...row, result: "ok", found }];
   }
-  return {
+  return [{
     ...row,
     result: "warning",
     found: open.map(({ text }) => text).join("; "),
     advice: `chmod 600 ${open.map(({ path }) => path).join(" ")}`,
-  };
-}
-
-function judgeOpenFiles({ endpoints, needed, openable }: OpenableFiles): CheckRow {
-  const row = { chain: MACHINE, check: "open_files" } as const;
-  if (openable >= needed) return { ...row, result: "ok", found: `at least ${openable} more files` };
-  return {
-    ...row,
-    result: "warning",
-    found: `${openable} more files can be opened; up to ${needed} may be needed for ${endpoints} endpoints`,
-    advice: "raise the limit of open files (ulimit -Hn, LimitNOFILE= of the service)",
-  };
+  }];
 }

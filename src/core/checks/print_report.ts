@@ -1,6 +1,7 @@
 /** Prints the report of `check`, without any secret of the configuration. */
-import { escapeControls, listSecrets } from "../config/redact.ts";
+import { listSecrets } from "../config/redact.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { formatTable } from "../runtime/text_table.ts";
 import { createRedactor } from "../telemetry/redactor.ts";
 import { type CheckOutcome, type CheckRow, countResults, MACHINE, worstResult } from "./check_row.ts";
 
@@ -26,9 +27,6 @@ export function printReport(
   return checkExitCode(rows);
 }
 
-/** Headings of the table's columns; found and advice follow them. */
-const HEADINGS = ["CHAIN", "CHECK", "RESULT"] as const;
-
 const colours: Readonly<Record<CheckOutcome, string>> = {
   ok: "\x1b[32m",
   warning: "\x1b[33m",
@@ -36,31 +34,28 @@ const colours: Readonly<Record<CheckOutcome, string>> = {
 };
 const colourEnd = "\x1b[0m";
 
-/** Options of the table. */
-interface CheckTableOptions {
-  /** Terminal escape codes for results. */
-  readonly hasColour: boolean;
-}
-
 /**
- * Formats the rows as a table, what to do on a line of its own, and the counts at the end. Texts of nodes are escaped:
- * they cannot move the cursor or start a line.
+ * Formats the rows as a table, what to do on a line of its own, and the counts at the end. @param options.hasColour results
+ * are coloured
  */
-export function formatCheckTable(rows: readonly CheckRow[], { hasColour }: CheckTableOptions): string {
-  const cells = rows.map(({ chain, check, result }) => [escapeControls(chain), check, result] as const);
-  const widths = HEADINGS.map((heading, column) =>
-    Math.max(heading.length, ...cells.map((cell) => cell[column]?.length ?? 0))
-  );
-  const pad = (text: string, column: number): string => text.padEnd(widths[column] ?? 0);
-  const indent = " ".repeat(widths.reduce((sum, width) => sum + width + 2, 0));
-  const lines = rows.flatMap((row, index) => {
-    const [chain, check, result] = cells[index] ?? ["", "", row.result];
-    const shown = hasColour ? `${colours[row.result]}${pad(result, 2)}${colourEnd}` : pad(result, 2);
-    const line = `${pad(chain, 0)}  ${pad(check, 1)}  ${shown}  ${escapeControls(describeFound(row))}`;
-    return row.advice === undefined ? [line] : [line, `${indent}-> ${escapeControls(row.advice)}`];
-  });
-  const heading = `${HEADINGS.map(pad).join("  ")}  FOUND`;
-  return [heading, ...lines, "", summarise(rows)].join("\n");
+export function formatCheckTable(
+  rows: readonly CheckRow[],
+  { hasColour }: Pick<ReportOutput, "hasColour">,
+): string {
+  const table = formatTable([
+    ["CHAIN", "CHECK", "RESULT", "FOUND"],
+    ...rows.flatMap((row) => [
+      [row.chain, row.check, row.result, describeFound(row)],
+      ...row.advice === undefined ? [] : [["", "", "", `-> ${row.advice}`]],
+    ]),
+  ]);
+  const coloured = hasColour
+    ? table.replace(
+      /^(\S+ +\S+ +)(ok|warning|failed)\b/gm,
+      (_line, before: string, result: CheckOutcome) => `${before}${colours[result]}${result}${colourEnd}`,
+    )
+    : table;
+  return [coloured, "", summarise(rows)].join("\n");
 }
 
 /** What was found, with the endpoint in front. */

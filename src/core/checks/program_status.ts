@@ -2,18 +2,18 @@
  * What the statuses of both programs have in common, and their frame: as the page, as text for a terminal, and as
  * gauges. Pure, but for the gauges.
  */
-import { formatDuration, formatSection } from "../runtime/text_table.ts";
+import { formatDuration, shownTime } from "../runtime/text_table.ts";
+import { renderPage } from "../telemetry/http/page.ts";
+import { describeReason, type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
+import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
 import {
+  type Cell,
   coloured,
-  type Html,
-  markup,
-  renderPage,
-  renderReasons,
-  renderSection,
-  renderWarnings,
-} from "../telemetry/http/page.ts";
-import type { FoundReason, NotReadyReason } from "../telemetry/readiness.ts";
-import { formatWarnings, type RecentWarning, type UnknownThing } from "../telemetry/recent_warnings.ts";
+  formatSection,
+  type StatusSection,
+  tableSection,
+} from "../telemetry/status_sections.ts";
+import type { ChainHeights } from "../rpc/endpoint_board.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Status of a program. Times are Unix milliseconds. */
@@ -40,71 +40,110 @@ export const STARTING: FoundReason = {
   help: "Wait; the log names chains that do not answer.",
 };
 
+/** What is shown of a program that can tell no more than why it does not work. */
+export type Silent = Pick<ProgramStatus, "program" | "reasons" | "nowMs">;
+
 /** Makes the page: the program's own sections between what is in the way and what went wrong. */
 export function renderProgramPage(
-  { program, version, hub, nowMs, startedAtMs, reasons, checks, warnings }: ProgramStatus,
+  status: ProgramStatus | Silent,
   role: string,
-  sections: readonly Html[],
+  sections: readonly StatusSection[],
 ): string {
+  const { program: title, nowMs, reasons } = status;
+  const state = {
+    ...reasonsOf(status, reasons),
+    title: "State",
+    head: isReady(reasons) ? coloured("good", "Ready") : coloured("bad", "Not ready"),
+  };
+  if (!("checks" in status)) {
+    return renderPage({ title, subtitle: role, nowMs, startedAtMs: undefined, sections: [state] });
+  }
+  const { version, hub, startedAtMs } = status;
   return renderPage({
-    title: program,
+    title,
     subtitle: `${role} ${version} of ${hub}`,
     nowMs,
     startedAtMs,
-    sections: [
-      renderReasons(reasons, nowMs),
-      ...sections,
-      renderChecks(checks, nowMs),
-      renderWarnings(warnings, nowMs),
-    ],
+    sections: [state, ...sections, checksOf(status), warningsOf(status)],
   });
 }
 
-/** Formats the status for a terminal, with the program's own sections in the same place. */
+/**
+ * Formats the status for a terminal, with the program's own sections in the same place. `waiting`: messages that have not
+ * ended.
+ */
 export function formatProgramStatus(
-  status: ProgramStatus,
-  sections: readonly (string | undefined)[],
+  status: ProgramStatus & { readonly waiting?: number },
+  sections: readonly StatusSection[],
 ): string {
-  const { program, version, hub, nowMs, startedAtMs, checks, warnings } = status;
+  const { program, version, hub, nowMs, startedAtMs, reasons } = status;
   const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
+  const [stops, warns] = [false, true].map((isWarning) =>
+    reasons.filter((reason) => (reason.isWarning ?? false) === isWarning)
+  );
+  const shown = [
+    { ...reasonsOf(status, stops), title: "In the way" },
+    { ...reasonsOf(status, warns), title: "Needs attention" },
+    ...sections,
+    checksOf(status),
+    warningsOf(status),
+  ];
   return [
     `${program} ${version}, hub ${hub}${runs}`,
-    ...startedAtMs === undefined ? formatStopped(status) : [formatRunning(status)],
-    ...sections,
-    formatSection(
-      "Checks that failed or warn",
-      checks.filter(({ result }) => result !== "ok").map((row) => [
-        row.chain,
-        row.check,
-        row.result,
-        row.endpoint === undefined ? row.found : `${row.endpoint}: ${row.found}`,
-        row.advice,
-      ]),
-    ),
-    formatWarnings(warnings),
+    stateText(status),
+    ...shown.map(formatSection),
   ].filter((part) => part !== undefined).join("\n");
 }
 
-function formatRunning({ reasons, nowMs }: ProgramStatus): string {
-  const rows = reasons.map((reason) => [
-    placeOf(reason),
-    `for ${formatDuration(nowMs - reason.sinceMs)}`,
-    `${reason.explanation} ${reason.help}`,
+function stateText(
+  { startedAtMs, reasons, waiting = 0 }: ProgramStatus & { readonly waiting?: number },
+): string | undefined {
+  if (startedAtMs === undefined) {
+    return "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.";
+  }
+  if (reasons.length > 0) return undefined;
+  return waiting === 0
+    ? "\nNothing is in the way."
+    : "\nNo trouble is known. What messages wait for stands beside their legs.";
+}
+
+function reasonsOf(
+  { nowMs }: Pick<ProgramStatus, "nowMs">,
+  reasons: readonly NotReadyReason[] = [],
+): StatusSection {
+  return tableSection({ title: "", rows: reasons }, [
+    {
+      name: "where",
+      cell: ({ leg, chain, isWarning }) =>
+        coloured(isWarning === true ? "warn" : "bad", leg ?? chain ?? "program"),
+    },
+    // The database alone does not know since when.
+    { name: "for", cell: ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined },
+    { name: "what", cell: (reason) => ({ text: describeReason(reason, nowMs), note: reason.code }) },
   ]);
-  return formatSection("In the way", rows) ?? "\nNothing is in the way.";
 }
 
-/** What the database alone knows: not since when a reason holds. */
-function formatStopped({ reasons }: ProgramStatus): readonly (string | undefined)[] {
-  const rows = reasons.map((reason) => [placeOf(reason), `${reason.explanation} ${reason.help}`]);
-  return [
-    "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.",
-    formatSection("In the way besides", rows),
-  ];
+function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
+  const rows = checks.filter(({ result }) => result !== "ok");
+  const otherwise = checks.length === 0 ? "Not made yet." : `All ${checks.length} are in order.`;
+  return tableSection({ title: "Checks", rows, otherwise }, [
+    {
+      name: "chain",
+      cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain} (${endpoint})`,
+    },
+    { name: "result", cell: ({ result }) => coloured(result === "failed" ? "bad" : "warn", result) },
+    { name: "found", cell: ({ found, check }): Cell => ({ text: `${found}.`, note: check }) },
+    { name: "advice", cell: ({ advice }) => advice },
+    { name: "for", cell: ({ sinceMs }) => formatDuration(nowMs - sinceMs) },
+  ]);
 }
 
-function placeOf({ leg, chain }: NotReadyReason): string {
-  return leg ?? chain ?? "program";
+function warningsOf({ warnings }: ProgramStatus): StatusSection {
+  return tableSection({ title: "Last warnings", rows: warnings, otherwise: "None." }, [
+    { name: "when", cell: ({ atMs }) => shownTime(new Date(atMs).toISOString()) },
+    { name: "level", cell: ({ level }) => coloured(level === "error" ? "bad" : "warn", level) },
+    { name: "what", cell: ({ text, event }) => ({ text, note: event }) },
+  ]);
 }
 
 /** Row on the board. */
@@ -192,23 +231,6 @@ function keyOf({ chain, endpoint, check }: CheckRow): string {
   return JSON.stringify([chain, endpoint ?? "", check]);
 }
 
-/** Section with the checks that need attention. */
-function renderChecks(rows: readonly BoardRow[], nowMs: number): Html {
-  const shown = rows.filter(({ result }) => result !== "ok");
-  if (shown.length === 0) {
-    const text = rows.length === 0 ? "Not made yet." : `All ${rows.length} are in order.`;
-    return renderSection("Checks", markup`<p class="none">${text}</p>`);
-  }
-  const items = shown.map(({ chain, endpoint, check, result, found, advice, sinceMs }) =>
-    markup`<li>${coloured(result === "failed" ? "bad" : "warn", result)} ${chain}${
-      endpoint && ` (${endpoint})`
-    }: ${found}. ${advice && `${advice}.`} <span class="faint">${check}, for ${
-      formatDuration(nowMs - sinceMs)
-    }</span></li>\n`
-  );
-  return renderSection("Checks", markup`<ul class="plain">${items}</ul>`);
-}
-
 /** Failed checks as reasons; those of a single endpoint are none while others answer. */
 export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
   return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
@@ -220,4 +242,36 @@ export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[
       help: advice === undefined ? "Run the command check for the whole set-up." : `${advice}.`,
       sinceMs,
     }));
+}
+
+/** Time of a height's last reading up to which it says something about the chain. */
+const FRESH_MS = 5 * 60_000;
+
+/** Time for which a chain's heights may stay where they are. */
+const STOPPED_MS = { head: 10 * 60_000, final: 60 * 60_000 } as const;
+
+/**
+ * A chain whose endpoints answer, and name no new block. It is a warning: chains that make a block when there is something
+ * for it stand still, too, and what waits for a block is told by itself.
+ */
+export function findStoppedChain(
+  chain: string,
+  heights: ChainHeights,
+  nowMs: number,
+): readonly FoundReason[] {
+  return (["head", "final"] as const).flatMap((kind) => {
+    const reading = heights[kind];
+    if (reading === undefined || nowMs - reading.readAtMs > FRESH_MS) return [];
+    const { height } = reading;
+    return [{
+      code: kind === "head" ? "chain_stopped" : "finality_stopped",
+      chain,
+      leg: undefined,
+      explanation: `Its endpoints name no ${kind === "head" ? "" : "final "}block above ${height}.`,
+      help: "Check that the chain makes blocks, and that its endpoints follow it.",
+      isWarning: true,
+      mark: String(height),
+      graceMs: STOPPED_MS[kind],
+    }];
+  });
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import { coloured, type Html } from "../telemetry/http/page.ts";
+import { coloured, type Shown } from "../telemetry/status_sections.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
 import type { RpcFaultCode } from "./call.ts";
@@ -240,7 +240,7 @@ function keepState(
 }
 
 /** State of an endpoint. */
-export function renderEndpointState({ state }: Pick<EndpointReading, "state">, nowMs: number): Html {
+function renderEndpointState({ state }: Pick<EndpointReading, "state">, nowMs: number): Shown {
   const age = formatDuration(nowMs - state.sinceMs);
   switch (state.kind) {
     case "ready":
@@ -254,6 +254,14 @@ export function renderEndpointState({ state }: Pick<EndpointReading, "state">, n
     default:
       return coloured("bad", `${state.kind} for ${age}`);
   }
+}
+
+/** An endpoint with its state, what it is behind, and how fast it answers. */
+export function showEndpoint(endpoint: Omit<EndpointReading, "chain">, nowMs: number): Shown {
+  const { host, isSigner, latencyMs, lagBlocks = 0 } = endpoint;
+  const { text, colour } = renderEndpointState(endpoint, nowMs);
+  const note = `${latencyMs} ms${lagBlocks === 0 ? "" : `, ${lagBlocks} blocks behind`}`;
+  return { text: `${host}${isSigner ? " (signer)" : ""}: ${text}`, ...colour && { colour }, note };
 }
 
 /** A reading of one chain's endpoint or signer. */

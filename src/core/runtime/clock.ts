@@ -5,23 +5,10 @@ import { orAbort } from "./linked_abort.ts";
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
-  /**
-   * Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. Never takes less, and a
-   * long wait may take a little longer, see `toleranceMs` of the shared timer.
-   */
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Calls `work` once when {@link sleep} would end; the returned function prevents it. `work` must not throw. */
   after(ms: number, work: () => void): () => void;
-  /** Tells how late each timer behind the waits comes, ms, until the returned function is called. */
-  watchLateness(listener: (lateMs: number) => void): () => void;
-}
-
-/**
- * Pause of a worker that looks about every `everyMs`: shorter by what the clock may add and the work takes, so that the
- * workers of a process come to look together.
- */
-export function pauseOf(everyMs: number): number {
-  return Math.round(everyMs * 0.95);
 }
 
 /** Waits by {@link Clock.after}, see {@link Clock.sleep}. */

@@ -1,4 +1,4 @@
-/** Facts about files and limits of the machine, read before the program gives up its access to files. */
+/** Facts about files of the machine, read before the program gives up its access to files. */
 
 /** A file with a key; the configuration is one where a key stands in it. */
 export interface KeyFileFacts {
@@ -10,32 +10,6 @@ export interface KeyFileFacts {
 /** Facts about the machine that do not change while the program runs. */
 export interface MachineFacts {
   readonly keyFiles: readonly KeyFileFacts[];
-  readonly files: OpenableFiles;
-}
-
-/** Files that the program may need at a time, and that it can open. */
-export interface OpenableFiles {
-  readonly endpoints: number;
-  readonly needed: number;
-  /** Further files that could be opened; no more than those needed are tried. */
-  readonly openable: number;
-}
-
-/** Connections that one endpoint may need at a time. */
-const FILES_PER_ENDPOINT = 20;
-
-/** Files that the program needs besides: database, log, libraries. */
-const OWN_FILES = 32;
-
-/**
- * Maximum number of files that are opened to probe the limit, which takes 60 µs each. The runtime itself raises the soft
- * limit to the hard one.
- */
-const MAX_PROBED_FILES = 512;
-
-/** Number of files that a program with so many endpoints may need at a time, as far as it is probed. */
-export function countNeededFiles(endpoints: number): number {
-  return Math.min(OWN_FILES + FILES_PER_ENDPOINT * endpoints, MAX_PROBED_FILES);
 }
 
 /** Reader of files that keeps their paths. */
@@ -62,16 +36,9 @@ export function recordReads(readFile: (path: string) => Uint8Array): RecordedRea
   };
 }
 
-/** Reads the facts. @param files.config a readable file; `files.keys`: files that hold keys. */
-export function readMachineFacts(
-  files: { readonly config: string; readonly keys: readonly string[] },
-  endpoints: number,
-): MachineFacts {
-  const needed = countNeededFiles(endpoints);
-  return {
-    keyFiles: files.keys.map((path) => ({ path, mode: modeOf(path) })),
-    files: { endpoints, needed, openable: countOpenable(files.config, needed) },
-  };
+/** Reads the facts. @param keys files that hold keys */
+export function readMachineFacts(keys: readonly string[]): MachineFacts {
+  return { keyFiles: keys.map((path) => ({ path, mode: modeOf(path) })) };
 }
 
 /** Permission bits of a file; `undefined`: it cannot be said. */
@@ -81,17 +48,4 @@ export function modeOf(path: string): number | undefined {
   } catch {
     return undefined; // a pipe of the shell that is gone once it was read
   }
-}
-
-/** Opens the file again and again: there is no other way to learn the limit without access to `/proc`. */
-function countOpenable(path: string, limit: number): number {
-  const opened: Deno.FsFile[] = [];
-  try {
-    while (opened.length < limit) opened.push(Deno.openSync(path, { read: true }));
-  } catch {
-    // The limit, or a file that is read once: what was opened counts.
-  } finally {
-    for (const file of opened) file.close();
-  }
-  return opened.length;
 }

@@ -1,66 +1,23 @@
 /**
- * Long calculations in slices: between two of them the event loop serves whatever waits for it. The slices are those of
- * the whole program: calculations that run at the same time share them.
+ * Long calculations in slices: between two of them the event loop serves whatever waits for it.
  */
 import { setImmediate } from "node:timers/promises";
 
 /** Duration of a slice, milliseconds. A step begins only within it, so that the loop stands still little longer. */
 const SLICE_MS = 10;
 
-/** What a {@link SliceRunner} takes time from. */
-export interface SliceTimer {
-  /** Milliseconds of a timer that nobody sets. */
-  elapsedMs(): number;
-  /** Resolves when the event loop has served what waited for it. */
-  pause(): Promise<void>;
-}
-
-/** Runs calculations step by step. */
-export class SliceRunner {
-  readonly #timer: SliceTimer;
-  #running = 0;
-  #startMs = 0;
-  #pause: Promise<void> | undefined;
-
-  constructor(timer: SliceTimer) {
-    this.#timer = timer;
+/**
+ * Runs a calculation to its end, in slices. @param steps `yield`s wherever it may be interrupted, at least every few
+ * milliseconds @returns what it returns; throws what it throws
+ */
+export async function runInSlices<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
+  for (let startMs = performance.now();;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - startMs < SLICE_MS) continue;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    startMs = performance.now();
   }
-
-  /**
-   * Runs a calculation to its end. @param steps `yield`s wherever it may be interrupted, at least every few
-   * milliseconds @returns what it returns; throws what it throws
-   */
-  async run<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
-    if (this.#running++ === 0) this.#startMs = this.#timer.elapsedMs();
-    try {
-      for (;;) {
-        const step = steps.next();
-        if (step.done === true) return step.value;
-        while (this.#timer.elapsedMs() - this.#startMs >= SLICE_MS) await this.#rest();
-      }
-    } finally {
-      this.#running--;
-    }
-  }
-
-  /** All calculations rest together, and share the slice that follows. */
-  #rest(): Promise<void> {
-    this.#pause ??= this.#timer.pause().then(() => {
-      this.#pause = undefined;
-      this.#startMs = this.#timer.elapsedMs();
-    });
-    return this.#pause;
-  }
-}
-
-const runner = new SliceRunner({
-  elapsedMs: () => performance.now(),
-  pause: () => new Promise((resolve) => setTimeout(resolve, 0)),
-});
-
-/** Runs a calculation in the slices of this program; see {@link SliceRunner.run}. */
-export function runInSlices<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
-  return runner.run(steps);
 }
 
 /** Lets timers and I/O have their turn. */

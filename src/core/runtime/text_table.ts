@@ -35,17 +35,6 @@ export function shownTime(iso: string | undefined): string | undefined {
   return iso?.replace("T", " ").replace(/(?:\.\d+)?Z$/, "Z");
 }
 
-/** A titled table, with a heading row where one is given; `undefined`: there are no rows. */
-export function formatSection(
-  title: string,
-  rows: readonly (readonly (string | undefined)[])[],
-  heading?: readonly string[],
-): string | undefined {
-  if (rows.length === 0) return undefined;
-  const table = formatTable(heading === undefined ? rows : [heading, ...rows]);
-  return `\n${escapeControls(title)}\n${table.split("\n").map((line) => `  ${line}`).join("\n")}`;
-}
-
 /** A duration in its largest unit. */
 export function formatDuration(ms: number): string {
   const sec = Math.max(0, Math.round(ms / 1_000));

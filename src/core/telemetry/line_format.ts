@@ -90,50 +90,36 @@ function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): stri
 
 function humanField(name: string, value: unknown, options: FormatOptions): string[] {
   if (value instanceof Error) return humanError(name, value, options);
-  const plain = toPlain(value, options);
-  return plain === undefined ? [] : [`${name}=${humanValue(plain)}`];
+  const json = JSON.stringify(value, replaceWith(options));
+  if (json === undefined) return [];
+  const text: string = json.startsWith('"') ? JSON.parse(json) : json;
+  return [`${name}=${text === json || /^[^\s"=\p{C}]+$/u.test(text) ? text : quoted(text)}`];
 }
 
 /** Formats an error: its message and, if more specific, its name; the causes follow as `<-`. */
 function humanError(name: string, error: Error, options: FormatOptions): string[] {
-  const parts = [`${name}=${quoted(errorText(error))}`];
+  const parts = [`${name}=${quoted(explainError(error))}`];
   if (options.withStack && error.stack !== undefined) parts.push(`stack=${quoted(error.stack)}`);
   return parts;
 }
 
-function errorText(error: Error, depth = 0): string {
+/** Says what an error is, and what caused it. */
+export function explainError(error: Error, depth = 0): string {
   const own = error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
   if (error.cause === undefined || depth >= 3) return own;
-  const cause = error.cause instanceof Error ? errorText(error.cause, depth + 1) : String(error.cause);
+  const cause = error.cause instanceof Error ? explainError(error.cause, depth + 1) : String(error.cause);
   return `${own} <- ${cause}`;
-}
-
-function humanValue(plain: Plain): string {
-  if (typeof plain === "string") return /^[^\s"=\p{C}]+$/u.test(plain) ? plain : quoted(plain);
-  return JSON.stringify(plain);
 }
 
 /**
  * One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field with one of these names
  * gets a trailing `_`.
  */
-export const jsonLine: LineFormat = (entry, options) => {
-  const line: Record<string, Plain> = {
-    time: new Date(entry.timeMs).toISOString(),
-    level: entry.level,
-    event: entry.event,
-    message: entry.message,
-  };
-  const own = new Set(Object.keys(line));
-  for (const [name, value] of Object.entries(entry.fields)) {
-    const plain = toPlain(value, options);
-    if (plain !== undefined) line[own.has(name) ? `${name}_` : name] = plain;
-  }
-  return JSON.stringify(line);
+export const jsonLine: LineFormat = ({ timeMs, level, event, message, fields }, options) => {
+  const line = { time: new Date(timeMs).toISOString(), level, event, message };
+  const named = Object.entries(fields).map(([name, value]) => [name in line ? `${name}_` : name, value]);
+  return JSON.stringify({ ...line, ...Object.fromEntries(named) }, replaceWith(options));
 };
-
-/** Values that survive JSON. */
-export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain };
 
 /** Maximum length of a byte string that is shown completely. */
 const shownBytes = 64;
@@ -141,82 +127,31 @@ const shownBytes = 64;
 /** Maximum length of a list that is shown completely. */
 const shownItems = 50;
 
-/** Maximum depth of objects and causes. */
-const shownDepth = 4;
-
 /**
- * Converts a value: bigints become decimal text, bytes `0x` hex (cut after 64), errors their name, code, message and
- * causes; `stack` only on request. Objects with a `toJSON` (secrets, URLs) decide for themselves. `undefined`: omit
- * it.
+ * Converts values that JSON does not know: bigints become decimal text, bytes `0x` hex (cut after 64), errors their name,
+ * code, message and causes; `stack` only on request. Objects with a `toJSON` (secrets, URLs) decide for themselves.
  */
-function toPlain(
-  value: unknown,
-  options: { readonly withStack: boolean },
-  depth = 0,
-): Plain | undefined {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return value;
-    case "number":
-      return Number.isFinite(value) ? value : String(value);
-    case "bigint":
-    case "symbol":
+function replaceWith(
+  { withStack }: Pick<FormatOptions, "withStack">,
+): (name: string, value: unknown) => unknown {
+  return (_name, value) => {
+    if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) {
       return String(value);
-    case "undefined":
-      return undefined;
-    case "function":
-      return "[function]";
-    case "object":
-      if (value === null) return null;
-      return depth >= shownDepth ? "[...]" : objectToPlain(value, options, depth);
-  }
-}
-
-function objectToPlain(
-  value: object,
-  options: { readonly withStack: boolean },
-  depth: number,
-): Plain | undefined {
-  if (value instanceof Uint8Array) return bytesText(value);
-  if (value instanceof Error) return errorToPlain(value, options, depth);
-  if ("toJSON" in value && typeof value.toJSON === "function") {
-    return toPlain(value.toJSON(), options, depth + 1);
-  }
-  if (Array.isArray(value)) {
-    const shown = value.slice(0, shownItems).map((item) => toPlain(item, options, depth + 1) ?? null);
-    return value.length > shownItems ? [...shown, `[${value.length - shownItems} more]`] : shown;
-  }
-  const entries = value instanceof Map ? [...value] : Object.entries(value);
-  return fromEntries(entries.slice(0, shownItems), options, depth);
-}
-
-function fromEntries(
-  entries: readonly (readonly [unknown, unknown])[],
-  options: { readonly withStack: boolean },
-  depth: number,
-): Plain {
-  const plain: Record<string, Plain> = {};
-  for (const [name, item] of entries) {
-    const shown = toPlain(item, options, depth + 1);
-    if (shown !== undefined) plain[String(name)] = shown;
-  }
-  return plain;
+    }
+    if (value instanceof Uint8Array) return bytesText(value);
+    if (value instanceof Map) return Object.fromEntries([...value].slice(0, shownItems));
+    if (value instanceof Error) {
+      const { name, message, cause, stack } = value;
+      return { name, code: errorCode(value), message, cause, ...withStack && { stack } };
+    }
+    if (!Array.isArray(value) || value.length <= shownItems) return value;
+    return [...value.slice(0, shownItems), `[${value.length - shownItems} more]`];
+  };
 }
 
 function bytesText(bytes: Uint8Array): string {
   if (bytes.length <= shownBytes) return `0x${bytesToHex(bytes)}`;
   return `0x${bytesToHex(bytes.subarray(0, shownBytes))}... (${bytes.length} bytes)`;
-}
-
-function errorToPlain(error: Error, options: { readonly withStack: boolean }, depth: number): Plain {
-  const plain: Record<string, Plain> = { name: error.name };
-  const code = errorCode(error);
-  if (code !== undefined) plain.code = code;
-  plain.message = error.message;
-  if (error.cause !== undefined) plain.cause = toPlain(error.cause, options, depth + 1) ?? null;
-  if (options.withStack && error.stack !== undefined) plain.stack = error.stack;
-  return plain;
 }
 
 /** Returns the `code` of an error, if it has one. */

@@ -52,14 +52,10 @@ export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 /** Metrics of one program. A metric is exposed from its first value on. */
 export class MetricRegistry {
   readonly #registry = new Registry();
-  readonly #counters = new Map<string, Counter>();
-  readonly #gauges = new Map<string, Gauge>();
-  readonly #histograms = new Map<string, Histogram>();
 
   /** Adds to a counter; 0 exposes it before anything happens. */
   add<Name extends MetricNameOf<"counter">>(name: Name, labels: MetricLabels<Name>, by = 1): void {
-    const counter = remembered(this.#counters, name, () => new Counter(this.#describe(name)));
-    counter.inc(labels, by);
+    this.#find(name, () => new Counter(this.#describe(name))).inc(labels, by);
   }
 
   /** Sets a gauge. */
@@ -78,12 +74,8 @@ export class MetricRegistry {
     labels: MetricLabels<Name>,
     value: number,
   ): void {
-    const histogram = remembered(
-      this.#histograms,
-      name,
-      () => new Histogram({ ...this.#describe(name), buckets: [...metrics[name].buckets ?? []] }),
-    );
-    histogram.observe(labels, value);
+    const buckets = [...metrics[name].buckets ?? []];
+    this.#find(name, () => new Histogram({ ...this.#describe(name), buckets })).observe(labels, value);
   }
 
   /** All values in the text format. */
@@ -92,19 +84,16 @@ export class MetricRegistry {
   }
 
   #gauge(name: MetricNameOf<"gauge">): Gauge {
-    return remembered(this.#gauges, name, () => new Gauge(this.#describe(name)));
+    return this.#find(name, () => new Gauge(this.#describe(name)));
+  }
+
+  /** A metric of a name has one type, which its declaration says. */
+  #find<Kind extends Counter | Gauge | Histogram>(name: MetricName, create: () => Kind): Kind {
+    return this.#registry.getSingleMetric(name) as Kind | undefined ?? create();
   }
 
   #describe(name: MetricName): { name: string; help: string; labelNames: string[]; registers: Registry[] } {
     const { help, labels } = metrics[name];
     return { name, help, labelNames: [...labels], registers: [this.#registry] };
   }
-}
-
-function remembered<T>(known: Map<string, T>, name: string, create: () => T): T {
-  const found = known.get(name);
-  if (found !== undefined) return found;
-  const made = create();
-  known.set(name, made);
-  return made;
 }

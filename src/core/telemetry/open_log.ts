@@ -1,11 +1,37 @@
-/** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
-import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
+/** Log of a program: levels, formats, repeated lines, redaction. */
 import type { Clock } from "../runtime/clock.ts";
-import { type EventCode, events, type Log, type LogFields, type LogLevel } from "./log.ts";
+import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
 import type { EventText } from "./events/event_text.ts";
-import { type Entry, errorCode, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
-import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
+import {
+  type Entry,
+  errorCode,
+  explainError,
+  type FormatOptions,
+  humanLine,
+  humanText,
+  jsonLine,
+} from "./line_format.ts";
 import { createRedactor } from "./redactor.ts";
+import { endsTrouble } from "./troubles.ts";
+
+/** A line of the log. */
+export interface RecentWarning {
+  readonly atMs: number;
+  readonly level: Extract<LogLevel, "warn" | "error">;
+  readonly event: string;
+  /** Place, text and values, without secrets; may hold text from chains. */
+  readonly text: string;
+}
+
+/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
+export interface UnknownThing {
+  /** Chain that it belongs to; empty: none. */
+  readonly chain: string;
+  /** Its kind and name, the same words every time. */
+  readonly what: string;
+  /** Consequence of skipping it. */
+  readonly cost: string;
+}
 
 /** Format of lines: for people, or one JSON object each. */
 export type LogFormat = "human" | "json";
@@ -30,6 +56,8 @@ export interface LogOptions {
   readonly progress?: Log["progress"];
   /** Called with each warning and error that is written, without secrets; must not throw. */
   readonly onWarning?: (line: RecentWarning) => void;
+  /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
+  readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
   /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
   readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
 }
@@ -44,93 +72,50 @@ export interface OpenLog extends Log {
   hide(secrets: readonly string[]): void;
 }
 
-const category = "causeway";
 const UNKNOWN_MET: EventCode = "unknown_met";
 
-/** LogTape has no `warn`. */
-const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
-
-/**
- * Opens the program's log. LogTape is configured once per process, so a program opens one log; opening another one
- * (in tests) replaces the first.
- */
+/** Opens a log. */
 export function openLog(options: LogOptions): OpenLog {
   const writer = createWriter(options);
-  const sink: Sink = (record) => writer.take(toEntry(record, options.clock.now()));
-  const setLevel = (level: LogLevel): void => {
-    writer.withStack(level === "debug");
-    configureSync({
-      reset: true,
-      sinks: { lines: sink },
-      loggers: [
-        { category, sinks: ["lines"], lowestLevel: tapeLevels[level] },
-        { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
-      ],
-    });
+  let minimum = options.level;
+  const take: TakeEvent = (level, event, fields) => {
+    options.onEvent?.(event, fields, () => writer.explain(fields));
+    if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
+    writer.take({ timeMs: options.clock.now(), level, event, message: events[event].text, fields });
   };
-  setLevel(options.level);
   return {
-    ...createLog({}, options.progress),
+    ...createLog({}, options.progress, take),
     flush: () => writer.flush(),
-    setLevel,
+    setLevel: (level) => {
+      minimum = level;
+      writer.withStack(level === "debug");
+    },
     hide: (secrets) => writer.hide(secrets),
   };
 }
 
-function createLog(bound: LogFields, progress: Log["progress"]): Log {
-  const logger = getLogger(category);
-  const at = (level: LogLevel) => (event: EventCode, fields: LogFields = {}): void => {
-    // As properties, not as a template: braces in a text stay unchanged.
-    logger[level](events[event].text, { event, fields: { ...bound, ...fields } });
-  };
+/** Takes an event of whatever level. */
+type TakeEvent = (level: LogLevel, event: EventCode, fields: LogFields) => void;
+
+function createLog(bound: LogFields, progress: Log["progress"], take: TakeEvent): Log {
+  const at = (level: LogLevel) => (event: EventCode, fields?: LogFields): void =>
+    take(level, event, { ...bound, ...fields });
   return {
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
     progress,
-    with: (fields) => createLog({ ...bound, ...fields }, progress),
+    with: (fields) => createLog({ ...bound, ...fields }, progress, take),
   };
-}
-
-/** Converts a record. Records without an event are LogTape's own: it could not write. */
-function toEntry(record: LogRecord, timeMs: number): Entry {
-  const message = typeof record.rawMessage === "string" ? record.rawMessage : record.rawMessage.join("");
-  const { event, fields } = record.properties;
-  const at = { timeMs, level: levelOf(record.level) };
-  if (typeof event === "string" && isFields(fields)) return { ...at, event, message, fields };
-  const code: EventCode = "logging_failed";
-  return {
-    ...at,
-    event: code,
-    message: events[code].text,
-    fields: { detail: message, ...record.properties },
-  };
-}
-
-function levelOf(level: LogRecord["level"]): LogLevel {
-  switch (level) {
-    case "trace":
-    case "debug":
-      return "debug";
-    case "info":
-      return "info";
-    case "warning":
-      return "warn";
-    case "error":
-    case "fatal":
-      return "error";
-  }
-}
-
-function isFields(value: unknown): value is LogFields {
-  return typeof value === "object" && value !== null;
 }
 
 /** Writer of entries. */
 interface EntryWriter {
   take(entry: Entry): void;
   flush(): void;
+  /** Why something happened, a clause without secrets; empty: the values do not say. */
+  explain(fields: LogFields): string;
   /** Whether lines have the stacks of errors. */
   withStack(isWanted: boolean): void;
   /** Adds texts that no line may contain. */
@@ -174,6 +159,10 @@ function createWriter(options: LogOptions): EntryWriter {
       writeAll(repeats.flush());
       options.flush?.();
     },
+    explain: ({ explanation, detail, because, error }) => {
+      const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
+      return redact(String(why)).replace(/\.$/, "");
+    },
     hide: (secrets) => {
       for (const secret of secrets) hidden.add(secret);
       redact = createRedactor([...hidden]);
@@ -211,6 +200,8 @@ const repeatWindowMs = 300_000;
 const MAX_KINDS = 200;
 
 interface Kind {
+  /** The line that was written. */
+  readonly first: Entry;
   readonly sinceMs: number;
   /** Latest suppressed line. */
   held: Entry | undefined;
@@ -218,7 +209,8 @@ interface Kind {
 }
 
 /**
- * Decides which warnings and errors are written. Two lines are equal if level, event, explanation, place (including
+ * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
+ * told it, and those are news when they come again. Two lines are equal if level, event, explanation, place (including
  * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
  */
 class Repeats {
@@ -226,7 +218,7 @@ class Repeats {
 
   /** Lines to write now, in order: `entry` unless it is suppressed, and counts that are due. */
   admit(entry: Entry): Entry[] {
-    const due = this.#overdue(entry.timeMs);
+    const due = [...this.#overdue(entry.timeMs), ...this.#ended(entry)];
     if (entry.level !== "error" && entry.level !== "warn") return [...due, entry];
     const key = kindOf(entry);
     const known = this.#kinds.get(key);
@@ -235,7 +227,7 @@ class Repeats {
       known.held = entry;
       return due;
     }
-    this.#kinds.set(key, { sinceMs: entry.timeMs, held: undefined, count: 0 });
+    this.#kinds.set(key, { first: entry, sinceMs: entry.timeMs, held: undefined, count: 0 });
     return [...due, ...this.#forgetOldest(), entry];
   }
 
@@ -254,9 +246,15 @@ class Repeats {
       this.#kinds.delete(key);
       lines.push(...summary(kind));
       // While it continues it stays counted; after a quiet window it is written again.
-      if (kind.count > 0) this.#kinds.set(key, { sinceMs: nowMs, held: undefined, count: 0 });
+      if (kind.count > 0) this.#kinds.set(key, { ...kind, sinceMs: nowMs, held: undefined, count: 0 });
     }
     return lines;
+  }
+
+  #ended(entry: Entry): Entry[] {
+    const ended = [...this.#kinds].filter(([, { first }]) => endsTrouble(entry, first));
+    for (const [key] of ended) this.#kinds.delete(key);
+    return ended.flatMap(([, kind]) => summary(kind));
   }
 
   #forgetOldest(): Entry[] {

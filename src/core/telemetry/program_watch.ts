@@ -1,34 +1,42 @@
 /** What both programs measure of themselves: memory, event loop, restarts, warnings. */
-import { type Clock, pauseOf } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { programVersion } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
 import { MetricRegistry } from "./metrics.ts";
-import { type RecentWarning, RecentWarnings } from "./recent_warnings.ts";
+import type { RecentWarning } from "./open_log.ts";
+import { StandingTroubles } from "./troubles.ts";
 
-/** A timer comes at least so often. */
+/** Interval of the timer whose lateness is measured: work that takes longer delays it. */
 const LOOP_EVERY_MS = 1_000;
 
-/** The latest timer of such a time is counted: work that takes long delays one, however many come before and after. */
-const COUNT_EVERY_MS = 500;
+/** Number of warnings that are kept. */
+const KEPT_WARNINGS = 20;
 
 /** Watches one program. */
 export class ProgramWatch {
   readonly registry = new MetricRegistry();
-  readonly warnings = new RecentWarnings();
+  #warnings: readonly RecentWarning[] = [];
+  readonly troubles: StandingTroubles;
   readonly startedAtMs: number;
   readonly #clock: Clock;
 
   constructor(clock: Clock, program: string) {
     this.#clock = clock;
     this.startedAtMs = clock.now();
+    this.troubles = new StandingTroubles(clock);
     this.registry.set("causeway_build_info", { program, version: programVersion }, 1);
     this.registry.set("causeway_start_time_seconds", {}, this.startedAtMs / 1_000);
     for (const level of ["warn", "error"]) this.registry.add("causeway_log_lines_total", { level }, 0);
   }
 
+  /** The last warnings and errors, newest first. */
+  get warnings(): readonly RecentWarning[] {
+    return this.#warnings;
+  }
+
   /** Keeps a warning and counts it. */
   noteWarning(line: RecentWarning): void {
-    this.warnings.add(line);
+    this.#warnings = [line, ...this.#warnings].slice(0, KEPT_WARNINGS);
     this.registry.add("causeway_log_lines_total", { level: line.level });
   }
 
@@ -42,24 +50,16 @@ export class ProgramWatch {
     for (const { name } of workers) this.registry.add("causeway_worker_restarts_total", { worker: name }, 0);
   }
 
-  /** Worker that measures how late timers are: those of everybody, since one more would cost processor time. */
+  /** Worker that measures how late a timer comes. */
   loopWorker(): Worker {
     return {
       name: "event loop",
       run: async (signal) => {
-        let sinceMs = this.#clock.now();
-        let latestMs = 0;
-        const stop = this.#clock.watchLateness((lateMs) => {
-          latestMs = Math.max(latestMs, lateMs);
-          const nowMs = this.#clock.now();
-          if (nowMs - sinceMs < COUNT_EVERY_MS) return;
-          this.registry.observe("causeway_event_loop_lag_seconds", {}, latestMs / 1_000);
-          [sinceMs, latestMs] = [nowMs, 0];
-        });
-        try {
-          while (!signal.aborted) await this.#clock.sleep(pauseOf(LOOP_EVERY_MS), signal);
-        } finally {
-          stop();
+        while (!signal.aborted) {
+          const startMs = this.#clock.now();
+          await this.#clock.sleep(LOOP_EVERY_MS, signal);
+          const lateMs = Math.max(0, this.#clock.now() - startMs - LOOP_EVERY_MS);
+          this.registry.observe("causeway_event_loop_lag_seconds", {}, lateMs / 1_000);
         }
       },
     };

@@ -1,8 +1,9 @@
 /**
- * Readiness of a program: reasons for which it does not do its work although it runs, each with the time since which
- * it holds and what helps.
+ * Readiness of a program: what is in the way of its work although it runs, each with the time since which it holds, what
+ * helps, and when it is tried next.
  */
 import type { Clock } from "../runtime/clock.ts";
+import { formatDuration } from "../runtime/text_table.ts";
 import type { MetricRegistry } from "./metrics.ts";
 
 /** A reason, found at one time. */
@@ -19,14 +20,18 @@ export interface FoundReason {
   readonly help: string;
   /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
   readonly isWarning?: boolean | undefined;
-  /** Unix milliseconds, where the time is known from elsewhere; else since it was first found. */
+  /** When it is tried next, Unix milliseconds; absent: in every round, or only by what helps. */
+  readonly nextMs?: number | undefined;
+  /** Unix milliseconds, where the time is known from elsewhere; else since it was first found with its {@link mark}. */
   readonly sinceMs?: number | undefined;
+  /** A value whose change ends the reason, e.g. a height that should rise. */
+  readonly mark?: string;
   /** Time for which it must have been found before it is reported, milliseconds; default 0. */
   readonly graceMs?: number;
 }
 
 /** A reason with the time since which it holds. */
-export interface NotReadyReason extends Omit<FoundReason, "graceMs"> {
+export interface NotReadyReason extends Omit<FoundReason, "graceMs" | "mark"> {
   readonly sinceMs: number;
 }
 
@@ -39,29 +44,43 @@ export class ReasonMemory {
     this.#clock = clock;
   }
 
-  /** Dates the reasons found now; those that are gone are forgotten. */
+  /** Dates the reasons found now, those that only warn last; those that are gone are forgotten. */
   date(found: readonly FoundReason[]): readonly NotReadyReason[] {
     const nowMs = this.#clock.now();
-    const dated = found.map(({ graceMs = 0, ...reason }) => ({
-      reason: { ...reason, sinceMs: reason.sinceMs ?? this.#since.get(keyOf(reason)) ?? nowMs },
-      graceMs,
-    }));
-    this.#since = new Map(dated.map(({ reason }) => [keyOf(reason), reason.sinceMs]));
-    return dated.filter(({ reason, graceMs }) => nowMs - reason.sinceMs >= graceMs).map(({ reason }) =>
-      reason
-    );
+    const dated = found.map(({ graceMs = 0, mark, ...reason }) => {
+      const key = JSON.stringify([reason.code, reason.chain, reason.leg, mark]);
+      return {
+        key,
+        graceMs,
+        reason: { ...reason, sinceMs: reason.sinceMs ?? this.#since.get(key) ?? nowMs },
+      };
+    });
+    this.#since = new Map(dated.map(({ key, reason }) => [key, reason.sinceMs]));
+    const shown = dated.filter(({ reason, graceMs }) => nowMs - reason.sinceMs >= graceMs);
+    return shown.map(({ reason }) => reason)
+      .toSorted((a, b) => Number(a.isWarning ?? false) - Number(b.isWarning ?? false));
   }
+}
+
+/** What is the matter, what helps, and when it is tried next. */
+export function describeReason(
+  { explanation, help, nextMs }: Pick<FoundReason, "explanation" | "help" | "nextMs">,
+  nowMs: number,
+): string {
+  const next = nextMs === undefined ? "" : ` Tried again in ${formatDuration(nextMs - nowMs)}.`;
+  return `${explanation} ${help}${next}`;
+}
+
+/** True when none of the reasons stops the work. */
+export function isReady(reasons: readonly Pick<FoundReason, "isWarning">[]): boolean {
+  return reasons.every(({ isWarning }) => isWarning === true);
 }
 
 /** Writes the gauges of readiness. */
 export function writeReadiness(registry: MetricRegistry, reasons: readonly NotReadyReason[]): void {
   registry.clear("causeway_not_ready_reasons");
-  registry.set("causeway_ready", {}, reasons.length === 0 ? 1 : 0);
-  for (const { chain, code } of reasons) {
-    registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
+  registry.set("causeway_ready", {}, isReady(reasons) ? 1 : 0);
+  for (const { chain, code, isWarning } of reasons) {
+    if (isWarning !== true) registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
   }
-}
-
-function keyOf({ code, chain, leg }: FoundReason): string {
-  return JSON.stringify([code, chain, leg]);
 }

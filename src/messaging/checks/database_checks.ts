@@ -104,8 +104,8 @@ function judgeDatabase(
       return [{ ...row, result: "warning", found: `${found}: ${exposure}`, advice }, free];
     }
     case "unusable": {
-      const { code, message } = facts.fault;
-      if (code !== "locked") return [{ ...row, result: "failed", ...splitAdvice(message) }];
+      const { code, found, advice } = facts.fault;
+      if (code !== "locked") return [{ ...row, result: "failed", found, advice: advice.replace(/\.$/, "") }];
       if (isAnswered) {
         return [{ ...free, found: `the running relayer holds ${path}, and answers at its socket` }];
       }
@@ -123,12 +123,4 @@ function describeOwner({ uid, gid, mode }: FileOwner): string {
   if (uid === undefined) return "";
   const bits = mode === undefined ? "" : `, mode ${(mode & 0o777).toString(8)}`;
   return `, owned by ${uid}:${gid ?? "?"}${bits}`;
-}
-
-/** Faults of the database end with what to do, in a sentence of its own. */
-function splitAdvice(message: string): Pick<CheckRow, "found" | "advice"> {
-  const at = message.lastIndexOf(". ");
-  if (at < 0) return { found: message, advice: "check the path of --db and its permissions" };
-  const advice = message.slice(at + 2);
-  return { found: message.slice(0, at), advice: `${advice.charAt(0).toLowerCase()}${advice.slice(1)}` };
 }

@@ -12,7 +12,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
-import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
+import type { MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../session.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
@@ -39,7 +39,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
   const machineJob: CheckJob = {
     chain: MACHINE,
-    check: "open_files",
+    check: "key_file",
     run: () => Promise.resolve([...judgeMachine(machine), ...subjects.databaseRows()]),
   };
   const signer: CheckJob = {
@@ -112,23 +112,6 @@ function planChain(
   // The adapter of an EVM chain checks its signer.
   const own = entry.config.type === "substrate" ? [whileReachable(isReachable, signer)] : [];
   return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
-}
-
-/** Number of URLs in the configuration. */
-export function countEndpoints({ chains }: Pick<MessagingConfig, "chains">): number {
-  return chains.reduce((sum, chain) => sum + countUrls(chain), 1);
-}
-
-/** URLs of a chain's section. */
-function countUrls(chain: ChainConfig): number {
-  switch (chain.type) {
-    case "evm":
-      return chain.rpcUrls.length;
-    case "substrate_evm":
-      return chain.rpcUrls.length + 1;
-    case "substrate":
-      return 1;
-  }
 }
 
 function planPrices(

@@ -182,7 +182,7 @@ const statusCommand = defineCommand<MessagingRun, StatusOptions>({
   run: async (run, { json = false }) => {
     const { ask } = await import("../control/ask.ts");
     const { statusOperation } = await import("../control/operations/status.ts");
-    const { formatStatus } = await import("../status/status_text.ts");
+    const { formatStatus } = await import("../status/status_view.ts");
     return await ask(run, {
       operation: statusOperation,
       input: {},

@@ -57,6 +57,11 @@ const waits: Readonly<Record<HoldReason, string>> = {
   held_by_operator: "You hold its module or route: `release` lets it go.",
 };
 
+/** Says what messages that are held for a reason wait for. */
+export function describeHold(reason: MessageRow["reason"]): string {
+  return isWait(reason) ? waits[reason] : "";
+}
+
 /** Why a message ended. */
 const ends: Readonly<Record<TerminalReason, string>> = {
   handled_by_us: "The target has our receipt.",
@@ -88,16 +93,12 @@ export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): 
   }
   const stopped = isRunning ? "" : " No relayer runs on this database.";
   if (row.state === "submitted") return `Its transaction is followed until it is final.${stopped}`;
-  const wait = waitText(row);
+  const wait = describeHold(row.reason);
   return [wait, whenText(row, nowMs), stopped.trim()].filter((part) => part !== "").join(" ");
 }
 
 function terminalText({ reason }: MessageRow): string {
   return isEnd(reason) ? ends[reason] : "";
-}
-
-function waitText({ reason }: MessageRow): string {
-  return isWait(reason) ? waits[reason] : "";
 }
 
 function isEnd(reason: MessageRow["reason"]): reason is TerminalReason {

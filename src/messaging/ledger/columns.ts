@@ -14,6 +14,11 @@ function wrong(column: string, expected: string): Error {
   return new Error(`Column ${column}: expected ${expected}`);
 }
 
+/** A column that may be NULL, which is `undefined`. */
+function orNull<T>(read: (row: Row, column: string) => T): (row: Row, column: string) => T | undefined {
+  return (row, column) => row[column] === null ? undefined : read(row, column);
+}
+
 /** Text of a column that is never NULL. */
 export function readText(row: Row, column: string): string {
   const value = row[column];
@@ -22,9 +27,7 @@ export function readText(row: Row, column: string): string {
 }
 
 /** Text or, for NULL, `undefined`. */
-export function findText(row: Row, column: string): string | undefined {
-  return row[column] === null ? undefined : readText(row, column);
-}
+export const findText = orNull(readText);
 
 /** An INTEGER column as bigint. */
 export function readInteger(row: Row, column: string): bigint {
@@ -34,9 +37,7 @@ export function readInteger(row: Row, column: string): bigint {
 }
 
 /** An INTEGER column as bigint or, for NULL, `undefined`. */
-export function findInteger(row: Row, column: string): bigint | undefined {
-  return row[column] === null ? undefined : readInteger(row, column);
-}
+export const findInteger = orNull(readInteger);
 
 /** A count, id or time in milliseconds. */
 export function readNumber(row: Row, column: string): number {
@@ -46,9 +47,7 @@ export function readNumber(row: Row, column: string): number {
 }
 
 /** A count, id or time or, for NULL, `undefined`. */
-export function findNumber(row: Row, column: string): number | undefined {
-  return row[column] === null ? undefined : readNumber(row, column);
-}
+export const findNumber = orNull(readNumber);
 
 /** Bytes of a column that is never NULL. */
 export function readBytes(row: Row, column: string): Uint8Array {
@@ -58,9 +57,7 @@ export function readBytes(row: Row, column: string): Uint8Array {
 }
 
 /** Bytes or, for NULL, `undefined`. */
-export function findBytes(row: Row, column: string): Uint8Array | undefined {
-  return row[column] === null ? undefined : readBytes(row, column);
-}
+export const findBytes = orNull(readBytes);
 
 /** An amount or u64 kept as decimal text. */
 export function readDecimal(row: Row, column: string): bigint {
@@ -70,9 +67,7 @@ export function readDecimal(row: Row, column: string): bigint {
 }
 
 /** An amount or, for NULL, `undefined`. */
-export function findDecimal(row: Row, column: string): bigint | undefined {
-  return row[column] === null ? undefined : readDecimal(row, column);
-}
+export const findDecimal = orNull(readDecimal);
 
 /** A 32-byte value. */
 export function readHash(row: Row, column: string): Hash256 {
@@ -80,9 +75,7 @@ export function readHash(row: Row, column: string): Hash256 {
 }
 
 /** A 32-byte value or, for NULL, `undefined`. */
-export function findHash(row: Row, column: string): Hash256 | undefined {
-  return row[column] === null ? undefined : readHash(row, column);
-}
+export const findHash = orNull(readHash);
 
 /** A state machine. */
 export function readStateMachine(row: Row, column: string): StateMachine {
@@ -90,9 +83,7 @@ export function readStateMachine(row: Row, column: string): StateMachine {
 }
 
 /** A state machine or, for NULL, `undefined`. */
-export function findStateMachine(row: Row, column: string): StateMachine | undefined {
-  return row[column] === null ? undefined : readStateMachine(row, column);
-}
+export const findStateMachine = orNull(readStateMachine);
 
 /** Text from a closed list. */
 export function readOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T {

@@ -18,7 +18,7 @@ const knownResults: readonly KnownResult[] = [
     primary: 5,
     words: "database is locked",
     code: "busy",
-    text: "another process keeps it locked (a tool that writes to it?). End that; nothing is sent meanwhile",
+    text: "another process keeps it locked (a tool that writes to it?). End that process",
   },
   { primary: 6, words: "database table is locked", code: "locked", text: "it is in use within this process" },
   {
@@ -31,7 +31,7 @@ const knownResults: readonly KnownResult[] = [
     primary: 10,
     words: "disk I/O error",
     code: "io",
-    text: "the operating system reported a read or write error. Check the disk",
+    text: "the operating system reported a read or write error. Check the disk, its space and its quota",
   },
   {
     primary: 11,
@@ -43,7 +43,7 @@ const knownResults: readonly KnownResult[] = [
     primary: 13,
     words: "database or disk is full",
     code: "full",
-    text: "no space left on the device. Free some space; nothing is sent meanwhile",
+    text: "no space left on the device. Free some space",
   },
   {
     primary: 14,
@@ -82,6 +82,8 @@ export class Database {
   readonly #statements = new Map<string, StatementSync>();
   readonly #endings: (() => void)[] = [];
   #isInTransaction = false;
+  #fault: LedgerFault | undefined;
+  #onFault: (fault: LedgerFault | undefined) => void = () => {};
 
   /** `clock` dates the rows. */
   constructor(sqlite: DatabaseSync, path: string, clock: Pick<Clock, "now">) {
@@ -95,6 +97,21 @@ export class Database {
     return this.#clock.now();
   }
 
+  /** The fault of the file that a statement met, until {@link noteWritten}; `undefined`: none. */
+  get fault(): LedgerFault | undefined {
+    return this.#fault;
+  }
+
+  /** Calls `listener` when {@link fault} begins and ends. It must not throw. */
+  watchFault(listener: (fault: LedgerFault | undefined) => void): void {
+    this.#onFault = listener;
+  }
+
+  /** Notes that the file can be written. */
+  noteWritten(): void {
+    this.#setFault(undefined);
+  }
+
   /** Runs statements without parameters and results (schema, pragmas). */
   execute(sql: string): void {
     this.#guard(() => this.#sqlite.exec(sql));
@@ -104,6 +121,26 @@ export class Database {
   run(sql: string, parameters: Parameters = {}): { readonly changes: number; readonly lastId: number } {
     const result = this.#guard(() => this.#prepare(sql).run(bind(parameters)));
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) };
+  }
+
+  /** Inserts a row, by the names of its columns. @param onConflict SQL: what is done when its key is there already */
+  insert(table: string, row: Parameters, onConflict = ""): ReturnType<Database["run"]> {
+    const names = Object.keys(row);
+    const values = names.map((name) => `:${name}`).join(", ");
+    return this.run(`INSERT INTO ${table} (${names.join(", ")}) VALUES (${values}) ${onConflict}`, row);
+  }
+
+  /** Inserts a row, or replaces the one with its key but for the time of its creation. */
+  put(table: string, key: readonly string[], row: Parameters): void {
+    const changed = Object.keys(row).filter((name) => !key.includes(name) && name !== "created_at_ms");
+    const set = changed.map((name) => `${name} = excluded.${name}`).join(", ");
+    this.insert(table, row, `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set}`);
+  }
+
+  /** Changes the row with a key. */
+  set(table: string, key: Parameters, change: Parameters): void {
+    const [set, where] = [change, key].map((part) => Object.keys(part).map((name) => `${name} = :${name}`));
+    this.run(`UPDATE ${table} SET ${set?.join(", ")} WHERE ${where?.join(" AND ")}`, { ...key, ...change });
   }
 
   /** First row of a query. */
@@ -167,8 +204,16 @@ export class Database {
     try {
       return work();
     } catch (error) {
-      throw toLedgerFault(error, this.path) ?? error;
+      const fault = toLedgerFault(error, this.path);
+      if (fault !== undefined) this.#setFault(fault);
+      throw fault ?? error;
     }
+  }
+
+  #setFault(fault: LedgerFault | undefined): void {
+    const isNews = this.#fault?.code !== fault?.code;
+    this.#fault = fault;
+    if (isNews) this.#onFault(fault);
   }
 }
 

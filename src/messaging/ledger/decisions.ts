@@ -40,7 +40,7 @@ export interface DecisionRow {
 
 /** Decisions. Every method may throw a `LedgerFault`. */
 export interface Decisions {
-  /** Records decisions about messages to one target; earlier ones are replaced. */
+  /** Records decisions about messages to one target; earlier ones are replaced. Call it in a transaction. */
   note(target: StateMachine, decisions: readonly Omit<DecisionRow, "atMs">[]): void;
   find(commitment: Hash256, target: StateMachine): DecisionRow | undefined;
 }
@@ -48,19 +48,25 @@ export interface Decisions {
 /** Opens the decisions in a database. */
 export function openDecisions(db: Database): Decisions {
   return {
-    note: (target, decisions) =>
-      void db.run(
-        `INSERT INTO decision (commitment, target, verdict, fee_usd18, gas, gas_price_wei, data_cost_wei, price27,
-           price_origin, profit_percent, cost_usd18, required_usd18, at_ms)
-         SELECT value ->> 0, :target, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-           value ->> 7, value ->> 8, value ->> 9, value ->> 10, :now FROM json_each(:list) WHERE true
-         ON CONFLICT (commitment, target) DO UPDATE SET verdict = excluded.verdict, fee_usd18 = excluded.fee_usd18,
-           gas = excluded.gas, gas_price_wei = excluded.gas_price_wei, data_cost_wei = excluded.data_cost_wei,
-           price27 = excluded.price27, price_origin = excluded.price_origin,
-           profit_percent = excluded.profit_percent, cost_usd18 = excluded.cost_usd18,
-           required_usd18 = excluded.required_usd18, at_ms = excluded.at_ms`,
-        { target, now: db.now(), list: JSON.stringify(decisions.map(toColumns)) },
-      ),
+    note: (target, decisions) => {
+      for (const row of decisions) {
+        db.put("decision", ["commitment", "target"], {
+          commitment: row.commitment,
+          target,
+          verdict: row.verdict,
+          fee_usd18: toDecimal(row.feeUsd18),
+          gas: row.gas.toString(),
+          gas_price_wei: row.gasPriceWei.toString(),
+          data_cost_wei: row.dataCostWei.toString(),
+          price27: toDecimal(row.price27),
+          price_origin: row.priceOrigin,
+          profit_percent: row.profitPercent,
+          cost_usd18: toDecimal(row.costUsd18),
+          required_usd18: toDecimal(row.requiredUsd18),
+          at_ms: db.now(),
+        });
+      }
+    },
     find: (commitment, target) => {
       const row = db.row("SELECT * FROM decision WHERE commitment = :commitment AND target = :target", {
         commitment,
@@ -82,21 +88,4 @@ export function openDecisions(db: Database): Decisions {
       };
     },
   };
-}
-
-/** The columns in the order of the statement. */
-function toColumns(row: Omit<DecisionRow, "atMs">): readonly (string | number | null)[] {
-  return [
-    row.commitment,
-    row.verdict,
-    toDecimal(row.feeUsd18) ?? null,
-    row.gas.toString(),
-    row.gasPriceWei.toString(),
-    row.dataCostWei.toString(),
-    toDecimal(row.price27) ?? null,
-    row.priceOrigin ?? null,
-    row.profitPercent,
-    toDecimal(row.costUsd18) ?? null,
-    toDecimal(row.requiredUsd18) ?? null,
-  ];
 }

@@ -37,7 +37,7 @@ const passing: ReadonlySet<LedgerFaultCode> = new Set(["busy", "full", "io", "re
 export interface LedgerFaultDetails {
   /** The database file. */
   readonly path: string;
-  /** Description of what happened and what to do. */
+  /** What happened, and what to do in the last sentence; without a full stop at the end. */
   readonly text: string;
   readonly cause?: unknown;
 }
@@ -51,12 +51,19 @@ export class LedgerFault extends Error {
   readonly reaction: Reaction;
   /** The database file. */
   readonly path: string;
+  /** What happened to which file: a clause. */
+  readonly found: string;
+  /** What to do: a sentence. */
+  readonly advice: string;
   constructor(
     readonly code: LedgerFaultCode,
     { path, text, cause }: LedgerFaultDetails,
   ) {
     super(`Database ${path}: ${text}`, cause === undefined ? undefined : { cause });
     this.path = path;
+    const at = this.message.lastIndexOf(". ");
+    this.found = at < 0 ? this.message : this.message.slice(0, at);
+    this.advice = at < 0 ? "Check the path of --db and its permissions." : `${this.message.slice(at + 2)}.`;
     this.reaction = passing.has(code) ? "retry" : "stop";
   }
 }

@@ -84,7 +84,7 @@ export function toFileFault(error: unknown, path: string, place: string): Ledger
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new LedgerFault("full", {
       path,
-      text: "no space left on the device. Free some space and start again",
+      text: "no space left on the device. Free some space",
       cause: error,
     });
   }

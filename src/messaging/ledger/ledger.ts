@@ -98,7 +98,11 @@ export interface Ledger {
    * @throws {LedgerFault} `wrong_hub` when the file belongs to another one.
    */
   bindHub(stateMachine: StateMachine): void;
-  /** Writes one row: throws while the file cannot be written. For retries after a fault. */
+  /** The fault of the file that stands; `undefined`: none. It ends when {@link checkWritable} works. */
+  fault(): LedgerFault | undefined;
+  /** Calls `listener` when {@link fault} begins, changes and ends. It must not throw. */
+  watchFault(listener: (fault: LedgerFault | undefined) => void): void;
+  /** Writes a mebibyte, which is taken away again: throws while the file cannot be written. */
   checkWritable(): void;
   /** Removes expired rows (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
@@ -111,6 +115,9 @@ const hubName = "hub";
 
 /** Name of the row that {@link Ledger.checkWritable} writes. */
 const probeName = "last_probe_ms";
+
+/** Length of what it writes, more than one step of a worker: else a nearly full disk would be free and full by turns. */
+const PROBE_BYTES = 1_048_576;
 
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
@@ -134,7 +141,14 @@ export function createLedger(db: Database): Ledger {
       // A file that is bound already can be opened read-only.
       if (meta.find(hubName) !== stateMachine) db.transaction(() => bindHub(db.path, meta, stateMachine));
     },
-    checkWritable: () => db.transaction(() => meta.write(probeName, String(db.now()))),
+    fault: () => db.fault,
+    watchFault: (listener) => db.watchFault(listener),
+    checkWritable: () => {
+      for (const text of [" ".repeat(PROBE_BYTES), String(db.now())]) {
+        db.transaction(() => meta.write(probeName, text));
+      }
+      db.noteWritten();
+    },
     prune: (nowMs) => prune(db, nowMs),
     close: () => db.close(),
   };
@@ -165,13 +179,7 @@ function openMeta(db: Database): Meta {
       const row = db.row("SELECT value FROM meta WHERE name = :name", { name });
       return row && readText(row, "value");
     },
-    write: (name, value) => {
-      db.run(
-        `INSERT INTO meta (name, value) VALUES (:name, :value)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-        { name, value },
-      );
-    },
+    write: (name, value) => db.put("meta", ["name"], { name, value }),
   };
 }
 
@@ -230,11 +238,8 @@ function openOperatorHolds(db: Database): OperatorHolds {
     list: () =>
       db.rows("SELECT subject FROM operator_hold ORDER BY subject").map((row) => readText(row, "subject")),
     add: (subject) =>
-      db.run(
-        `INSERT INTO operator_hold (subject, created_at_ms) VALUES (:subject, :now)
-         ON CONFLICT (subject) DO NOTHING`,
-        { subject, now: db.now() },
-      ).changes > 0,
+      db.insert("operator_hold", { subject, created_at_ms: db.now() }, "ON CONFLICT (subject) DO NOTHING")
+        .changes > 0,
     remove: (subject) =>
       db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0,
   };
@@ -359,25 +364,19 @@ function openSuspensions(db: Database): Suspensions {
       db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target }).map(
         toSuspension,
       ),
-    write: (row) => {
-      db.run(
-        `INSERT INTO suspension (target, module_from, module_to, failures, is_active, next_try_at_ms, trial,
-           last_transaction, created_at_ms, updated_at_ms)
-         VALUES (:target, :from, :to, :failures, :isActive, :nextTryAtMs, :trial, :lastTransaction, :now, :now)
-         ON CONFLICT (target, module_from, module_to) DO UPDATE SET failures = excluded.failures,
-           is_active = excluded.is_active, next_try_at_ms = excluded.next_try_at_ms, trial = excluded.trial,
-           last_transaction = excluded.last_transaction, updated_at_ms = excluded.updated_at_ms`,
-        {
-          ...keyOf(row),
-          failures: row.failures,
-          isActive: row.isActive ? 1 : 0,
-          nextTryAtMs: row.nextTryAtMs,
-          trial: row.trial,
-          lastTransaction: row.lastTransaction,
-          now: db.now(),
-        },
-      );
-    },
+    write: (row) =>
+      db.put("suspension", ["target", "module_from", "module_to"], {
+        target: row.target,
+        module_from: row.from,
+        module_to: row.to,
+        failures: row.failures,
+        is_active: row.isActive ? 1 : 0,
+        next_try_at_ms: row.nextTryAtMs,
+        trial: row.trial,
+        last_transaction: row.lastTransaction,
+        created_at_ms: db.now(),
+        updated_at_ms: db.now(),
+      }),
     remove: (key) => void db.run(`DELETE FROM suspension WHERE ${byKey}`, keyOf(key)),
   };
 }

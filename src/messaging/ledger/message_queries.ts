@@ -4,14 +4,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, readBytes, readNumber, readOneOf, readStateMachine, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { isOpenWithdrawal } from "./withdrawals.ts";
-import {
-  changingColumns,
-  isOpen,
-  type MessageRow,
-  neverMs,
-  parseMessageRow,
-  updateMessageRow,
-} from "./message_rows.ts";
+import { isOpen, type MessageRow, neverMs, parseMessageRow } from "./message_rows.ts";
 import { type MessageReason, type MessageState, messageStates, refusedReasons } from "./message_state.ts";
 
 /** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
@@ -92,8 +85,6 @@ export interface MessageQueries {
   find(commitment: Hash256, target: StateMachine): MessageRow | undefined;
   /** As {@link find} for several messages to one target, in the order asked for. */
   findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[];
-  /** Reads rows to one target again, in their order: only what may have changed since they were read. */
-  refreshAll(rows: readonly MessageRow[]): (MessageRow | undefined)[];
   /**
    * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment. Paginated by
    * `afterKey`.
@@ -144,7 +135,6 @@ export function openMessageQueries(db: Database): MessageQueries {
   return {
     find: (commitment, target) => findMessage(db, commitment, target),
     findAll: (commitments, target) => findMessages(db, commitments, target),
-    refreshAll: (rows) => refreshAll(db, rows),
     listDue: (query) => listDue(db, query),
     listSubmitted: (query) => page(db, query, { condition: "state = 'submitted'" }),
     countByState: () =>
@@ -240,22 +230,6 @@ export function findMessages(
   return commitments.map((commitment) => {
     const row = found.get(commitment);
     return row && parseMessageRow(row);
-  });
-}
-
-function refreshAll(db: Database, rows: readonly MessageRow[]): (MessageRow | undefined)[] {
-  const [first] = rows;
-  if (first === undefined) return [];
-  const found = new Map(
-    db.rows(
-      `SELECT ${changingColumns} FROM json_each(:list) AS wanted
-       CROSS JOIN message AS m ON m.commitment = wanted.value AND m.target = :target`,
-      { list: JSON.stringify(rows.map(({ commitment }) => commitment)), target: first.target },
-    ).map((row) => [row.commitment, row]),
-  );
-  return rows.map((known) => {
-    const row = found.get(known.commitment);
-    return row && updateMessageRow(known, row);
   });
 }
 

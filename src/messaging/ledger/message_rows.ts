@@ -79,32 +79,9 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
 /** Condition of rows that may be due. Must be written as in the indexes, or SQLite does not use them. */
 export const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
 
-type ChangingField =
-  | "state"
-  | "reason"
-  | "detail"
-  | "requiredUsd18"
-  | "offeredUsd18"
-  | "attempts"
-  | "refusals"
-  | "batchLimit"
-  | "nextAttemptAtMs"
-  | "updatedAtMs";
-
-/** Columns that change while a message is on its way; the others are written once. */
-export const changingColumns =
-  `commitment, state, reason, detail, required_usd18, offered_usd18, attempts, refusals, batch_limit,
-   next_attempt_at_ms, updated_at_ms`;
-
-/** The row as it is now: what changes from a query of the {@link changingColumns}, the rest as it was read before. */
-export function updateMessageRow(known: MessageRow, row: Row): MessageRow {
-  return { ...known, ...parseChanging(row) };
-}
-
 /** Converts a row of a query. */
 export function parseMessageRow(row: Row): MessageRow {
   return {
-    ...parseChanging(row),
     commitment: readHash(row, "commitment"),
     target: readStateMachine(row, "target"),
     source: readStateMachine(row, "source"),
@@ -117,12 +94,6 @@ export function parseMessageRow(row: Row): MessageRow {
     timeoutSec: readDecimal(row, "timeout_sec"),
     seenAtHeight: readInteger(row, "seen_at_height"),
     encoded: readBytes(row, "encoded"),
-    createdAtMs: readNumber(row, "created_at_ms"),
-  };
-}
-
-function parseChanging(row: Row): Pick<MessageRow, ChangingField> {
-  return {
     state: readOneOf(row, "state", messageStates),
     reason: findOneOf(row, "reason", messageReasons),
     detail: findText(row, "detail"),
@@ -132,6 +103,7 @@ function parseChanging(row: Row): Pick<MessageRow, ChangingField> {
     refusals: readNumber(row, "refusals"),
     batchLimit: findNumber(row, "batch_limit"),
     nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
+    createdAtMs: readNumber(row, "created_at_ms"),
     updatedAtMs: readNumber(row, "updated_at_ms"),
   };
 }

@@ -130,37 +130,29 @@ function wake(db: Database, legs: string, parameters: Parameters): number {
 
 function record(db: Database, message: NewMessage): "new" | "known" {
   const now = db.now();
-  const { changes } = db.run(
-    `INSERT INTO message (commitment, target, source, kind, request_commitment, request_source, request_dest, module,
-       nonce, timeout_sec, seen_at_height, encoded, state, reason, detail, required_usd18, offered_usd18, attempts,
-       next_attempt_at_ms, created_at_ms, updated_at_ms)
-     VALUES (:commitment, :target, :source, :kind, :requestCommitment, :requestSource, :requestDest, :module,
-       :nonce, :timeoutSec, :seenAtHeight, :encoded, :state, :reason, :detail, :requiredUsd18, :offeredUsd18, :attempts,
-       :nextAttemptAtMs, :now, :now)
-     ON CONFLICT (commitment, target) DO NOTHING`,
-    {
-      commitment: message.commitment,
-      target: message.target,
-      source: message.source,
-      kind: message.kind,
-      requestCommitment: message.requestCommitment,
-      requestSource: message.requestSource,
-      requestDest: message.requestDest,
-      module: message.module,
-      nonce: toU64Text(message.nonce),
-      timeoutSec: toU64Text(message.timeoutSec),
-      seenAtHeight: toHeight(message.seenAtHeight),
-      encoded: message.encoded,
-      state: message.state,
-      reason: message.reason,
-      detail: message.detail,
-      requiredUsd18: toDecimal(message.requiredUsd18),
-      offeredUsd18: toDecimal(message.offeredUsd18),
-      attempts: message.attempts ?? 0,
-      nextAttemptAtMs: message.nextAttemptAtMs ?? now,
-      now,
-    },
-  );
+  const { changes } = db.insert("message", {
+    commitment: message.commitment,
+    target: message.target,
+    source: message.source,
+    kind: message.kind,
+    request_commitment: message.requestCommitment,
+    request_source: message.requestSource,
+    request_dest: message.requestDest,
+    module: message.module,
+    nonce: toU64Text(message.nonce),
+    timeout_sec: toU64Text(message.timeoutSec),
+    seen_at_height: toHeight(message.seenAtHeight),
+    encoded: message.encoded,
+    state: message.state,
+    reason: message.reason,
+    detail: message.detail,
+    required_usd18: toDecimal(message.requiredUsd18),
+    offered_usd18: toDecimal(message.offeredUsd18),
+    attempts: message.attempts ?? 0,
+    next_attempt_at_ms: message.nextAttemptAtMs ?? now,
+    created_at_ms: now,
+    updated_at_ms: now,
+  }, "ON CONFLICT (commitment, target) DO NOTHING");
   return changes === 0 ? "known" : "new";
 }
 

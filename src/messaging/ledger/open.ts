@@ -350,11 +350,10 @@ export function inspectDatabase<T>(
 ): DatabaseFacts<T> {
   try {
     refuseWrongPlace(path);
+    const reason = findReason(path);
+    if (reason !== undefined) return { kind: "unusable", fault: reason };
     const file = findFile(path);
-    if (file === undefined) {
-      const reason = findReason(path);
-      return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
-    }
+    if (file === undefined) return { kind: "absent" };
     const newest = migrations.length;
     const db = openUnchanged(path, clock);
     try {

@@ -75,13 +75,19 @@ const isOpen = "state IN ('pending', 'claiming')";
 export function openRewards(db: Database): Rewards {
   return {
     record: ({ kind, chain, reference, height, payload }) => {
-      const { changes } = db.run(
-        `INSERT INTO reward (kind, chain, reference, height, payload, state, attempts, next_attempt_at_ms,
-           created_at_ms, updated_at_ms)
-         VALUES (:kind, :chain, :reference, :height, :payload, 'pending', 0, :now, :now, :now)
-         ON CONFLICT (kind, chain, reference) DO NOTHING`,
-        { kind, chain, reference, height: toHeight(height), payload, now: db.now() },
-      );
+      const now = db.now();
+      const times = { next_attempt_at_ms: now, created_at_ms: now, updated_at_ms: now };
+      const row = {
+        kind,
+        chain,
+        reference,
+        height: toHeight(height),
+        payload,
+        state: "pending",
+        attempts: 0,
+        ...times,
+      };
+      const { changes } = db.insert("reward", row, "ON CONFLICT (kind, chain, reference) DO NOTHING");
       return changes === 0 ? "known" : "new";
     },
     find: (key) => find(db, key),
@@ -116,20 +122,13 @@ function update(db: Database, key: RewardKey, change: RewardChange): RewardRow {
     detail: change.detail,
     updatedAtMs: db.now(),
   };
-  db.run(
-    `UPDATE reward SET state = :state, attempts = :attempts, next_attempt_at_ms = :nextAttemptAtMs, detail = :detail,
-       updated_at_ms = :now WHERE ${byKey}`,
-    {
-      kind: key.kind,
-      chain: key.chain,
-      reference: key.reference,
-      state: next.state,
-      attempts: next.attempts,
-      nextAttemptAtMs: next.nextAttemptAtMs,
-      detail: next.detail,
-      now: next.updatedAtMs,
-    },
-  );
+  db.set("reward", { kind: key.kind, chain: key.chain, reference: key.reference }, {
+    state: next.state,
+    attempts: next.attempts,
+    next_attempt_at_ms: next.nextAttemptAtMs,
+    detail: next.detail,
+    updated_at_ms: next.updatedAtMs,
+  });
   return next;
 }
 

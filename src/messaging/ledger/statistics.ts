@@ -114,10 +114,7 @@ export interface WithdrawnSum {
 }
 
 /** A period of time, Unix milliseconds: after `afterMs`, up to and with `untilMs`. */
-export interface Period {
-  readonly afterMs: number;
-  readonly untilMs: number;
-}
+export type Period = { readonly afterMs: number; readonly untilMs: number };
 
 /** Counts and sums. Every method may throw a `LedgerFault`. */
 export interface Statistics {
@@ -172,7 +169,7 @@ export function openStatistics(db: Database): Statistics {
              AND m.target = c.target AND m.state = c.state AND m.${isEnded}
              AND m.updated_at_ms > :afterMs AND m.updated_at_ms <= :untilMs) AS ended
          FROM message_count c WHERE count > 0 AND ${isEnded} GROUP BY source, target, state`,
-        spread(period),
+        period,
       ).map((row) => ({
         ...readLeg(row),
         state: readOneOf(row, "state", terminalMessageStates),
@@ -196,7 +193,7 @@ export function openStatistics(db: Database): Statistics {
            ${whole("cost_usd18")} AS spent_usd, ${whole("revenue_usd18")} AS earned_usd,
            ${whole("offered_usd18")} AS offered_usd
          FROM spending WHERE ${isMined} GROUP BY chain, purpose, result`,
-        spread(period),
+        period,
       ).map((row) => ({
         chain: readStateMachine(row, "chain"),
         purpose: readText(row, "purpose"),
@@ -212,7 +209,7 @@ export function openStatistics(db: Database): Statistics {
         `SELECT chain, created_at_ms, mined_at_ms,
            (SELECT count(*) FROM submission_item i WHERE i.submission_id = spending.id) AS messages
          FROM spending WHERE ${isMined}`,
-        spread(period),
+        period,
       ).map((row) => ({
         chain: readStateMachine(row, "chain"),
         messages: readNumber(row, "messages"),
@@ -225,7 +222,7 @@ export function openStatistics(db: Database): Statistics {
            JOIN submission_item i ON i.submission_id = p.id
            JOIN message m ON m.commitment = i.commitment AND m.target = i.target
          WHERE p.created_at_ms > :afterMs AND p.created_at_ms <= :untilMs`,
-        spread(period),
+        period,
       ).map(readStage),
     listWaitsForFinality: (period) =>
       db.rows(
@@ -233,14 +230,14 @@ export function openStatistics(db: Database): Statistics {
            JOIN spending p ON p.id = s.id
          WHERE s.state IN ('final', 'failed', 'replaced', 'dropped') AND s.state = 'final'
            AND s.updated_at_ms > :afterMs AND s.updated_at_ms <= :untilMs AND p.mined_at_ms IS NOT NULL`,
-        spread(period),
+        period,
       ).map(readStage),
     sumInFlight: () => sumInFlight(db),
     sumSpent: (chain, period) => {
       const [row] = db.rows(
         `SELECT sum(CAST(cost_wei AS REAL)) AS spent, min(mined_at_ms) AS first FROM spending
          WHERE chain = :chain AND ${isMined} GROUP BY chain`,
-        { chain, ...spread(period) },
+        { chain, ...period },
       );
       return row && { costWei: readReal(row, "spent"), sinceMs: readNumber(row, "first") };
     },
@@ -254,13 +251,13 @@ export function openStatistics(db: Database): Statistics {
         `SELECT source, claim_state, count(*) AS count, coalesce(sum(CAST(fee AS REAL)), 0.0) AS units FROM delivery
          WHERE claim_state = 'claimed' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
          GROUP BY source, claim_state`,
-        spread(period),
+        period,
       ).map(readClaim),
     sumWithdrawn: (period) =>
       db.rows(
         `SELECT chain, coalesce(sum(CAST(amount AS REAL)), 0.0) AS units FROM withdrawal
          WHERE state = 'done' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs GROUP BY chain`,
-        spread(period),
+        period,
       ).map((row) => ({ chain: readStateMachine(row, "chain"), units: readReal(row, "units") })),
   };
 }
@@ -298,10 +295,6 @@ function countGaps(nonces: readonly bigint[]): number {
   const [first] = held;
   const last = held.at(-1);
   return first === undefined || last === undefined ? 0 : Number(last - first) + 1 - held.length;
-}
-
-function spread({ afterMs, untilMs }: Period): { readonly afterMs: number; readonly untilMs: number } {
-  return { afterMs, untilMs };
 }
 
 function readLeg(row: Row): { readonly source: StateMachine; readonly target: StateMachine } {

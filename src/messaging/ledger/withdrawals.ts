@@ -10,6 +10,7 @@ import {
   findHash,
   findNumber,
   findText,
+  type Parameters,
   readBytes,
   readDecimal,
   readInteger,
@@ -105,7 +106,7 @@ export const isOpenWithdrawal = "state IN ('requested', 'dispatched', 'deliverin
 
 /** Opens the withdrawals in a database. */
 export function openWithdrawals(db: Database): Withdrawals {
-  const list = (rest: string, parameters: Parameters<Database["rows"]>[1]): WithdrawalRow[] =>
+  const list = (rest: string, parameters: Parameters): WithdrawalRow[] =>
     db.rows(`SELECT * FROM withdrawal ${rest}`, parameters).map(toWithdrawal);
   const find = (id: number): WithdrawalRow | undefined => list("WHERE id = :id", { id })[0];
   const findByCommitment: Withdrawals["findByCommitment"] = (commitment) =>
@@ -132,34 +133,28 @@ export function openWithdrawals(db: Database): Withdrawals {
 }
 
 function insert(db: Database, withdrawal: NewWithdrawal): number {
-  return db.run(
-    `INSERT INTO withdrawal (chain, address, nonce, beneficiary, amount, hub_block, state, commitment, encoded,
-       dispatch_hub_block, attempts, next_attempt_at_ms, created_at_ms, updated_at_ms)
-     VALUES (:chain, :address, :nonce, :beneficiary, :amount, :hubBlock, :state, :commitment, :encoded,
-       :dispatchHubBlock, 0, :now, :now, :now)`,
-    {
-      chain: withdrawal.chain,
-      address: withdrawal.address,
-      nonce: withdrawal.nonce === undefined ? undefined : toU64Text(withdrawal.nonce),
-      beneficiary: withdrawal.beneficiary,
-      amount: toDecimal(withdrawal.amount),
-      hubBlock: toHeight(withdrawal.hubBlock),
-      state: withdrawal.state,
-      ...dispatchColumns(withdrawal.dispatch),
-      now: db.now(),
-    },
-  ).lastId;
+  const now = db.now();
+  return db.insert("withdrawal", {
+    chain: withdrawal.chain,
+    address: withdrawal.address,
+    nonce: withdrawal.nonce === undefined ? undefined : toU64Text(withdrawal.nonce),
+    beneficiary: withdrawal.beneficiary,
+    amount: toDecimal(withdrawal.amount),
+    hub_block: toHeight(withdrawal.hubBlock),
+    state: withdrawal.state,
+    ...dispatchColumns(withdrawal.dispatch),
+    attempts: 0,
+    next_attempt_at_ms: now,
+    created_at_ms: now,
+    updated_at_ms: now,
+  }).lastId;
 }
 
-function dispatchColumns(dispatch: WithdrawalDispatch | undefined): {
-  commitment: string | undefined;
-  encoded: Uint8Array | undefined;
-  dispatchHubBlock: bigint | undefined;
-} {
+function dispatchColumns(dispatch: WithdrawalDispatch | undefined): Parameters {
   return {
     commitment: dispatch?.commitment,
     encoded: dispatch?.encoded,
-    dispatchHubBlock: dispatch && toHeight(dispatch.hubBlock),
+    dispatch_hub_block: dispatch && toHeight(dispatch.hubBlock),
   };
 }
 
@@ -179,20 +174,14 @@ function update(db: Database, old: WithdrawalRow, change: WithdrawalChange): Wit
   if (next.dispatch === undefined && next.state !== "requested" && next.state !== "void") {
     throw new Error(`Withdrawal ${old.id} cannot be ${next.state} without its dispatch`);
   }
-  db.run(
-    `UPDATE withdrawal SET state = :state, amount = :amount, commitment = :commitment, encoded = :encoded,
-       dispatch_hub_block = :dispatchHubBlock, submission_id = :submissionId, detail = :detail, updated_at_ms = :now
-     WHERE id = :id`,
-    {
-      id: old.id,
-      state: next.state,
-      amount: toDecimal(next.amount),
-      ...dispatchColumns(next.dispatch),
-      submissionId: next.submissionId,
-      detail: next.detail,
-      now: next.updatedAtMs,
-    },
-  );
+  db.set("withdrawal", { id: old.id }, {
+    state: next.state,
+    amount: toDecimal(next.amount),
+    ...dispatchColumns(next.dispatch),
+    submission_id: next.submissionId,
+    detail: next.detail,
+    updated_at_ms: next.updatedAtMs,
+  });
   return next;
 }
 

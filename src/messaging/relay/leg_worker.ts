@@ -2,7 +2,6 @@
 import type { ChainReads, CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
-import { pauseOf } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/log.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -24,7 +23,7 @@ import type { StateMachineHeight } from "../../core/ismp/state_machine.ts";
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
 
-/** Share of {@link pauseOf} the poll interval that is left to chance, both ways. */
+/** Share of the poll interval that is left to chance, both ways. */
 const JITTER = 0.03;
 
 /** Log event of the wait for each obstacle. */
@@ -129,7 +128,7 @@ class LegLoop {
     if (obstacle === undefined && this.#isBlocked !== false) {
       releaseBlocked(leg);
       this.#notices.done("obstacle");
-      if (this.#isBlocked) leg.log.info("leg_resumed", { leg: legName(leg) });
+      if (this.#isBlocked) leg.log.info("leg_unblocked", { leg: legName(leg) });
     }
     if (obstacle !== undefined && !this.#isBlocked) {
       const { reason, detail } = obstacle;
@@ -243,22 +242,20 @@ class LegLoop {
 
   #pauseAfter(fault: RpcFault): number {
     this.#failures++;
-    const fields = { leg: legName(this.#leg), error: fault };
-    if (this.#failures === 3) this.#leg.log.warn("leg_paused", fields);
-    else this.#leg.log.debug("poll_failed", fields);
-    return nextDelayMs(endpointBackoff, this.#failures, this.#leg.random.fraction());
+    const againInMs = nextDelayMs(endpointBackoff, this.#failures, this.#leg.random.fraction());
+    const event = this.#failures < 3 ? "poll_failed" : "leg_paused";
+    const level = this.#failures === 3 ? "warn" : "debug";
+    this.#leg.log[level](event, { leg: legName(this.#leg), againInMs, error: fault });
+    return againInMs;
   }
 
   #logRecovery(): void {
     if (this.#failures >= 3) this.#leg.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
-  /**
-   * Leaves a little of the pause to chance, so that relayers that started together drift apart where their clocks leave
-   * them room: see `SharedTimer`.
-   */
+  /** Leaves a little of the pause to chance, so that relayers that started together drift apart. */
   #jittered(ms: number): number {
-    return Math.round(pauseOf(ms) * (1 + JITTER * (2 * this.#leg.random.fraction() - 1)));
+    return Math.round(ms * (1 + JITTER * (2 * this.#leg.random.fraction() - 1)));
   }
 }
 

@@ -98,7 +98,10 @@ export function toCandidate(row: MessageRow): readonly [] | readonly [Candidate]
  * them meanwhile.
  */
 export function stillOpen(context: RelayDeps, candidates: readonly Candidate[]): readonly Candidate[] {
-  const rows = context.ledger.messages.refreshAll(candidates.map(({ row }) => row));
+  const [first] = candidates;
+  if (first === undefined) return [];
+  const commitments = candidates.map(({ row }) => row.commitment);
+  const rows = context.ledger.messages.findAll(commitments, first.row.target);
   return candidates.flatMap(({ message }, index) => {
     const row = rows[index];
     return row === undefined || row.state === "submitted" || isTerminal(row.state) ? [] : [{ row, message }];

@@ -10,9 +10,9 @@ import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_boar
 import type { Clock } from "../../core/runtime/clock.ts";
 import { programVersion } from "../../core/runtime/version.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
-import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { RecentWarning } from "../../core/telemetry/open_log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
-import type { InFlightSum, Ledger, MessageReason, OpenCount, SpentSum } from "../ledger/ledger.ts";
+import type { InFlightSum, Ledger, OpenCount, SpentSum } from "../ledger/ledger.ts";
 import type {
   ChainStatus,
   ClaimStatusSum,
@@ -22,8 +22,8 @@ import type {
   WithdrawalStatus,
 } from "./relay_status.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
-import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
-import { formatDuration } from "../../core/runtime/text_table.ts";
+import { findSpendingStop } from "../relay/limits/spending.ts";
+import { findReasons, isDue, ofDatabase, RECENT_MS } from "./relay_reasons.ts";
 
 /** What a running relayer knows beside its database. */
 export interface RunningRelayer {
@@ -33,13 +33,15 @@ export interface RunningRelayer {
   readonly readHeights: (chain: StateMachine) => ChainHeights;
   readonly warnings: readonly RecentWarning[];
   readonly checks: readonly BoardRow[];
+  /** What the log says is in the way. */
+  readonly troubles: readonly FoundReason[];
   /** Dates the reasons that were found. */
   readonly dateReasons: (found: readonly FoundReason[]) => readonly NotReadyReason[];
 }
 
 /** Input of the snapshot. */
 export interface StatusInput {
-  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals">;
+  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals" | "fault">;
   readonly hub: StateMachine;
   /** Configured chains without the hub. */
   readonly chains: readonly StateMachine[];
@@ -54,25 +56,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** Time for which the first costs are taken to be those of the whole: one transaction says little about the next minute. */
 const MIN_EXTRAPOLATED_MS = HOUR_MS;
 
-/** Time in which a leg is expected to deliver something while messages are due. */
-const RECENT_MS = 15 * 60_000;
-
 /** Rows of the last deliveries and withdrawals. */
 const LAST_ROWS = 10;
-
-/** Reasons of open messages that are ours or our nodes' to solve; all others wait for a chain, a price or a person. */
-const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
-  "proof_unavailable",
-  "untraceable",
-  "unfunded",
-  "stuck",
-  "race",
-  "fee_unknown",
-  "price_unknown",
-  "target_unprovable",
-  "runtime_unsupported",
-  "reverted",
-]);
 
 /** Builds the snapshot. May throw a `LedgerFault`. */
 export function buildStatus(input: StatusInput): RelayStatus {
@@ -82,9 +67,11 @@ export function buildStatus(input: StatusInput): RelayStatus {
   const chains = [hub, ...input.chains].map((chain) => toChain(input, chain, inFlight));
   const snapshot = { nowMs, hub, chains, legs };
   const checks = running?.checks ?? [];
-  const found = [...findReasons(snapshot), ...toCheckReasons(checks)];
+  const fault = ledger.fault();
+  const own = [...fault === undefined ? [] : [ofDatabase(fault)], ...findReasons(snapshot)];
+  const found = [...own, ...listUntold(running?.troubles ?? [], own), ...toCheckReasons(checks)];
   const dated = running?.dateReasons(found) ??
-    found.map((reason) => ({ ...reason, sinceMs: reason.sinceMs ?? nowMs }));
+    found.map(({ graceMs: _grace, mark: _mark, ...reason }) => ({ ...reason, sinceMs: nowMs }));
   return {
     program: "causeway",
     version: programVersion,
@@ -103,6 +90,13 @@ export function buildStatus(input: StatusInput): RelayStatus {
     checks,
     warnings: running?.warnings ?? [],
   };
+}
+
+/** Troubles of the log that the snapshot does not tell by itself. */
+function listUntold(troubles: readonly FoundReason[], told: readonly FoundReason[]): readonly FoundReason[] {
+  return troubles.filter(({ code, chain, leg }) =>
+    !told.some((each) => each.code === code && each.chain === chain && each.leg === leg)
+  );
 }
 
 /** Builds the snapshot of a database that no relayer uses. May throw a `LedgerFault`. */
@@ -125,17 +119,22 @@ function toChain(
   const reading = running?.readChain(chain);
   const flying = inFlight.find((sum) => sum.chain === chain);
   const isHub = chain === hub;
+  const lossLimit = findSpendingStop({
+    ledger,
+    clock: { now: () => nowMs },
+    target: { id: { stateMachine: chain } },
+  });
   const base: ChainStatus = {
     chain,
     isHub,
     ...running?.readHeights(chain),
     endpoints: (running?.endpoints ?? []).filter((endpoint) => endpoint.chain === chain)
       .map(({ chain: _, ...endpoint }) => endpoint),
-    lightClients: (reading?.counterparties ?? []).map(({ counterparty, height, roseAtMs }) => ({
-      counterparty,
+    lightClients: (reading?.counterparties ?? []).map(({ height, ...each }) => ({
+      ...each,
       height: Number(height),
-      roseAtMs,
     })),
+    ...lossLimit && { lossLimit },
     ...flying && {
       inFlight: {
         count: flying.count,
@@ -146,12 +145,11 @@ function toChain(
     },
   };
   if (reading === undefined) return base;
-  const { isFrozen, gasPriceWei, balanceWei } = reading;
+  const { gasPriceWei, balanceWei } = reading;
   const sumSpent = (): SpentSum | undefined =>
     ledger.statistics.sumSpent(chain, { afterMs: nowMs - DAY_MS, untilMs: nowMs });
   return {
     ...base,
-    ...isFrozen && { isFrozen: isFrozen.value },
     ...gasPriceWei && { gasPriceWei: gasPriceWei.value.toString() },
     ...balanceWei && { wallet: toWallet(balanceWei, sumSpent(), nowMs) },
   };
@@ -206,8 +204,8 @@ function listLegs({ ledger, hub, chains, nowMs }: StatusInput): readonly LegStat
 }
 
 function toWaiting({ state, reason, count, oldestMs }: OpenCount): LegStatus["open"][number] {
-  const isDue = reason === undefined ? state !== "not_executed" : DUE_REASONS.has(reason);
-  return { state, ...reason && { reason }, isDue, count, oldestMs };
+  const kind = { state, ...reason && { reason } };
+  return { ...kind, isDue: isDue(kind), count, oldestMs };
 }
 
 function listClaims({ ledger, running }: StatusInput): readonly ClaimStatusSum[] {
@@ -234,92 +232,4 @@ function listWithdrawals({ ledger, running }: StatusInput): readonly WithdrawalS
       changedAtMs: updatedAtMs,
     };
   });
-}
-
-/** Age from which a message that only waits for us is too old, unless its leg delivers. */
-const MAX_DUE_AGE_MS = 15 * 60_000;
-
-/** Time for which that must hold: a message that waited long for a light client is due only now. */
-const DUE_GRACE_MS = 5 * 60_000;
-
-/** Time without a new height after which a light client that messages wait for has stalled. */
-const STALLED_MS = 2 * 3_600_000;
-
-/** Part of the snapshot that decides. */
-type JudgedStatus = Pick<RelayStatus, "nowMs" | "hub" | "chains" | "legs">;
-
-/** Finds every reason; none: the relayer is ready. */
-function findReasons(status: JudgedStatus): readonly FoundReason[] {
-  return [
-    ...status.chains.flatMap((chain) => ofChain(chain, status)),
-    ...status.legs.flatMap((leg) => ofLeg(leg, status)),
-  ];
-}
-
-function ofChain({ chain, endpoints, wallet, isFrozen }: ChainStatus, { legs }: JudgedStatus): FoundReason[] {
-  const found = [...findEndpointReasons(chain, endpoints)];
-  const place = { chain, leg: undefined };
-  const unfunded = legs.filter(({ target }) => target === chain)
-    .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
-  const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);
-  if (waiting > 0 || Number(wallet?.balance) === 0) {
-    const held = waiting === 0
-      ? ""
-      : waiting === 1
-      ? "; a message waits for it"
-      : `; ${waiting} messages wait for it`;
-    found.push({
-      ...place,
-      code: "wallet_empty",
-      explanation: `Our account cannot pay for gas (balance ${wallet?.balance ?? "unknown"})${held}.`,
-      help: "Send native tokens to the account of the chain's signer.",
-    });
-  }
-  if (isFrozen === true) {
-    found.push({
-      ...place,
-      code: "host_frozen",
-      explanation: "The chain's host accepts no messages.",
-      help: "Nothing can be done here: governance of the hub has to unfreeze it.",
-    });
-  }
-  return found;
-}
-
-function ofLeg(leg: LegStatus, { nowMs, chains }: JudgedStatus): FoundReason[] {
-  const { source, target, open } = leg;
-  const place = { chain: target, leg: `${source} -> ${target}` };
-  const found: FoundReason[] = [];
-  const dueMs = oldestOf(open.filter(({ isDue }) => isDue));
-  if (dueMs !== undefined && nowMs - dueMs > MAX_DUE_AGE_MS && leg.deliveredRecently === 0) {
-    const reasons = [
-      ...new Set(open.filter(({ isDue }) => isDue).map(({ state, reason }) => reason ?? state)),
-    ];
-    found.push({
-      ...place,
-      code: "message_too_old",
-      explanation: `The oldest message that is due was seen ${formatDuration(nowMs - dueMs)} ago ` +
-        `(${reasons.join(", ")}), and nothing was delivered for 15 min.`,
-      help: "Look at the last warnings about this leg.",
-      graceMs: DUE_GRACE_MS,
-    });
-  }
-  const waitingMs = oldestOf(open.filter(({ reason }) => reason === "waiting_for_update"));
-  const roseAtMs = chains.find(({ chain }) => chain === target)?.lightClients
-    .find(({ counterparty }) => counterparty === source)?.roseAtMs;
-  const stalledMs = nowMs - Math.max(waitingMs ?? nowMs, roseAtMs ?? 0);
-  if (stalledMs > STALLED_MS) {
-    found.push({
-      ...place,
-      code: "light_client_stalled",
-      explanation: `${target} has learned no new height of ${source} while messages wait for one.`,
-      help: "Check that a consensus relayer serves this pair of chains.",
-      sinceMs: nowMs - stalledMs,
-    });
-  }
-  return found;
-}
-
-function oldestOf(rows: LegStatus["open"]): number | undefined {
-  return rows.length === 0 ? undefined : Math.min(...rows.map(({ oldestMs }) => oldestMs));
 }

@@ -25,13 +25,16 @@ export interface LightClientStatus {
   readonly height: number;
   /** Time at which that height was first seen. */
   readonly roseAtMs: number;
+  /** True: nothing of the counterparty is accepted. */
+  readonly isFrozen: boolean;
 }
 
 /** A configured chain. Members that only a running relayer knows are absent without one. */
 export interface ChainStatus extends ChainHeights {
   readonly chain: StateMachine;
   readonly isHub: boolean;
-  readonly isFrozen?: boolean;
+  /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */
+  readonly lossLimit?: { readonly untilMs: number };
   readonly gasPriceWei?: string;
   readonly endpoints: readonly Omit<EndpointReading, "chain">[];
   readonly lightClients: readonly LightClientStatus[];

@@ -3,9 +3,8 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
-import { CheckBoard, STARTING } from "../../core/checks/program_status.ts";
+import { CheckBoard, renderProgramPage, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
-import { observeChain } from "../../core/chains/observed.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -16,11 +15,12 @@ import type { Log } from "../../core/telemetry/log.ts";
 import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/telemetry/readiness.ts";
-import { type Ledger, LedgerFault, type Period } from "../ledger/ledger.ts";
+import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
 import { countGaps } from "../relay/scan.ts";
 import { buildStatus } from "./build_status.ts";
+import { ofDatabase } from "./relay_reasons.ts";
 import type { RelayStatus } from "./relay_status.ts";
-import { renderReasonsPage, renderStatusPage } from "./status_page.ts";
+import { renderStatusPage } from "./status_view.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 
@@ -30,19 +30,20 @@ const SNAPSHOT_EVERY_MS = 5_000;
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;
 
+/** Interval of tries to write a database that could not be written. */
+const PROBE_EVERY_MS = 5_000;
+
 /** Interval of balances, and of reasons that nobody asks for meanwhile. */
 const LOOK_EVERY_MS = 60_000;
-
-/** Chain of a session. */
-interface WatchedChain {
-  readonly chain: Chain;
-}
 
 /** Chains of a session. */
 interface WatchedChains<Hub, Entry> {
   readonly hub: Hub;
   readonly chains: readonly Entry[];
 }
+
+/** Chain of a session. */
+type WatchedChain = { readonly chain: Chain };
 
 /** The ledger and the chains while a session is open. */
 interface WatchedSession {
@@ -86,8 +87,8 @@ export class RelayWatch {
     { hub, chains }: WatchedChains<Hub, Entry>,
   ): WatchedChains<Hub, Entry> {
     return {
-      hub: observeChain(hub, this.#chains),
-      chains: chains.map((entry) => observeEntry(entry, this.#chains)),
+      hub: this.#chains.observe(hub),
+      chains: chains.map((entry) => ({ ...entry, chain: this.#chains.observe(entry.chain) })),
     };
   }
 
@@ -122,11 +123,24 @@ export class RelayWatch {
   /** Ends reading the ledger, before it is closed. */
   close(): void {
     this.#session = undefined;
+    this.program.troubles.clear();
   }
 
-  /** Workers that only watch. */
+  /** Workers that only watch, and the one that tries whether a database can be written again. */
   workers(log: Log): readonly Worker[] {
+    this.#session?.ledger.watchFault((fault) => {
+      if (fault === undefined) log.info("database_restored");
+      else log.error("database_fault", { code: fault.code, explanation: fault.message });
+    });
     return [this.program.loopWorker(), {
+      name: "database",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          this.#probe();
+          await this.#clock.sleep(PROBE_EVERY_MS, signal);
+        }
+      },
+    }, {
       name: "balances",
       run: async (signal) => {
         while (!signal.aborted) {
@@ -152,10 +166,24 @@ export class RelayWatch {
   #look(): { readonly status: RelayStatus | undefined; readonly reasons: readonly NotReadyReason[] } {
     try {
       const status = this.status();
-      return { status, reasons: status?.reasons ?? this.#memory.date([STARTING]) };
+      const starting = (): readonly FoundReason[] => [
+        STARTING,
+        ...this.program.troubles.list(),
+        ...toCheckReasons(this.#checks.rows),
+      ];
+      return { status, reasons: status?.reasons ?? this.#memory.date(starting()) };
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
-      return { status: undefined, reasons: this.#memory.date([toReason(error)]) };
+      return { status: undefined, reasons: this.#memory.date([ofDatabase(error)]) };
+    }
+  }
+
+  #probe(): void {
+    const ledger = this.#session?.ledger;
+    try {
+      if (ledger?.fault() !== undefined) ledger.checkWritable();
+    } catch (error) {
+      if (!(error instanceof LedgerFault) || error.reaction === "stop") throw error;
     }
   }
 
@@ -166,9 +194,9 @@ export class RelayWatch {
       reasons: () => this.reasons(),
       page: () => {
         const { status, reasons } = this.#look();
-        return status === undefined
-          ? renderReasonsPage(reasons, this.#clock.now())
-          : renderStatusPage(status);
+        if (status !== undefined) return renderStatusPage(status);
+        const silent = { program: "causeway", reasons, nowMs: this.#clock.now() };
+        return renderProgramPage(silent, "messaging relayer", []);
       },
       statusJson: () => {
         const { status, reasons } = this.#look();
@@ -190,8 +218,9 @@ export class RelayWatch {
         readChain: (chain) => this.#chains.read(chain),
         endpoints: this.endpoints.list(),
         readHeights: (chain) => this.endpoints.heights(chain),
-        warnings: this.program.warnings.list(),
+        warnings: this.program.warnings,
         checks: this.#checks.rows,
+        troubles: this.program.troubles.list(),
         dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),
       },
     });
@@ -209,7 +238,7 @@ export class RelayWatch {
       if (this.#session !== undefined) {
         registry.set("causeway_reconciliation_gaps", {}, countGaps(this.#session.ledger));
       }
-      registry.set("causeway_database_up", {}, 1);
+      registry.set("causeway_database_up", {}, this.#session?.ledger.fault() === undefined ? 1 : 0);
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
       registry.set("causeway_ready", {}, 0);
@@ -231,20 +260,6 @@ export class RelayWatch {
   }
 }
 
-function observeEntry<E extends WatchedChain>(entry: E, observer: ChainBoard): E {
-  return { ...entry, chain: observeChain(entry.chain, observer) };
-}
-
-function toReason(fault: LedgerFault): FoundReason {
-  return {
-    code: "database_fault",
-    chain: undefined,
-    leg: undefined,
-    explanation: `${fault.message}.`,
-    help: "Fix what the sentence before names; nothing is sent meanwhile.",
-  };
-}
-
 /** What the counters need. */
 interface JournalDeps {
   readonly registry: MetricRegistry;
@@ -263,34 +278,25 @@ class JournalCounters {
     this.#readUntilMs = startMs;
   }
 
-  /** Reads what was written before `nowMs`. May throw a `LedgerFault`: then the period is read next time. */
+  /**
+   * Reads what was written before `nowMs`. May throw a `LedgerFault`: then the period is read next time. Everything is
+   * read before anything is counted, so that a fault counts nothing twice.
+   */
   read(nowMs: number): void {
+    const { registry, statistics, feeDecimalsOf } = this.#deps;
     // Rows of this very millisecond may still be written.
     const period = { afterMs: this.#readUntilMs, untilMs: nowMs - 1 };
     if (period.untilMs <= period.afterMs) return;
-    const news = this.#query(period);
+    const [ended, sums, mined, sending, finality, claimed, withdrawn] = [
+      statistics.countEnded(period),
+      statistics.sumMined(period),
+      statistics.listMinedTransactions(period),
+      statistics.listWaitsForSending(period),
+      statistics.listWaitsForFinality(period),
+      statistics.sumClaimed(period),
+      statistics.sumWithdrawn(period),
+    ];
     this.#readUntilMs = period.untilMs;
-    this.#countMessages(news);
-    this.#countTransactions(news);
-    this.#countFees(news);
-  }
-
-  /** Reads everything before anything is counted, so that a fault counts nothing twice. */
-  #query(period: Period): JournalNews {
-    const { statistics } = this.#deps;
-    return {
-      ended: statistics.countEnded(period),
-      sums: statistics.sumMined(period),
-      mined: statistics.listMinedTransactions(period),
-      sending: statistics.listWaitsForSending(period),
-      finality: statistics.listWaitsForFinality(period),
-      claimed: statistics.sumClaimed(period),
-      withdrawn: statistics.sumWithdrawn(period),
-    };
-  }
-
-  #countMessages({ ended, sending, finality, mined }: JournalNews): void {
-    const { registry } = this.#deps;
     for (const { source, target, state, count } of ended) {
       registry.add("causeway_messages_ended_total", { source, target, status: state }, count);
     }
@@ -302,10 +308,6 @@ class JournalCounters {
       observe(chain, "included", minedAtMs - signedAtMs);
       if (messages > 0) registry.observe("causeway_batch_messages", { target: chain }, messages);
     }
-  }
-
-  #countTransactions({ sums }: JournalNews): void {
-    const { registry } = this.#deps;
     for (const { chain, purpose, result, count, spent, spentUsd, earnedUsd, offeredUsd } of sums) {
       const labels = { chain, purpose, result };
       registry.add("causeway_transactions_total", labels, count);
@@ -314,34 +316,13 @@ class JournalCounters {
       registry.add("causeway_revenue_dollars_total", { chain }, earnedUsd);
       registry.add("causeway_fees_offered_dollars_total", { chain }, offeredUsd);
     }
-  }
-
-  #countFees({ claimed, withdrawn }: JournalNews): void {
-    const { registry, feeDecimalsOf } = this.#deps;
+    const toTokens = (chain: StateMachine, units: number): number =>
+      units / 10 ** (feeDecimalsOf(chain) ?? Infinity);
     for (const { source, feeUnits } of claimed) {
-      const decimals = feeDecimalsOf(source);
-      if (decimals !== undefined) {
-        registry.add("causeway_fees_claimed_total", { source }, feeUnits / 10 ** decimals);
-      }
+      registry.add("causeway_fees_claimed_total", { source }, toTokens(source, feeUnits));
     }
     for (const { chain, units } of withdrawn) {
-      const decimals = feeDecimalsOf(chain);
-      if (decimals !== undefined) {
-        registry.add("causeway_fees_withdrawn_total", { chain }, units / 10 ** decimals);
-      }
+      registry.add("causeway_fees_withdrawn_total", { chain }, toTokens(chain, units));
     }
   }
-}
-
-type Statistics = Ledger["statistics"];
-
-/** What was written within a period. */
-interface JournalNews {
-  readonly ended: ReturnType<Statistics["countEnded"]>;
-  readonly sums: ReturnType<Statistics["sumMined"]>;
-  readonly mined: ReturnType<Statistics["listMinedTransactions"]>;
-  readonly sending: ReturnType<Statistics["listWaitsForSending"]>;
-  readonly finality: ReturnType<Statistics["listWaitsForFinality"]>;
-  readonly claimed: ReturnType<Statistics["sumClaimed"]>;
-  readonly withdrawn: ReturnType<Statistics["sumWithdrawn"]>;
 }

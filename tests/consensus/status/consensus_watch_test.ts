@@ -4,7 +4,7 @@ import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_fault.ts";
-import { formatConsensusStatus } from "../../../src/consensus/status/consensus_status_text.ts";
+import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
@@ -119,7 +119,7 @@ Deno.test("consensus watch: what a prover waits for is shown with its time", () 
     assert.match(await (await get("/")).text(), /nothing is new <span class="faint">for 5 min<\/span>/);
   }));
 
-Deno.test("consensus watch: polls that fail for a quarter of an hour make the program not ready", () =>
+Deno.test("consensus watch: polls that fail are told after a minute with why and when the next one is, and stop it after a quarter of an hour", () =>
   withServer((prover) =>
     prover.find = () => {
       throw new RpcFault("timeout", "retry", {
@@ -129,10 +129,36 @@ Deno.test("consensus watch: polls that fail for a quarter of an hour make the pr
       });
     }, async ({ get, watch, clock }) => {
     watch.open();
-    await clock.advance(14 * 60_000);
+    await clock.advance(50_000);
     assert.deepEqual(await readCodes(get), [200, []]);
-    await clock.advance(2 * 60_000);
+    await clock.advance(20_000);
+    assert.deepEqual(await readCodes(get), [200, ["polls_failing"]]);
+    const text = formatConsensusStatus(JSON.parse(await (await get("/status.json")).text()));
+    assert.match(text, /eth_call on EVM-1: timeout \(a\.example\)\..* Tried again in \d+ s\./);
+    assert.doesNotMatch(text, /Nothing is in the way/);
+    await clock.advance(16 * 60_000);
     assert.deepEqual(await readCodes(get), [503, ["polls_failing"]]);
+  }));
+
+Deno.test("consensus watch: a light client that has expired, and a chain whose endpoints name no new block, are told", () =>
+  withServer(() => {}, async ({ get, watch, clock, prover, hub }) => {
+    watch.open();
+    watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, {
+      ...seen,
+      updatedSec: seen.updatedSec - 86_000n,
+    });
+    const request = { chain: "EVM-1", endpointHost: "a.example", calls: [], tookMs: 1, head: 5n };
+    const stop = new AbortController();
+    const looking = watch.workers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
+    for (let minute = 0; minute < 11; minute++) {
+      watch.endpoints.noteRequest(request);
+      await clock.advance(60_000);
+    }
+    assert.deepEqual(await readCodes(get), [503, ["light_client_expired", "chain_stopped"]]);
+    watch.endpoints.noteRequest({ ...request, head: 6n });
+    assert.deepEqual(await readCodes(get), [503, ["light_client_expired"]]);
+    stop.abort();
+    await looking;
   }));
 
 Deno.test("consensus watch: a light client without an update for six hours, and a frozen one, are reasons", () =>
@@ -253,13 +279,17 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
     const start = lines.findIndex(([first]) => first === title);
     return lines.slice(start + 1, lines.findIndex(([first], at) => at > start && first === ""));
   };
-  const name = "KUSAMA-4009 -> EVM-97";
+  const name = "KUSAMA-4009 on EVM-97";
   assert.deepEqual(rowsOf("Light clients")[1], [
-    ...[name, "56", "60 final", "3 min ago", "57 min", "0", "0 s ago", "ok"],
+    ...[name, "56", "60", "3 min ago", "57 min", "0", "0 s ago", "nothing newer (for 0 s)"],
     "relay block 1234, authority set 9",
   ]);
-  assert.deepEqual(rowsOf("Waited for"), [[name, "for 0 s", "nothing newer"]]);
-  assert.deepEqual(rowsOf("Last failures"), [[name, "60 s ago", "a.example", "eth_call on EVM-97: timeout"]]);
+  assert.deepEqual(rowsOf("Last failures").slice(1), [[
+    name,
+    "60 s ago",
+    "a.example",
+    "eth_call on EVM-97: timeout",
+  ]]);
   const page = await watch.sources().page();
   assert.match(page, /relay block 1234, authority set 9/);
   assert.match(page, /a\.example.*eth_call on EVM-97: timeout/s);

@@ -10,7 +10,7 @@ import { type CheckRow, checkSubjects, judgeMachine } from "../../../src/core/ch
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
-import { countNeededFiles, readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+import { readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
 
 /** The EVM key of the example. */
 const INLINE_KEY = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
@@ -33,10 +33,10 @@ const failed: CheckRow = { ...warning, chain: "EVM-1", result: "failed" };
 
 Deno.test("check report: the table has a row for each check, its cure below it, and the counts", () => {
   assert.deepEqual(formatCheckTable([ok, warning], { hasColour: false }).split("\n"), [
-    "CHAIN         CHECK    RESULT   FOUND",
-    "EVM-1         head     ok       one.example: block 7",
-    "EVM-11155111  balance  warning  0x12 has 0.1",
-    "                                -> send it funds",
+    "CHAIN          CHECK     RESULT    FOUND",
+    "EVM-1          head      ok        one.example: block 7",
+    "EVM-11155111   balance   warning   0x12 has 0.1",
+    "                                   -> send it funds",
     "",
     "2 checks of 2 chains: 0 failed, 1 warning, 1 ok",
   ]);
@@ -103,17 +103,10 @@ Deno.test("machine: a key file that others may read is named with its cure, one 
     assert.throws(() => reads.readFile(`${folder}/missing`));
     const keys = reads.listKeyFiles(config ?? "");
     assert.deepEqual(keys, [closed, open]);
-    const facts = readMachineFacts({ config: config ?? "", keys }, 2);
-    const [row, files] = judgeMachine(facts);
+    const [row] = judgeMachine(readMachineFacts(keys));
     assert.deepEqual([row?.result, row?.advice], ["warning", `chmod 600 ${open}`]);
     assert.match(row?.found ?? "", /open is a file that every user of this machine can read \(mode 644\)$/);
-    assert.deepEqual(files, {
-      chain: "machine",
-      check: "open_files",
-      result: "ok",
-      found: "at least 72 more files",
-    });
-    assert.equal(judgeMachine({ ...facts, keyFiles: [] })[0]?.result, "ok");
+    assert.equal(judgeMachine({ keyFiles: [] })[0]?.result, "ok");
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -129,8 +122,7 @@ Deno.test("machine: a configuration that others may read is named when a key sta
       await Deno.chmod(config, 0o644);
       const reads = recordReads((path) => Deno.readFileSync(path));
       readMessagingConfig(reads, config);
-      const facts = readMachineFacts({ config, keys: reads.listKeyFiles(config) }, 1);
-      return judgeMachine(facts)[0];
+      return judgeMachine(readMachineFacts(reads.listKeyFiles(config)))[0];
     };
     const inline = await judge(DEVNET_KEYS.relayer);
     assert.deepEqual([inline?.result, inline?.advice], ["warning", `chmod 600 ${config}`]);
@@ -138,13 +130,4 @@ Deno.test("machine: a configuration that others may read is named when a key sta
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-});
-
-Deno.test("machine: too few open files for the endpoints are a warning", () => {
-  const resultFor = (openable: number, endpoints: number): string | undefined =>
-    judgeMachine({ keyFiles: [], files: { endpoints, needed: countNeededFiles(endpoints), openable } })[1]
-      ?.result;
-  assert.equal(resultFor(71, 2), "warning");
-  assert.equal(resultFor(72, 2), "ok");
-  assert.equal(resultFor(512, 1_000), "ok");
 });

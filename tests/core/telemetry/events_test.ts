@@ -45,7 +45,6 @@ const SOMETIMES_ERRORS: readonly string[] = [
   "host_frozen",
   "client_unsupported",
   "hub_not_accepted",
-  "logging_failed",
 ];
 
 /** Codes in the source behind a pattern. */

@@ -213,6 +213,28 @@ Deno.test("log: counts appear in the next line of any kind, and after a quiet ti
   );
 });
 
+Deno.test("log: counts of repeated lines come before the line that ends the trouble, which is news when it comes back", async () => {
+  const { clock, lines, log } = newScene({ format: "json" });
+  const pause = (leg: string, times: number): void => {
+    for (let time = 0; time < times; time++) log.warn("leg_paused", { leg, error: fault });
+  };
+  pause("A -> B", 3);
+  pause("C -> B", 2);
+  await clock.advance(10_000);
+  log.info("leg_resumed", { leg: "A -> B" });
+  pause("A -> B", 1);
+  await clock.advance(10_000);
+  log.info("program_stopped");
+  deepEqual(parsed(lines).map(({ event, leg, repeated }) => [event, leg, repeated]), [
+    ["leg_paused", "A -> B", undefined],
+    ["leg_paused", "C -> B", undefined],
+    ["leg_paused", "A -> B", 2],
+    ["leg_resumed", "A -> B", undefined],
+    ["leg_paused", "A -> B", undefined],
+    ["program_stopped", undefined, undefined],
+  ]);
+});
+
 Deno.test("log: other places, codes and levels are other lines; infos are never held back", () => {
   const { lines, log } = newScene();
   for (const chain of ["EVM-1", "EVM-56", "EVM-1"]) log.error("poll_failed", { chain });

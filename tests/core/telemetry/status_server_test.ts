@@ -14,7 +14,8 @@ import {
   type OpenListener,
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
-import { markup } from "../../../src/core/telemetry/http/page.ts";
+import { renderPage } from "../../../src/core/telemetry/http/page.ts";
+import { tableSection } from "../../../src/core/telemetry/status_sections.ts";
 import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
 import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
@@ -33,7 +34,7 @@ const reason = {
 const sources: StatusSources = {
   metrics: () => Promise.resolve("causeway_ready 1\n"),
   reasons: () => [],
-  page: () => markup`<p>${"<b>"}</p>`.text,
+  page: () => "<p>&lt;b&gt;</p>",
   statusJson: () => "{}\n",
 };
 
@@ -95,10 +96,22 @@ Deno.test("status server: reasons make readiness 503, each with its time and wha
     const { leg: __, ...shown } = rest;
     assert.deepEqual(await answer.json(), {
       ready: false,
-      reasons: [{ ...shown, since: "1970-01-01T00:00:00.000Z" }],
+      reasons: [{ ...shown, stops: true, since: "1970-01-01T00:00:00.000Z" }],
     });
     const health = await fetch(`${base}/healthz`);
     assert.deepEqual([health.status, await health.text()], [200, "ok\n"]);
+  }));
+
+Deno.test("status server: what only needs attention leaves the program ready, and is listed with its next try", () =>
+  withListener({ reasons: () => [{ ...reason, isWarning: true, nextMs: 60_000 }] }, async (base) => {
+    const answer = await fetch(`${base}/readyz`);
+    const { ready, reasons: [shown] } = await answer.json();
+    assert.deepEqual([answer.status, ready, shown.stops, shown.next], [
+      200,
+      true,
+      false,
+      "1970-01-01T00:01:00.000Z",
+    ]);
   }));
 
 Deno.test("status server: what cannot be answered is a 500 without details, and the log is told", () => {
@@ -337,11 +350,28 @@ Deno.test("readiness: a reason keeps its time while it is found, and waits for i
   assert.deepEqual(memory.date([late]).map(({ sinceMs }) => sinceMs), [2_000]);
 });
 
-Deno.test("page: values of templates are escaped in text and attributes, and what hides is shown", () => {
-  const hostile = `"><script>'&\u202e\u0000`;
-  assert.equal(
-    markup`<i title="${hostile}">${[hostile, 1n]}</i>`.text,
-    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u0000">&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u00001</i>`,
+Deno.test("page: what stands in cells is escaped in text and attributes, and what hides is shown", () => {
+  const hostile = `<b onclick="x">'&\u202e`;
+  const shown = "&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;\\u202e";
+  const cells = [
+    hostile,
+    { text: hostile, colour: "bad" as const, note: hostile },
+    [hostile, 1n],
+    undefined,
+    0,
+  ];
+  const section = tableSection(
+    { title: "All", rows: cells },
+    [{ name: hostile, cell: (cell) => cell }, { name: "empty", cell: () => undefined }],
   );
-  assert.equal(markup`${undefined}${markup`<b>`}`.text, "<b>");
+  const page = renderPage({
+    title: "causeway",
+    subtitle: "",
+    nowMs: 0,
+    startedAtMs: undefined,
+    sections: [section],
+  });
+  assert.equal(page.split(shown).length - 1, 1 + cells.length + 4);
+  assert.match(page, /<div>1<\/div>/);
+  assert.doesNotMatch(page, /<b onclick|\u202e|empty<\/th>/);
 });

@@ -111,7 +111,7 @@ ${setUp.more ?? ""}
     logFormat: "human" as const,
     hasColour: false,
     database: `${folder}/relayer.db`,
-    machine: () => readMachineFacts({ config: configPath, keys: reads.listKeyFiles(configPath) }, 3),
+    machine: () => readMachineFacts(reads.listKeyFiles(configPath)),
     openLedger: () => assert.fail("check does not open the database as the relayer does"),
     connect: () => ({
       hub,

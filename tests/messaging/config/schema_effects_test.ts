@@ -6,6 +6,7 @@ import { keepFixed, parseMessagingConfig } from "../../../src/messaging/config/r
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
 import { payingChains } from "../../../src/messaging/fees/fee_context.ts";
+import { createGates } from "../../../src/messaging/session.ts";
 import { createFeeContext, planFees, planLegs, toRelaySettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
@@ -34,10 +35,10 @@ async function plan(config: MessagingConfig): Promise<string> {
   };
   const { hub, chains } = connectChains(deps, config);
   const settings = toRelaySettings(config, () => undefined);
-  const gated = chains.map((entry) => ({ entry, passed: Promise.resolve() }));
-  const parts = { config, settings, hub, chains: gated, fetch: () => assert.fail() };
+  const { hubGate, gated } = createGates(deps, { hub, chains }, "[hub].rpc_ws");
+  const parts = { config, settings, hub, hubGate, chains: gated, fetch: () => assert.fail() };
   const { outbound, workers } = planLegs({ ...deps, settings }, parts);
-  const feeParts = { ...parts, checks: new Map(), outbound };
+  const feeParts = { ...parts, outbound };
   const fees = planFees(createFeeContext(deps, feeParts), config);
   const { withdrawals, hostOf } = createFeeContext(deps, feeParts);
   const shown = {

@@ -87,27 +87,6 @@ Deno.test(
 );
 
 Deno.test(
-  "messages: rows read again are as they are in the database, whatever has changed",
-  withMemoryLedger((ledger, clock) => {
-    const { messages } = ledger;
-    for (const number of [1, 2, 3]) {
-      messages.record(newMessage(number, { encoded: new Uint8Array([number]) }));
-    }
-    const known = messages.findAll([3, 1, 2].map(hashOf), hub).filter((row) => row !== undefined);
-    clock.jump(1_000);
-    const why = { reason: "race", detail: "lost", nextAttemptAtMs: 7, attempts: 1, refusals: 2 } as const;
-    const sums = { batchLimit: 3, requiredUsd18: 4n, offeredUsd18: 5n };
-    messages.transition(hashOf(1), hub, { to: "held", ...why, ...sums });
-    deepEqual(messages.refreshAll(known), messages.findAll([3, 1, 2].map(hashOf), hub));
-    deepEqual(
-      messages.refreshAll([...known, { ...known[0], commitment: hashOf(8) } as MessageRow]).at(-1),
-      undefined,
-    );
-    deepEqual(messages.refreshAll([]), []);
-  }),
-);
-
-Deno.test(
   "messages: how one was found is a change of its own unless it is as nearly all are",
   withMemoryLedger((ledger, clock) => {
     const { messages } = ledger;

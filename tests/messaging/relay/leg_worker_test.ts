@@ -80,7 +80,7 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
       assert.ok(isDelivered(fixture, message));
       assert.ok(isDelivered(fixture, more));
       assert.equal(isDelivered(fixture, late), false);
-      assert.ok(relayer.log.events("info").includes("leg_resumed"));
+      assert.ok(relayer.log.events("info").includes("leg_unblocked"));
     }, () => Promise.resolve(obstacle));
   });
 }

@@ -205,6 +205,8 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
       life.step();
       ledger.bindHub(hub);
     },
+    fault: () => ledger.fault(),
+    watchFault: (listener) => ledger.watchFault(listener),
     checkWritable: () => ledger.checkWritable(),
     prune: (nowMs) => {
       life.step();

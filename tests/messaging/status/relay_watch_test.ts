@@ -6,8 +6,16 @@ import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
+import type { Chain } from "../../../src/core/chains/port.ts";
+import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
+import { openLog } from "../../../src/core/telemetry/open_log.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
+import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
+import { openDatabase } from "../../../src/messaging/ledger/open.ts";
+import { readStatus } from "../../../src/messaging/status/build_status.ts";
+import { formatStatus } from "../../../src/messaging/status/status_view.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { type Ledger, LedgerFault, openMemoryLedger } from "../../support/ledger.ts";
+import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { connectionsOf } from "./watched_chains.ts";
@@ -85,6 +93,7 @@ Deno.test("watch: a message that is due for too long makes the program not ready
     const { reasons } = await answer.json();
     assert.deepEqual(reasons, [{
       code: "message_too_old",
+      stops: true,
       chain: hub,
       leg: `${ethereum} -> ${hub}`,
       since: new Date(START_MS + 36 * MINUTE_MS).toISOString(),
@@ -144,6 +153,126 @@ Deno.test("watch: a database that cannot be read is a reason, and a metric", () 
     broken.close();
   }));
 
+Deno.test("watch: a database that cannot be written is a reason until a write works, and the second time in five minutes, too", () =>
+  withDirectory(async (directory) => {
+    const clock = new FakeClock(START_MS);
+    const lines: string[] = [];
+    const log = openLog({ format: "human", level: "info", write: (line) => lines.push(line), clock });
+    const watch = new RelayWatch(clock);
+    const db = openDatabase(`${directory}/relayer.db`, { clock });
+    const ledger = watch.open(createLedger(db), watch.observe(connectionsOf(clock)));
+    const stop = new AbortController();
+    const probing = watch.workers(log).find(({ name }) => name === "database")?.run(stop.signal);
+    const limitPages = (pages: number): void => {
+      db.rows("PRAGMA incremental_vacuum");
+      db.row(`PRAGMA max_page_count = ${pages}`);
+    };
+    const big = (): void =>
+      ledger.transaction(() =>
+        void ledger.messages.record(newMessage(1, { encoded: new Uint8Array(200_000) }))
+      );
+    for (const _ of ["first", "second"]) {
+      lines.splice(0);
+      limitPages(1);
+      for (let time = 0; time < 3; time++) {
+        assert.throws(big, LedgerFault);
+        log.error("worker_restarting", { worker: "a leg", againInMs: 1_000, error: ledger.fault() });
+        await clock.advance(6_000);
+      }
+      const [reason, ...more] = watch.reasons();
+      assert.deepEqual([reason?.code, more], ["database_fault", []]);
+      assert.match(reason?.explanation ?? "", /relayer\.db: no space left on the device\. Nothing is sent/);
+      assert.equal(reason?.help, "Free some space.");
+      for (
+        const shown of [watch.sources().page(), formatStatus(readStatus({ ledger, config: CONFIG, clock }))]
+      ) {
+        assert.match(shown, /no space left on the device/);
+      }
+      assert.match(await watch.sources().metrics(), /^causeway_database_up 0$/m);
+      limitPages(1_000_000);
+      await clock.advance(6_000);
+      assert.deepEqual(watch.reasons(), []);
+      assert.match(await watch.sources().metrics(), /^causeway_database_up 1$/m);
+      await clock.advance(20_000);
+      log.info("messages_counted");
+      const told = lines.map((line) => /ERROR .*\[(\w+)\]|can be written again/.exec(line)).map((found) =>
+        found?.[1] ?? found?.[0]
+      );
+      assert.deepEqual(told, [
+        ...["database_fault", "worker_restarting", "worker_restarting"],
+        ...["can be written again", undefined],
+      ]);
+    }
+    stop.abort();
+    await probing?.catch(() => {});
+    ledger.close();
+  }));
+
+/** A configuration whose chains are those of the watched ledger. */
+const CONFIG = { hub: { stateMachine: hub }, chains: [] } as unknown as MessagingConfig;
+
+/** Messages that are held, and what is said of them after two minutes: code, and whether it stops the program. */
+const HELD = [
+  ["client_expired", [["client_expired", true]]],
+  ["held_by_operator", [["held_by_operator", false]]],
+  ["price_unknown", [["price_unknown", false]]],
+  ["poison", [["poison", false]]],
+  ["suspended", [["suspended", false]]],
+  ["unfunded", [["wallet_empty", true]]],
+  ["unprofitable", []],
+  ["challenge_period", []],
+] as const;
+
+for (const [held, expected] of HELD) {
+  Deno.test(`watch: messages held for ${held} are told with what helps, or stand with their leg`, () =>
+    withServer(async ({ get, watch, ledger, clock }) => {
+      ledger.messages.record(newMessage(1, { source: hub, target: ethereum, state: "held", reason: held }));
+      watch.reasons();
+      await clock.advance(2 * MINUTE_MS);
+      const { reasons } = await (await get("/readyz")).json();
+      assert.deepEqual(reasons.map((each: Record<string, unknown>) => [each.code, each.stops]), expected);
+      const text = formatStatus({ ...JSON.parse(await (await get("/status.json")).text()) });
+      assert.doesNotMatch(text, /Nothing is in the way/);
+      if (expected.length === 0) assert.match(text, /What messages wait for stands beside their legs/);
+    }));
+}
+
+Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, and one that stands still are told", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const untilMs = START_MS + 30 * MINUTE_MS;
+    ledger.meta.write(`losses on ${ethereum}`, JSON.stringify({ untilMs, lastReportedMs: START_MS }));
+    const connections = connectionsOf(clock);
+    const fetchView = async (
+      ...args: Parameters<Chain["reads"]["fetchView"]>
+    ): Promise<CounterpartyView> => ({
+      ...await connections.hub.reads.fetchView(...args),
+      isFrozen: true,
+    });
+    const observed = watch.observe({
+      ...connections,
+      hub: { ...connections.hub, reads: { ...connections.hub.reads, fetchView } },
+    });
+    const { signal } = new AbortController();
+    await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), signal);
+    const name = { chain: ethereum, endpointHost: "a.example", calls: [], tookMs: 10 };
+    const told = (): readonly unknown[] =>
+      watch.reasons().map(({ code, leg, nextMs, isWarning }) => [code, leg, nextMs, isWarning ?? false]);
+    for (let minute = 0; minute <= 11; minute++) {
+      watch.endpoints.noteRequest({ ...name, head: 7n });
+      told();
+      await clock.advance(MINUTE_MS);
+    }
+    assert.deepEqual(told(), [
+      ["no_height_known", `${ethereum} -> ${hub}`, undefined, false],
+      ["host_frozen", `${ethereum} -> ${hub}`, undefined, false],
+      ["loss_limit_reached", undefined, untilMs, false],
+      ["chain_stopped", undefined, undefined, true],
+    ]);
+    watch.endpoints.noteRequest({ ...name, head: 8n });
+    await clock.advance(20 * MINUTE_MS);
+    assert.deepEqual(told().map((each) => (each as string[])[0]), ["no_height_known", "host_frozen"]);
+  }));
+
 Deno.test("watch: reads of a chain are shown and exposed as they come, and nothing is asked for them", () =>
   withServer(async ({ get, watch, clock }) => {
     const connections = watch.observe(connectionsOf(clock));
@@ -159,7 +288,7 @@ Deno.test("watch: reads of a chain are shown and exposed as they come, and nothi
     const known = chains.find(({ chain }: { chain: string }) => chain === ethereum);
     assert.deepEqual(known.head, { height: 1_234_567, readAtMs });
     assert.deepEqual(known.final, { height: 1_234_500, readAtMs });
-    assert.match(await (await get("/")).text(), /1234567<\/div><span class="faint">4 min ago/);
+    assert.match(await (await get("/")).text(), /1234567 <span class="faint">4 min ago/);
     const text = await (await get("/metrics")).text();
     assert.match(text, /^causeway_chain_head_height\{chain="EVM-1"\} 1234567$/m);
     assert.match(text, /^causeway_chain_final_height\{chain="EVM-1"\} 1234500$/m);
@@ -233,7 +362,7 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
   assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
   const page = watch.sources().page();
-  assert.match(page, /EVM-1 \(a\.example\): Wrong &lt;b&gt;/);
+  assert.match(page, /EVM-1 \(a\.example\)<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
   ledger.close();
 });

@@ -87,6 +87,6 @@ export async function assertServedUpdates(process: RelayerProcess, chains: reado
     assert.ok(!page.includes(secret) && !metrics.includes(secret), secret);
   }
   const ready = await fetch(`${base}/readyz`);
-  const { reasons } = await ready.json();
-  assert.equal(ready.status, reasons.length === 0 ? 200 : 503, JSON.stringify(reasons));
+  const { reasons }: { readonly reasons: readonly { readonly stops: boolean }[] } = await ready.json();
+  assert.equal(ready.status, reasons.some(({ stops }) => stops) ? 503 : 200, JSON.stringify(reasons));
 }

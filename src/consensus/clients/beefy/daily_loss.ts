@@ -108,10 +108,9 @@ export class DailyLoss {
     const because = lost < limit
       ? { because: `what is left does not cover the next transaction: ${detail}` }
       : {};
-    if (this.#reportedAtMs === undefined || nowMs - this.#reportedAtMs >= REPORT_INTERVAL_MS) {
-      this.#reportedAtMs = nowMs;
-      log.warn("loss_limit_reached", { lostUsd, limitUsd, until, ...because });
-    }
+    const isDue = this.#reportedAtMs === undefined || nowMs - this.#reportedAtMs >= REPORT_INTERVAL_MS;
+    if (isDue) this.#reportedAtMs = nowMs;
+    log[isDue ? "warn" : "debug"]("loss_limit_reached", { lostUsd, limitUsd, until, ...because });
     return `maximum_daily_loss: ${lostUsd} of ${limitUsd} dollars are spent or under way within 24 hours, and nothing ` +
       `is sent until ${until}`;
   }

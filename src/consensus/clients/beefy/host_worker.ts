@@ -4,6 +4,7 @@
  * reading at {@link hostWorker}.
  */
 import type { Refusal } from "../../../core/chains/submission.ts";
+import type { Backoff } from "../../../core/runtime/retry.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
 import { reportFailedPoll } from "../../poll_fault.ts";
@@ -18,7 +19,7 @@ export interface BeefyWorkerDeps extends HostWorkerDeps {
 }
 
 /** Poll interval of an unusable host that others must fix. */
-const UNUSABLE_POLL_MS = 60_000;
+const unusableBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
 
 /**
  * Poll interval while another relayer's transaction is pending in the mempool, or our view is older than our update.
@@ -71,8 +72,7 @@ class HostWorker implements Pollable {
       const finding = await delivery.find(this.#poolWaits < MAX_POOL_WAITS ? "pool" : "blocks", signal);
       switch (finding.kind) {
         case "unusable":
-          this.#awaits = finding.detail;
-          return { kind: "nothing", againInMs: UNUSABLE_POLL_MS };
+          return { kind: "failed", failure: { text: finding.detail }, backoff: unusableBackoff };
         case "settling":
           return { kind: "nothing", againInMs: SETTLING_MS };
         case "nothing":

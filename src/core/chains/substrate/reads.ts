@@ -13,7 +13,7 @@ import { Limit } from "../../runtime/limit.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import { fetchReceiptsAt } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchStored, keysOf, pickStored, storedCall, toSeconds, type Wanted } from "./stored.ts";
+import { fetchStored, keysOf, pickStored, toSeconds, type Wanted } from "./stored.ts";
 
 const now = otherKeys.timestampNow.of();
 

@@ -13,6 +13,12 @@ export interface EventText {
    * with it and with {@link action}.
    */
   readonly reaction?: string;
+  /**
+   * Of events that tell of something in the way: the events that end it, at the same leg, chain or worker, or everywhere
+   * when they name none. Until then, or until a minute after the next try (`againInMs`, `until`) without a further line,
+   * it is a reason for which the program is not ready.
+   */
+  readonly endedBy?: readonly string[];
 }
 
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */

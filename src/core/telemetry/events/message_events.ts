@@ -11,15 +11,21 @@ export const messageEvents = {
     text: "Leg paused: endpoint unavailable",
     meaning: "Three polls in a row failed. The leg is polled more slowly until an endpoint answers.",
     action: "Check the endpoint that the error names.",
+    endedBy: ["leg_resumed"],
   },
   leg_blocked: {
     text: "Leg blocked: nothing is delivered on it for now",
     meaning: "Both chains work, but a condition of delivery is missing; `reason` and `detail` say which.",
     action: "See `reason` in the line. The leg resumes by itself.",
+    endedBy: ["leg_unblocked"],
   },
   leg_resumed: {
     text: "Leg resumed",
-    meaning: "What paused or blocked the leg is gone.",
+    meaning: "The endpoint for which the leg paused answers again.",
+  },
+  leg_unblocked: {
+    text: "Leg no longer blocked",
+    meaning: "The condition of delivery is there again.",
   },
   blocks_skipped: {
     text: "Blocks skipped: initial_height is above the stored position",
@@ -153,6 +159,7 @@ export const messageEvents = {
       "Transactions of the last 24 hours cost so much more than they earned; those with proofs earn nothing.",
     action:
       "Find the cause in `gas_spent` or `proofs_gas_spent`; raise `maximum_daily_loss` if it is acceptable.",
+    endedBy: ["loss_limit_cleared"],
   },
   loss_limit_cleared: {
     text: "Losses below maximum_daily_loss again: sending resumed",

@@ -79,12 +79,6 @@ export const programEvents = {
     text: "Request of the operator",
     meaning: "A command asks the running relayer for something; `operation` and `input` say what.",
   },
-  logging_failed: {
-    text: "Log line could not be written",
-    meaning: "The log itself met a fault; `detail` says what. Lines may be missing.",
-    action: "Check where standard output goes.",
-    reaction: "relaying continues",
-  },
   worker_failed: {
     text: "Worker failed with an unrecoverable error",
     meaning: "One worker met a fault that a retry cannot help; the program ends.",
@@ -116,6 +110,7 @@ export const programEvents = {
     meaning: "One worker met an unexpected fault and is started again after a pause; the others continue.",
     action: "Nothing if it happens once. Report it as a defect if it comes back at level error.",
     reaction: "the worker starts again after a pause, the others continue",
+    endedBy: ["database_restored"],
   },
   worker_failed_stopping: {
     text: "Worker failed while stopping",
@@ -127,6 +122,17 @@ export const programEvents = {
     meaning: "The database could not be opened or written; `code` says why.",
     action: "Follow the explanation of the line (path, rights, disk space, version), then start again.",
     reaction: "the program ends, and nothing more is sent",
+  },
+  database_fault: {
+    text: "Database cannot be written: nothing is sent until a write works again",
+    meaning: "A write failed while the program ran; `code` says why. A write is tried every five seconds.",
+    action: "Follow the explanation of the line: it names the cause and what helps against it.",
+    reaction: "the program continues, and nothing is sent until a write works",
+    endedBy: ["database_restored"],
+  },
+  database_restored: {
+    text: "Database can be written again",
+    meaning: "A write worked after `database_fault`; work continues where it was.",
   },
   database_copied: {
     text: "Database copied before its tables are changed",

@@ -1,19 +1,18 @@
-/** Parts of the status pages that both programs use: frame, tables, warnings, reasons. Pure. */
+/** Status page of both programs: sections as HTML. Pure. */
 import { escapeControls } from "../../config/redact.ts";
 import { formatDuration } from "../../runtime/text_table.ts";
-import type { NotReadyReason } from "../readiness.ts";
-import type { RecentWarning } from "../recent_warnings.ts";
+import { type Cell, isEmpty, type StatusSection } from "../status_sections.ts";
 
 /** Finished markup. Only templates of this file make it. */
-export class Html {
+class Html {
   constructor(readonly text: string) {}
 }
 
 /** A value in a template: text is escaped, lists are joined, `undefined` is left out. */
-type HtmlValue = Html | string | number | bigint | undefined | readonly HtmlValue[];
+type HtmlValue = Html | string | number | undefined | readonly HtmlValue[];
 
 /** Makes markup of a template. */
-export function markup(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+function markup(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(
     template.map((text, index) => index === 0 ? text : render(values[index - 1]) + text).join(""),
   );
@@ -43,19 +42,19 @@ function escapeText(text: string): string {
 /** Interval at which the page loads itself again, seconds. */
 const RELOAD_SEC = 10;
 
-/** Frame of a page. */
-export interface PageFrame {
+/** What a page shows. */
+export interface Page {
   /** Name of the program. */
   readonly title: string;
   /** What is said beside the title: version, hub. */
   readonly subtitle: string;
   readonly nowMs: number;
   readonly startedAtMs: number | undefined;
-  readonly sections: readonly Html[];
+  readonly sections: readonly StatusSection[];
 }
 
 /** Makes the whole page. */
-export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: PageFrame): string {
+export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: Page): string {
   const running = startedAtMs === undefined
     ? undefined
     : `, running for ${formatDuration(nowMs - startedAtMs)}`;
@@ -72,7 +71,7 @@ export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: Pa
 <body>
 <header><h1>${title}</h1><p>${subtitle}${running}</p></header>
 <main>
-${sections}
+${sections.map(renderSection)}
 </main>
 <footer>${formatTime(nowMs)}, again every ${RELOAD_SEC} s. <a href="/readyz">readiness</a>,
 <a href="/metrics">metrics</a>, <a href="/status.json">JSON</a></footer>
@@ -82,79 +81,52 @@ ${sections}
   return page.text;
 }
 
-/** Section with a heading. */
-export function renderSection(heading: string, content: HtmlValue): Html {
+/**
+ * A section: its table, or a sentence without rows. The first column is the row's heading. On narrow screens, where there
+ * are no columns, every value has the name of its column beside it, and so has the heading.
+ */
+function renderSection({ title, head, columns, rows, otherwise }: StatusSection): Html {
+  const none = otherwise === undefined ? undefined : markup`<p class="none">${otherwise}</p>`;
   return markup`<section>
-<h2>${heading}</h2>
-${content}
+<h2>${title}</h2>
+${head && markup`<p class="state ${head.colour}">${head.text}</p>`}${
+    rows.length === 0 ? none : markup`<table>
+<thead><tr>${
+      columns.map(({ name, isNumber }) =>
+        markup`<th scope="col"${isNumber ? NUMBER : undefined}>${name}</th>`
+      )
+    }</tr></thead>
+<tbody>
+${
+      rows.map((row) => markup`<tr>${row.map((cell, at) => renderField(cell, columns[at], at === 0))}</tr>\n`)
+    }</tbody>
+</table>`
+  }
 </section>
 `;
 }
 
-/** Column of a table. */
-export interface Column<Row> {
-  readonly name: string;
-  /** Numbers are aligned to the right. */
-  readonly isNumber?: boolean;
-  readonly cell: (row: Row) => HtmlValue;
-}
-
-/**
- * Table of rows, or a sentence when there are none. The first column is the row's heading. On narrow screens, where
- * there are no columns, every value has the name of its column beside it, and so has the heading.
- */
-export function renderTable<Row>(
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-  otherwise: string,
-): Html {
-  if (rows.length === 0) return markup`<p class="none">${otherwise}</p>`;
-  return markup`<table>
-<thead><tr>${
-    columns.map(({ name, isNumber }) => markup`<th scope="col"${isNumber ? NUMBER : undefined}>${name}</th>`)
-  }</tr></thead>
-<tbody>
-${
-    rows.map((row) =>
-      markup`<tr>${columns.map((column, index) => renderCell(column, row, index === 0))}</tr>\n`
-    )
-  }</tbody>
-</table>`;
-}
-
 const NUMBER = markup` class="number"`;
 
-function renderCell<Row>({ name, isNumber, cell }: Column<Row>, row: Row, isHead: boolean): Html {
-  const value = cell(row);
+function renderField(
+  cell: Cell,
+  column: StatusSection["columns"][number] | undefined,
+  isHead: boolean,
+): Html {
+  const { name = "", isNumber = false } = column ?? {};
+  const value = renderCell(cell);
   if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
-  const isEmpty = value === undefined || value === "";
-  const kind = isEmpty ? "empty" : isNumber ? "number" : "text";
+  const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : "text";
   return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
 }
 
-/** Text in one of the colours of states. */
-export function coloured(colour: "good" | "warn" | "bad" | "faint", text: HtmlValue): Html {
-  return markup`<span class="${colour}">${text}</span>`;
-}
-
-/** Section about readiness. */
-export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number): Html {
-  if (reasons.length === 0) return renderSection("State", markup`<p class="state good">Ready</p>`);
-  const items = reasons.map(({ code, chain, leg, explanation, help, sinceMs }) =>
-    markup`<li><span class="bad">${leg ?? chain ?? "program"}</span>: ${explanation} ${help}
-<span class="faint">${code}, for ${formatDuration(nowMs - sinceMs)}</span></li>\n`
-  );
-  return renderSection("State", markup`<p class="state bad">Not ready</p><ul class="plain">${items}</ul>`);
-}
-
-/** Section with the last warnings and errors, newest first. */
-export function renderWarnings(warnings: readonly RecentWarning[], nowMs: number): Html {
-  if (warnings.length === 0) return renderSection("Last warnings", markup`<p class="none">None.</p>`);
-  const items = warnings.map(({ level, text, event, atMs }) =>
-    markup`<li><span class="${level === "error" ? "bad" : "warn"}">${level}</span> ${text}
-<span class="faint">${event}, ${formatDuration(nowMs - atMs)} ago</span></li>\n`
-  );
-  return renderSection("Last warnings", markup`<ul class="plain">${items}</ul>`);
+function renderCell(cell: Cell): HtmlValue {
+  if (cell === undefined) return undefined;
+  if (typeof cell !== "object") return String(cell);
+  if (!("text" in cell)) return cell.map((each) => markup`<div>${renderCell(each)}</div>`);
+  const { text, colour, note } = cell;
+  const value = colour === undefined ? text : markup`<span class="${colour}">${text}</span>`;
+  return note === undefined ? value : markup`${value} <span class="faint">${note}</span>`;
 }
 
 /** Formats a time, e.g. `2026-01-02 03:04:05 UTC`. */

@@ -5,7 +5,7 @@
 import { type ExitCode, exitCodes } from "../../runtime/exit_codes.ts";
 import type { Log } from "../log.ts";
 import { EXPOSITION_TYPE } from "../metrics.ts";
-import type { NotReadyReason } from "../readiness.ts";
+import { isReady, type NotReadyReason } from "../readiness.ts";
 import { type HandleRequest, ListenFault, type OpenHttpListener } from "./http_listener.ts";
 import { formatAddress, type ListenAddress } from "./listen_address.ts";
 
@@ -13,7 +13,7 @@ import { formatAddress, type ListenAddress } from "./listen_address.ts";
 export interface StatusSources {
   /** Metrics in the text format of Prometheus. */
   readonly metrics: () => Promise<string>;
-  /** Reasons for which the program is not ready; none: it is. */
+  /** What is in the way; the program is ready when nothing of it stops the work. */
   readonly reasons: () => readonly NotReadyReason[];
   /** HTML of the status page. */
   readonly page: () => string;
@@ -85,20 +85,20 @@ async function route(sources: StatusSources, path: string): Promise<Response> {
 }
 
 function answerReadiness(reasons: readonly NotReadyReason[]): Response {
-  const shown = reasons.map(({ code, chain, leg, sinceMs, explanation, help }) => ({
+  const shown = reasons.map((
+    { code, chain, leg, sinceMs, explanation, help, nextMs, isWarning = false },
+  ) => ({
     code,
+    stops: !isWarning,
     chain,
     leg,
     since: new Date(sinceMs).toISOString(),
     explanation,
     help,
+    next: nextMs === undefined ? undefined : new Date(nextMs).toISOString(),
   }));
-  const isReady = reasons.length === 0;
-  return answer(
-    isReady ? 200 : 503,
-    JSON_TYPE,
-    `${JSON.stringify({ ready: isReady, reasons: shown }, null, 2)}\n`,
-  );
+  const ready = isReady(reasons);
+  return answer(ready ? 200 : 503, JSON_TYPE, `${JSON.stringify({ ready, reasons: shown }, null, 2)}\n`);
 }
 
 function answer(

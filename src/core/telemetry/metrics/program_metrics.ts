@@ -20,7 +20,7 @@ export const programMetrics = {
   },
   causeway_event_loop_lag_seconds: {
     type: "histogram",
-    help: "Delay of the latest timer of every half second: how long other work had to wait",
+    help: "Delay of a timer of one second: how long other work had to wait",
     labels: [],
     buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
   },

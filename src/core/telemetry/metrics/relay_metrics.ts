@@ -151,7 +151,7 @@ export const databaseMetrics = {
   },
   causeway_database_up: {
     type: "gauge",
-    help: "0 when the last read of the database failed",
+    help: "0 while the database cannot be read or written",
     labels: [],
   },
   causeway_database_transaction_seconds: {

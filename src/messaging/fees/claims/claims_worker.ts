@@ -6,7 +6,6 @@
  */
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { pauseOf } from "../../../core/runtime/clock.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
@@ -36,7 +35,7 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
       const rounds = new ClaimsRounds(context);
       let failures = 0;
       while (!signal.aborted) {
-        let pauseMs = pauseOf(everyMs);
+        let pauseMs = everyMs;
         try {
           const { underWay } = await rounds.run(signal);
           failures = 0;

@@ -3,7 +3,6 @@
  * payments dispatched by the hub, advances every open withdrawal and requests those that are due: the worker repeats it
  * indefinitely, `accumulate-fees --withdraw` until everything is paid.
  */
-import { pauseOf } from "../../../core/runtime/clock.ts";
 import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
@@ -33,7 +32,7 @@ export function withdrawalWorker(context: FeeContext, everyMs: number): Worker {
       const rounds = new WithdrawalRounds(context);
       let failures = 0;
       while (!signal.aborted) {
-        let pauseMs = pauseOf(Math.min(everyMs, POLL_INTERVAL_MS));
+        let pauseMs = Math.min(everyMs, POLL_INTERVAL_MS);
         try {
           await rounds.advance(signal);
           await rounds.orderDue(signal);

@@ -209,9 +209,16 @@ export function isSpendingStopped(context: TargetContext): boolean {
   return findSpendingStop(context) !== undefined;
 }
 
+/** What a spending stop is read with. */
+interface StopContext {
+  readonly clock: Pick<TargetContext["clock"], "now">;
+  readonly ledger: Pick<TargetContext["ledger"], "meta">;
+  readonly target: { readonly id: Pick<Chain["id"], "stateMachine"> };
+}
+
 /** Finds the end of the chain's spending stop, Unix milliseconds; `undefined`: there is none. */
 export function findSpendingStop(
-  context: TargetContext,
+  context: StopContext,
 ): { readonly untilMs: number } | undefined {
   const found = readStop(context);
   return found !== undefined && context.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
@@ -283,7 +290,7 @@ function resumeSpending(context: TargetContext): void {
   context.log.info("loss_limit_cleared", { chain });
 }
 
-function readStop(context: TargetContext): z.infer<typeof stopSchema> | undefined {
+function readStop(context: StopContext): z.infer<typeof stopSchema> | undefined {
   const text = context.ledger.meta.find(stopKey(context.target));
   return text === undefined || text === "" ? undefined : stopSchema.parse(JSON.parse(text));
 }
@@ -292,7 +299,7 @@ function writeStop(context: TargetContext, state: z.infer<typeof stopSchema>): v
   context.ledger.meta.write(stopKey(context.target), JSON.stringify(state));
 }
 
-function stopKey({ id }: Pick<Chain, "id">): string {
+function stopKey({ id }: StopContext["target"]): string {
   return `losses on ${id.stateMachine}`;
 }
 

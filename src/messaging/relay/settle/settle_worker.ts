@@ -5,7 +5,6 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
-import { pauseOf } from "../../../core/runtime/clock.ts";
 import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { hasRoom, noteNoAnswer } from "../limits/capacity.ts";
@@ -59,7 +58,7 @@ export function settleWorker(work: SettledTarget): Worker {
           work.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
         }
         const isAwaited = isRoomAwaited(work);
-        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : pauseOf(work.everyMs), signal);
+        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
         // A transaction just sent is not in a block yet, and more may follow.
         if (wait === "woken") await work.clock.sleep(work.everyMs / SOONER, signal);
       }

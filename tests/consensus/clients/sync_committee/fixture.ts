@@ -62,10 +62,6 @@ export class PassingClock implements Clock {
     return () => {};
   }
 
-  watchLateness(): () => void {
-    return () => {};
-  }
-
   advance(ms: number): void {
     this.#nowMs += ms;
   }

@@ -1,0 +1,97 @@
+/**
+ * Troubles that stand, as the log tells them: what begins with one event and ends with another of the same place. So a
+ * leg that pauses or a chain that is left out is a reason in the way without a second report of it.
+ */
+import type { Clock } from "../runtime/clock.ts";
+import type { EventText } from "./events/event_text.ts";
+import { type EventCode, events, type LogFields } from "./log.ts";
+import type { FoundReason } from "./readiness.ts";
+
+/** An event with its values. */
+export interface NotedEvent {
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+/** Fields that name a place. */
+const PLACES = ["leg", "chain", "worker", "to"] as const;
+
+/** Time for which a trouble stands after its next try without another word of it, ms. */
+const SILENT_MS = 60_000;
+
+/** True when `end` says that what `begin` told is over: at its place, or everywhere where it names none. */
+export function endsTrouble(end: NotedEvent, begin: NotedEvent): boolean {
+  return textOf(begin).endedBy?.includes(end.event) === true &&
+    PLACES.every((place) => end.fields[place] === undefined || end.fields[place] === begin.fields[place]);
+}
+
+/** A trouble that stands. */
+interface Standing extends NotedEvent {
+  readonly event: EventCode;
+  readonly said: string;
+  readonly sinceMs: number;
+  readonly nextMs: number | undefined;
+}
+
+/** Keeps the troubles that stand. */
+export class StandingTroubles {
+  readonly #clock: Pick<Clock, "now">;
+  #standing: readonly Standing[] = [];
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /** Takes an event of any level. @param said gives its explanation without secrets, a clause; empty: there is none */
+  note(event: EventCode, fields: LogFields, said: () => string): void {
+    this.#standing = this.#standing.filter((each) => !endsTrouble({ event, fields }, each));
+    if (events[event].endedBy === undefined) return;
+    const before = this.#standing.find((each) => isSameTrouble(each, { event, fields }));
+    const atMs = this.#clock.now();
+    const { againInMs, until } = fields;
+    const nextMs = typeof againInMs === "number" ? atMs + againInMs : Date.parse(String(until));
+    const sinceMs = before?.sinceMs ?? atMs;
+    const next = Number.isNaN(nextMs) ? undefined : nextMs;
+    const told = { event, fields, said: said(), sinceMs, nextMs: next };
+    this.#standing = [...this.#standing.filter((each) => each !== before), told];
+  }
+
+  /** Forgets everything: the workers that told it have ended. */
+  clear(): void {
+    this.#standing = [];
+  }
+
+  /** The troubles as reasons. */
+  list(): readonly FoundReason[] {
+    const nowMs = this.#clock.now();
+    this.#standing = this.#standing.filter(({ nextMs = nowMs }) => nowMs <= nextMs + SILENT_MS);
+    return this.#standing.map(({ event, fields, said, sinceMs, nextMs }) => {
+      const { text, action = "" } = events[event];
+      const leg = placeOf(fields.leg) ?? placeOf(fields.worker);
+      return {
+        code: event,
+        chain: placeOf(fields.chain) ?? leg?.split(" -> ")[1],
+        leg,
+        explanation: `${said === "" ? text : `${text}: ${said}`}.`,
+        help: action,
+        sinceMs,
+        nextMs,
+      };
+    });
+  }
+}
+
+/** Different words for one trouble end in the same way. */
+function isSameTrouble(a: NotedEvent, b: NotedEvent): boolean {
+  return PLACES.every((place) => a.fields[place] === b.fields[place]) &&
+    textOf(a).endedBy?.[0] === textOf(b).endedBy?.[0];
+}
+
+function placeOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function textOf({ event }: NotedEvent): EventText {
+  const known: Readonly<Record<string, EventText>> = events;
+  return known[event] ?? { text: "", meaning: "" };
+}

@@ -1,0 +1,174 @@
+/** What is in the way of deliveries, found in a snapshot. Pure. */
+import { findStoppedChain } from "../../core/checks/program_status.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
+import { formatDuration } from "../../core/runtime/text_table.ts";
+import { events } from "../../core/telemetry/log.ts";
+import type { FoundReason } from "../../core/telemetry/readiness.ts";
+import { describeHold } from "../control/next_step.ts";
+import type { HoldReason, LedgerFault, MessageReason } from "../ledger/ledger.ts";
+import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
+
+/** Time in which a leg is expected to deliver something while messages are due. */
+export const RECENT_MS = 15 * 60_000;
+
+/** Age from which a message that only waits for us is too old, unless its leg delivers. */
+const MAX_DUE_AGE_MS = 15 * 60_000;
+
+/** Time for which that must hold: a message that waited long for a light client is due only now. */
+const DUE_GRACE_MS = 5 * 60_000;
+
+/** Time without a new height after which a light client that messages wait for has stalled. */
+const STALLED_MS = 2 * 3_600_000;
+
+/** Time after which messages that are held for one of {@link NAMED_HOLDS} are told. */
+const HELD_GRACE_MS = 60_000;
+
+/** Reasons of open messages that are ours or our nodes' to solve; all others wait for a chain, a price or a person. */
+const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
+  "proof_unavailable",
+  "untraceable",
+  "unfunded",
+  "stuck",
+  "race",
+  "fee_unknown",
+  "price_unknown",
+  "target_unprovable",
+  "runtime_unsupported",
+  "reverted",
+]);
+
+/**
+ * Holds that an operator, a node or governance can end, and that no other reason tells. All others are a matter of the
+ * single message: they are listed with its leg.
+ */
+const NAMED_HOLDS: ReadonlySet<MessageReason> = new Set<HoldReason>([
+  "proof_unavailable",
+  "untraceable",
+  "fee_unknown",
+  "price_unknown",
+  "handler_replaced",
+  "client_expired",
+  "suspended",
+  "poison",
+  "held_by_operator",
+]);
+
+/** True for open messages that only wait for this program and its nodes. */
+export function isDue({ state, reason }: Pick<LegStatus["open"][number], "state" | "reason">): boolean {
+  return reason === undefined ? state !== "not_executed" : DUE_REASONS.has(reason);
+}
+
+/** Part of the snapshot that decides. */
+type JudgedStatus = Pick<RelayStatus, "nowMs" | "hub" | "chains" | "legs">;
+
+/** Finds what is in the way of deliveries. */
+export function findReasons(status: JudgedStatus): readonly FoundReason[] {
+  return [
+    ...status.chains.flatMap((chain) => ofChain(chain, status)),
+    ...status.legs.flatMap((leg) => ofLeg(leg, status)),
+  ];
+}
+
+/** A database that cannot be read or written. */
+export function ofDatabase({ found, advice }: LedgerFault): FoundReason {
+  return {
+    code: "database_fault",
+    chain: undefined,
+    leg: undefined,
+    explanation: `${found}. Nothing is sent until a write works; one is tried every five seconds.`,
+    help: advice,
+  };
+}
+
+function ofChain(status: ChainStatus, { legs, nowMs }: JudgedStatus): FoundReason[] {
+  const { chain, endpoints, wallet, lightClients, lossLimit } = status;
+  const place = { chain, leg: undefined };
+  const found = [...findEndpointReasons(chain, endpoints), ...findStoppedChain(chain, status, nowMs)];
+  const unfunded = legs.filter(({ target }) => target === chain)
+    .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
+  const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);
+  if (waiting > 0 || Number(wallet?.balance) === 0) {
+    const held = waiting === 0 ? "" : `; ${countText(waiting)} for it`;
+    found.push({
+      ...place,
+      code: "wallet_empty",
+      explanation: `Our account cannot pay for gas (balance ${wallet?.balance ?? "unknown"})${held}.`,
+      help: "Send native tokens to the account of the chain's signer; it is tried again every minute.",
+    });
+  }
+  if (lossLimit !== undefined) {
+    const { text, action = "" } = events.loss_limit_reached;
+    const code = "loss_limit_reached";
+    found.push({ ...place, code, explanation: `${text}.`, help: action, nextMs: lossLimit.untilMs });
+  }
+  for (const { counterparty, height, isFrozen } of lightClients) {
+    const leg = `${counterparty} -> ${chain}`;
+    if (height === 0) {
+      found.push({
+        chain,
+        leg,
+        code: "no_height_known",
+        explanation: `${chain} knows no height of ${counterparty}: no message can be proved to it.`,
+        help: "Check that its governance has added the chain, and run a consensus relayer for the pair.",
+      });
+    }
+    if (!isFrozen) continue;
+    found.push({
+      chain,
+      leg,
+      code: "host_frozen",
+      explanation: `The chain accepts nothing of ${counterparty}: its host or the light client is frozen.`,
+      help: "Nothing can be done here: its governance has to unfreeze it. It is read in every round.",
+    });
+  }
+  return found;
+}
+
+function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: JudgedStatus): FoundReason[] {
+  const { nowMs, chains } = status;
+  const place = { chain: target, leg: `${source} -> ${target}` };
+  const found = open.filter(({ reason }) => reason !== undefined && NAMED_HOLDS.has(reason))
+    .map(({ reason, count }): FoundReason => ({
+      ...place,
+      code: `${reason}`,
+      explanation: `${countText(count)}.`,
+      help: describeHold(reason),
+      isWarning: reason !== "client_expired",
+      graceMs: HELD_GRACE_MS,
+    }));
+  const due = open.filter((row) => row.isDue);
+  const dueMs = oldestOf(due);
+  if (dueMs !== undefined && nowMs - dueMs > MAX_DUE_AGE_MS && deliveredRecently === 0) {
+    const reasons = [...new Set(due.map(({ state, reason }) => reason ?? state))];
+    found.push({
+      ...place,
+      code: "message_too_old",
+      explanation: `The oldest message that is due was seen ${formatDuration(nowMs - dueMs)} ago ` +
+        `(${reasons.join(", ")}), and nothing was delivered for 15 min.`,
+      help: "Look at the last warnings about this leg.",
+      graceMs: DUE_GRACE_MS,
+    });
+  }
+  const waitingMs = oldestOf(open.filter(({ reason }) => reason === "waiting_for_update"));
+  const roseAtMs = chains.find(({ chain }) => chain === target)?.lightClients
+    .find(({ counterparty }) => counterparty === source)?.roseAtMs;
+  const stalledMs = nowMs - Math.max(waitingMs ?? nowMs, roseAtMs ?? 0);
+  if (stalledMs > STALLED_MS) {
+    found.push({
+      ...place,
+      code: "light_client_stalled",
+      explanation: `${target} has learned no new height of ${source} while messages wait for one.`,
+      help: "Check that a consensus relayer serves this pair of chains.",
+      sinceMs: nowMs - stalledMs,
+    });
+  }
+  return found;
+}
+
+function countText(count: number): string {
+  return count === 1 ? "a message waits" : `${count} messages wait`;
+}
+
+function oldestOf(rows: LegStatus["open"]): number | undefined {
+  return rows.length === 0 ? undefined : Math.min(...rows.map(({ oldestMs }) => oldestMs));
+}
