@@ -20,4 +20,9 @@ export class Refreshed<T> {
     this.#kept = { value, atMs: nowMs };
     return value;
   }
+
+  /** Has the value made again when it is asked for next: something has changed. */
+  drop(): void {
+    this.#kept = undefined;
+  }
 }

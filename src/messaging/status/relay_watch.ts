@@ -129,6 +129,7 @@ export class RelayWatch {
   /** Workers that only watch, and the one that tries whether a database can be written again. */
   workers(log: Log): readonly Worker[] {
     this.#session?.ledger.watchFault((fault) => {
+      this.#snapshot.drop();
       if (fault === undefined) log.info("database_restored");
       else log.error("database_fault", { code: fault.code, explanation: fault.message });
     });

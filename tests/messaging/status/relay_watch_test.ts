@@ -176,6 +176,7 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       limitPages(1);
       for (let time = 0; time < 3; time++) {
         assert.throws(big, LedgerFault);
+        assert.equal(watch.reasons()[0]?.code, "database_fault", "told at once");
         log.error("worker_restarting", { worker: "a leg", againInMs: 1_000, error: ledger.fault() });
         await clock.advance(6_000);
       }
