@@ -251,11 +251,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_402,
+  "core/chains": 15_397,
   "core/checks": 585,
   "core/commands": 1511,
   "core/config": 3233,
-  "core/encoding": 521,
+  "core/encoding": 512,
   "core/evm": 2442,
   "core/hub_proofs": 139,
   "core/ismp": 2064,
@@ -272,20 +272,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/control": 1265,
   "messaging/fees": 3601,
   "messaging/ledger": 5067,
-  "messaging/relay": 8320,
+  "messaging/relay": 8226,
   "messaging/status": 1210,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_720,
+  "lines of src": 89_612,
   "lines of devnet": 36_646,
-  "lines of tests": 101_416,
+  "lines of tests": 101_733,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 58,
-  "files of src with one importer, in the same folder": 104,
+  "files of src with one importer, in the same folder": 103,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 104_751,
+  "words of docs": 104_835,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
