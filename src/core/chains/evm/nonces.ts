@@ -31,7 +31,7 @@ export function addNonces(account: Address, batch: RpcBatch): () => AccountNonce
 }
 
 /** Reads the nonces of an account. One request. */
-export async function readNonces(
+export async function askNonces(
   account: Address,
   endpoints: RpcEndpointSet,
   signal: AbortSignal,
@@ -87,7 +87,7 @@ export class NonceChoice {
     // Where there is no other endpoint, the same one is asked again for what the journal does not expect.
     const asked = found === nonceAtLeast ? [] : nonceAtLeast === undefined ? others : [...others, ...all];
     const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
-      readNonces(this.#deps.sender, endpoint, signal);
+      askNonces(this.#deps.sender, endpoint, signal);
     const [other] = await askWitnesses(asked, read, 1);
     const named = other === undefined ? found : findFree(other.value);
     if (named === found || named === nonceAtLeast) {

@@ -9,7 +9,7 @@ import type { SignedSubmission } from "../submission.ts";
 import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { addNonces, readNonces } from "./nonces.ts";
+import { addNonces, askNonces } from "./nonces.ts";
 import { accountBalance, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
@@ -61,7 +61,7 @@ export class EvmReplacement implements Replacement {
    */
   async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
     const { endpoints, sender } = this.#context.at;
-    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => readNonces(sender, endpoint, signal);
+    const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => askNonces(sender, endpoint, signal);
     const found = await askWitnesses(endpoints.each(), read);
     const [first, second = first] = found.map(({ value }) => value);
     if (first === undefined || second === undefined) return await read(endpoints);
