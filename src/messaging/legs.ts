@@ -143,8 +143,8 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
  * revenue of its messages.
  */
 function createReplacement({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
-  const { replacement, gas } = chain;
-  return replacement === undefined || gas === undefined ? undefined : { replacement, gas, profit };
+  const { replacement } = chain;
+  return replacement === undefined ? undefined : { replacement, profit };
 }
 
 /** What the legs of all chains share. */

@@ -191,10 +191,6 @@ export class MemoryChain extends MemoryReads implements Chain {
     return Promise.resolve({ gasPriceWei: this.node.priceWei });
   }
 
-  fetchDataCost(_raw: Uint8Array, _signal: AbortSignal): Promise<bigint> {
-    return Promise.resolve(0n);
-  }
-
   fetchBalance(_signal: AbortSignal): Promise<bigint> {
     return this.#lacks("balance");
   }

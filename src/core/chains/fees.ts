@@ -26,8 +26,6 @@ export interface ChainGas {
   /** Dollars per native token, 27 decimals, as reported by the host's router; `undefined`: not available. */
   fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined>;
   fetchGasQuote(signal: AbortSignal): Promise<GasQuote>;
-  /** Cost of a signed transaction besides gas (data and operator fee of the OP stack), wei. */
-  fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
   /** Native balance of our account, wei. */
   fetchBalance(signal: AbortSignal): Promise<bigint>;
 }

@@ -170,7 +170,6 @@ export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined
 /** Target whose transactions have nonces. */
 export interface ReplacementContext {
   readonly replacement: Replacement;
-  readonly gas: Pick<ChainGas, "fetchDataCost">;
   /** Profit required of its messages; absent when everything is delivered. */
   readonly profit?: LegProfit | undefined;
 }

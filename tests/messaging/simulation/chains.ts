@@ -125,10 +125,6 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return this.call("fetchGasQuote", signal, () => ({ gasPriceWei: this.node.priceWei }));
   }
 
-  override fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchDataCost", signal, () => 0n);
-  }
-
   override proveFees(
     commitments: readonly Hash256[],
     { height }: ProvenBlock,

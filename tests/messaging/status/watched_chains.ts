@@ -24,7 +24,6 @@ export function connectionsOf(
   const evmNode = new MemoryNode(clock, { id: evmId, family: "evm" });
   const gas: ChainGas = {
     fetchBalance,
-    fetchDataCost: () => Promise.resolve(0n),
     fetchGasQuote: () => Promise.resolve({ gasPriceWei: 7n }),
     fetchRouterPrice: () => Promise.resolve(undefined),
   };

@@ -26,7 +26,8 @@ export interface DailyLossDeps {
 /** Transaction that is about to be signed. */
 export interface PlannedCost {
   readonly gasLimit: bigint;
-  readonly dataCostWei?: bigint;
+  /** The most that it costs besides gas, wei. */
+  readonly dataCostWei: bigint;
   /** Of the transaction that it replaces; absent: it replaces none. */
   readonly nonce?: bigint | undefined;
 }
@@ -63,7 +64,7 @@ export class DailyLoss {
   }
 
   /** Maximum gas price that what is left of the limit covers, wei; 0: nothing is left, or the token has no price. */
-  async boundWei({ gasLimit, dataCostWei = 0n, nonce }: PlannedCost, signal: AbortSignal): Promise<bigint> {
+  async boundWei({ gasLimit, dataCostWei, nonce }: PlannedCost, signal: AbortSignal): Promise<bigint> {
     return lossBoundWei({
       limitMicroUsd: this.#limitMicroUsd,
       lossMicroUsd: sumOf(this.#current().filter((entry) => entry.nonce !== nonce)),
@@ -75,8 +76,8 @@ export class DailyLoss {
   }
 
   /** Counts a signed transaction, before it is sent. */
-  async note(submission: SignedSubmission, dataCostWei: bigint, signal: AbortSignal): Promise<void> {
-    const { nonce, gasLimit, gasPriceWei } = submission;
+  async note(submission: SignedSubmission, signal: AbortSignal): Promise<void> {
+    const { nonce, gasLimit, gasPriceWei, dataCostWei = 0n } = submission;
     if (nonce === undefined || gasLimit === undefined || gasPriceWei === undefined) {
       throw new Error("A submission without nonce or price");
     }

@@ -24,7 +24,8 @@ import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";
-import { faultAt, type RpcBatch } from "./rpc_batch.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Receipt } from "./rpc_schemas.ts";
 
 /** Costs of a transaction; of its data only if requested. */
 export interface Costs extends GasQuote {
@@ -101,6 +102,28 @@ function addDataCost(
       dataCostWei: (gas) => layer1Wei + (operatorFee === undefined ? 0n : operatorFeeWei(operatorFee, gas)),
     };
   };
+}
+
+/**
+ * Cost besides gas of a mined transaction, wei: what the receipt names for its data, and the operator fee as the oracle
+ * computes it at that block, whatever the fork's formula is. One request on the OP stack, none elsewhere.
+ */
+export async function fetchMinedDataCost(
+  context: EvmContext,
+  { blockNumber, gasUsed, l1Fee, operatorFeeScalar, operatorFeeConstant }: Omit<Receipt, "logs">,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const isNamedFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
+  if (isNamedFree || (l1Fee == null && context.isOpStack !== true)) return l1Fee ?? 0n;
+  const batch = new RpcBatch(context.at.endpoints);
+  const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
+  // The fee hardly ever changes: a node that has dropped the state of that block tells the current one.
+  const atBlock = batch.addOptional(callResult(call, blockNumber));
+  const now = batch.addOptional(callResult(call));
+  await batch.send({ signal });
+  const told = [atBlock(), now()].find((result) => !(result instanceof RpcFault) || result.code === "reverted");
+  if (told === undefined) throw atBlock();
+  return (l1Fee ?? 0n) + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
 }
 
 /** Reads the operator fee; `undefined` for chains before Isthmus, whose oracle does not have the function. */

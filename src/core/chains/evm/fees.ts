@@ -113,21 +113,6 @@ export class EvmGas implements ChainGas {
     return { gasPriceWei };
   }
 
-  /**
-   * Cost of a signed transaction besides gas, wei, when it uses the expected gas. One request on the OP stack, none on
-   * other chains once known.
-   */
-  async fetchDataCost(
-    raw: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    if (isArbitrum(this.#context.at.chainId) || this.#context.isOpStack === false) return 0n;
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const costs = addCosts(this.#context, batch, () => withoutSignature(raw));
-    await batch.send({ signal });
-    return costs().dataCostWei(expectedGas(parseTransaction(toHex(raw)).gas ?? 0n));
-  }
-
   /** Fetches the native balance of our account, wei. One request. */
   fetchBalance(signal: AbortSignal): Promise<bigint> {
     const { endpoints, sender } = this.#context.at;

@@ -9,6 +9,7 @@ import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
+import { fetchMinedDataCost } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import type { TransactionPlace } from "./queries.ts";
 import { accountNonce, callResult, transactionPlace, transactionReceipt } from "./queries.ts";
@@ -198,7 +199,7 @@ export class EvmOutcomes implements Outcomes {
         gasUsed: found.gasUsed,
         // Nodes older than London do not report it; then the offered price counts.
         gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
-        dataCostWei: found.l1Fee ?? 0n,
+        dataCostWei: await fetchMinedDataCost(this.#context, found, signal),
       },
       refusal: succeeded ? undefined : await this.#reasonOf(submission, found, signal),
     };

@@ -2,6 +2,7 @@
  * Replacements of a pending transaction: the same call for another price, or a zero-value transfer. When and at which
  * price is decided elsewhere.
  */
+import { withoutSignature } from "../../evm/fee_oracles.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
@@ -30,7 +31,7 @@ export class EvmReplacement implements Replacement {
     const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
     const nonces = addNonces(this.#context, batch);
-    const costs = addCosts(this.#context, batch);
+    const costs = addCosts(this.#context, batch, () => withoutSignature(submission.raw));
     const balance = batch.add(accountBalance(sender));
     const params = batch.add(this.#context.hostParams.query);
     const head = batch.add(blockAt("latest"));
@@ -43,6 +44,7 @@ export class EvmReplacement implements Replacement {
     return {
       offered: own.price,
       market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
+      dataCostWei: bounded.dataCostWei(own.gasLimit),
       maximumWei: maximumGasPriceWei,
       nonces: nonces(),
       balanceWei: balance(),
@@ -89,7 +91,8 @@ export class EvmReplacement implements Replacement {
     if (own.nonce !== ownNonce(submission)) {
       throw new Error("The submission has another nonce than its transaction");
     }
-    return await signCall(this.#context, { ...own, price, height: submission.madeAtHeight }, signal);
+    const { dataCostWei, madeAtHeight: height } = submission;
+    return await signCall(this.#context, { ...own, price, dataCostWei, height }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -109,8 +112,9 @@ export class EvmReplacement implements Replacement {
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
     const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
     const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
-    const height = submission.madeAtHeight;
-    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
+    // A transfer has less data.
+    const { dataCostWei, madeAtHeight: height } = submission;
+    return await signCall(this.#context, { ...call, nonce, price, dataCostWei, height }, signal);
   }
 }
 

@@ -45,6 +45,9 @@ export const receipt = z.object({
   effectiveGasPrice: quantity.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
   l1Fee: quantity.nullish().catch(undefined),
+  /** Parameters of the operator fee since Isthmus; what they mean depends on the fork. */
+  operatorFeeScalar: quantity.nullish().catch(undefined),
+  operatorFeeConstant: quantity.nullish().catch(undefined),
   logs: z.array(z.unknown()),
 });
 

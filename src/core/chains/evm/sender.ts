@@ -97,6 +97,7 @@ export class EvmSender implements Sender {
       valueWei: 0n,
       nonce: facts.nonce > atLeast ? facts.nonce : atLeast,
       price,
+      dataCostWei: dataCostWei(gasLimit),
       height: block.number,
     };
     return { kind: "signed", submission: await signCall(this.#context, transaction, signal) };

@@ -15,6 +15,8 @@ export interface CallToSign {
   readonly valueWei: bigint;
   readonly nonce: bigint;
   readonly price: GasPrice;
+  /** The most that it costs besides gas, wei. */
+  readonly dataCostWei?: bigint | undefined;
   /** Chain height at which the search for its inclusion starts. */
   readonly height: bigint;
 }
@@ -22,7 +24,7 @@ export interface CallToSign {
 /** Signs the call as a transaction. */
 export async function signCall(
   context: EvmContext,
-  { height, ...call }: CallToSign,
+  { height, dataCostWei, ...call }: CallToSign,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
   const { account, chainId, id } = context.at;
@@ -35,6 +37,7 @@ export async function signCall(
     nonce: call.nonce,
     gasPriceWei: highestPriceWei(call.price),
     gasLimit: call.gasLimit,
+    dataCostWei,
     madeAtHeight: height,
   };
 }

@@ -220,6 +220,7 @@ export class EvmSimulator implements Simulator {
       messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
       gasPriceWei,
       dataCostWei: dataCostWei(gasUsed),
+      maxDataCostWei: dataCostWei(gasLimit),
     };
   }
 }
@@ -309,5 +310,6 @@ function accept(
     messageGas: attributeGas(delivery, { gasUsed, steps: outcome.steps }),
     gasPriceWei: costs.gasPriceWei,
     dataCostWei: costs.dataCostWei(gasUsed),
+    maxDataCostWei: costs.dataCostWei(gasLimit),
   };
 }

@@ -107,7 +107,8 @@ export interface PriceCaps {
  * balance or a limit.
  */
 export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
-  const { gasLimit, balanceWei, marketWei } = facts;
+  const { gasLimit, dataCostWei, marketWei } = facts;
+  const balanceWei = facts.balanceWei > dataCostWei ? facts.balanceWei - dataCostWei : 0n;
   const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
   const multiple = marketWei * MAX_TIMES_MARKET;
   const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;

@@ -145,7 +145,8 @@ const stopSchema = z.object({
 /** Transaction that is about to be signed. */
 interface PlannedCost {
   readonly gasLimit: bigint;
-  readonly dataCostWei?: bigint;
+  /** The most that it costs besides gas, wei. */
+  readonly dataCostWei: bigint;
   /** Of the transaction that it replaces: only one of them can be mined. */
   readonly nonce?: bigint | undefined;
 }
@@ -170,7 +171,7 @@ export interface LossBound {
 export async function boundByLosses(
   context: TargetContext & { readonly signal: AbortSignal },
   price: PriceSource | undefined,
-  { gasLimit, dataCostWei = 0n, nonce }: PlannedCost,
+  { gasLimit, dataCostWei, nonce }: PlannedCost,
 ): Promise<LossBound | undefined> {
   const { settings: { maxDailyLossMicroUsd: limitMicroUsd }, target, ledger } = context;
   if (limitMicroUsd === undefined || target.gas === undefined) return undefined;

@@ -332,9 +332,9 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
     assert.ok(signing.kind === "signed");
     await chain.sender.broadcast(signing.submission, never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
-    // compared with, once: the fee history, and the price of each other endpoint.
-    assert.equal(requests.count, 10);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 1, 1, 1]);
+    // compared with, once: the fee history, and the price of two other endpoints.
+    assert.equal(requests.count, 8);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 1, 0, 0]);
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
@@ -409,6 +409,7 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
     messageGas: [4_000_000n, 4_000_000n],
     gasPriceWei: 100n,
     dataCostWei: 0n,
+    maxDataCostWei: 0n,
   });
   await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(log.events("warn").length, 1);

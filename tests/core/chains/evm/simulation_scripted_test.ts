@@ -424,7 +424,6 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
     requests.count = 0;
     await chain.gas.fetchGasQuote(never);
     assert.equal(requests.count, 1);
-    assert.equal(await chain.gas.fetchDataCost(new Uint8Array(9), never), 0n);
     const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
     assert.deepEqual(
       simulation.kind === "accepted" ? [simulation.gasPriceWei, simulation.gasUsed] : simulation.kind,
@@ -478,7 +477,6 @@ Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a
   });
   const { chain } = chainAt([rpc]);
   assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
-  assert.equal((await catchFault(chain.gas.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
   assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
 

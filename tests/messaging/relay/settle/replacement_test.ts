@@ -42,7 +42,6 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
   const how: ReplacementContext = {
     replacement: replacing,
-    gas: replacing,
     profit,
   };
   return settleAll({ ...relayer.on(relayer.two), replacing: how });
