@@ -50,6 +50,7 @@ export function observeChain<C extends Chain>(chain: C, observer: ChainObserver)
       simulate: (_simulation, _args, tookMs) => observer.noteStage(of, "simulated", tookMs),
     }, now),
     fees: observed(chain.fees, {
+      fetchFees: ({ decimals }) => observer.noteFeeToken(of, decimals),
       fetchFeeTokenDecimals: (decimals) => observer.noteFeeToken(of, decimals),
     }),
     ...chain.gas === undefined ? {} : {

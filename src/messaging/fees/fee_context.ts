@@ -114,24 +114,21 @@ export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, acc
 /** A chain that can be asked for the decimals of its fee token. */
 type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
 
-/** Caches the decimals of fee tokens, so that a log line costs no request. */
+/** Decimals of fee tokens as read last, so that a log line costs no request. */
 export class FeeUnits {
   readonly #decimals = new Map<StateMachine, number>();
 
-  /** Reads the decimals of a chain's fee token; requested once per chain. */
+  /** Reads the decimals of a chain's fee token, whatever was read before: amounts depend on it. */
   async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
-    const name = chain.id.stateMachine;
-    const known = this.#decimals.get(name);
-    if (known !== undefined) return known;
     const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
-    this.#decimals.set(name, decimals);
+    this.#decimals.set(chain.id.stateMachine, decimals);
     return decimals;
   }
 
-  /** As {@link learn}, for log lines only: if the chain does not answer now, its decimals stay unknown. */
+  /** Once per chain, for log lines only: if the chain does not answer now, its decimals stay unknown. */
   async tryLearn(chain: UnitChain | undefined, signal: AbortSignal): Promise<void> {
     try {
-      if (chain !== undefined) await this.learn(chain, signal);
+      if (chain !== undefined && !this.#decimals.has(chain.id.stateMachine)) await this.learn(chain, signal);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
     }

@@ -28,7 +28,7 @@ export function connectionsOf(
     fetchRouterPrice: () => Promise.resolve(undefined),
   };
   const fees: ChainFees = {
-    fetchFees: (commitments) => Promise.resolve(commitments.map(() => undefined)),
+    fetchFees: (commitments) => Promise.resolve({ units: commitments.map(() => undefined), decimals: 6 }),
     fetchFeeTokenDecimals: () => Promise.resolve(6),
   };
   return {

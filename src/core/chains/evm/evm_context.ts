@@ -17,8 +17,6 @@ import { GasPrices } from "./gas_prices.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 
-/** The decimals of a token do not change, but a proxy may be replaced. */
-const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
 /** A price that was read longer ago hardly is the one that a transaction will have. */
@@ -80,7 +78,6 @@ const MAX_REPLACED = 256;
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
   readonly #marketCache: Cached<KnownMarket>;
-  readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<Capability, number>();
   /** By endpoint and event. */
   readonly #reportedMs = new Map<string, number>();
@@ -115,17 +112,6 @@ export class EvmContext {
       ...at,
       reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
     });
-    this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
-  }
-
-  /** Returns the decimals of a fee token, at most an hour old. */
-  async feeTokenDecimals(token: Address, fetchDecimals: () => Promise<number>): Promise<number> {
-    if (this.#decimalsCache.last?.token !== token) this.#decimalsCache.forget();
-    const read = async (): Promise<{ token: Address; decimals: number }> => ({
-      token,
-      decimals: await fetchDecimals(),
-    });
-    return (await this.#decimalsCache.get(read)).decimals;
   }
 
   /** Price and balance as a simulation read them last; `undefined` when that was long ago. */
@@ -324,10 +310,6 @@ class Cached<T> {
     return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
       ? this.#entry.value
       : undefined;
-  }
-
-  forget(): void {
-    this.#entry = undefined;
   }
 
   set(value: T): void {

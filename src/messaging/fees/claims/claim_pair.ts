@@ -196,8 +196,8 @@ class PairPass {
       (certain[index] ?? UNSURE).kind === "unsure" && nowMs - createdAtMs >= MAX_UNSURE_MS
     ).map(({ commitment }) => commitment);
     if (overdue.length === 0) return certain;
-    const told = await source.fees.fetchFees(overdue, this.#signal);
-    const toldOf = new Map(overdue.map((commitment, index) => [commitment, told[index] ?? 0n]));
+    const { units } = await source.fees.fetchFees(overdue, this.#signal);
+    const toldOf = new Map(overdue.map((commitment, index) => [commitment, units[index] ?? 0n]));
     return commitments.map((commitment, index) => {
       const value = toldOf.get(commitment) ?? 0n;
       return value > 0n ? { kind: "certain", value } : certain[index] ?? UNSURE;

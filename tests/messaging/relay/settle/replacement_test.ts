@@ -77,7 +77,7 @@ function paying(dollars18: bigint): LegProfit {
   const fees: FeeReader = {
     id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
     fees: {
-      fetchFees: (keys) => Promise.resolve(keys.map(() => dollars18)),
+      fetchFees: (keys) => Promise.resolve({ units: keys.map(() => dollars18), decimals: 18 }),
       fetchFeeTokenDecimals: () => Promise.resolve(18),
     },
     certain: {
