@@ -5,8 +5,9 @@
  */
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
-import type { GasMarket } from "./gas.ts";
+import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
 import { feeHistory, gasPrice } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
@@ -83,11 +84,7 @@ export function boundPrice(facts: PriceFacts): BoundedPrice {
 /** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
 function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigint | undefined {
   if (baseFeeWei === 0n && tipWei === undefined) return undefined;
-  return baseFeeWei + highest([tipWei, lowestTipWei, IDLE_TIP_WEI]);
-}
-
-function highest(prices: readonly (bigint | undefined)[]): bigint {
-  return prices.reduce<bigint>((most, price) => price !== undefined && price > most ? price : most, 0n);
+  return baseFeeWei + highest(IDLE_TIP_WEI, tipWei, lowestTipWei);
 }
 
 /** Dependencies of {@link GasPrices}. */
@@ -98,25 +95,50 @@ export interface GasPricesDeps {
   readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
 }
 
+/** Costs that name a price, of a transaction whose base fee may be known. */
+export type NamedPrice = Pick<GasMarket, "gasPriceWei" | "lowestTipWei"> & Partial<GasMarket>;
+
+/** Number of own offers above the market that are remembered; the oldest is forgotten first. */
+const MAX_OWN_OFFERS = 16;
+
 /** Prices of one chain's gas, bounded by comparison. */
 export class GasPrices {
   readonly #deps: GasPricesDeps;
   #accepted: AcceptedPrice | undefined;
+  /** Tip, or price without a base fee, that others offer: the last one named that was no echo, wei. */
+  #othersWei: bigint | undefined;
+  /** What own transactions offered above it. */
+  readonly #ownWei = new Set<bigint>();
 
   constructor(deps: GasPricesDeps) {
     this.#deps = deps;
   }
 
+  /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
+  noteOffer(price: GasPrice): void {
+    const offeredWei = price.type === "legacy" ? price.gasPriceWei : price.maxPriorityFeeWei;
+    if (this.#othersWei === undefined || offeredWei <= this.#othersWei) return;
+    this.#ownWei.add(offeredWei);
+    dropOldest(this.#ownWei, MAX_OWN_OFFERS);
+  }
+
   /**
-   * Bounds the price that an endpoint named. Nothing is requested while it is at most twice the last accepted one, one
-   * request to each endpoint otherwise.
+   * Bounds the price that an endpoint named, and leaves out what only our own transactions offered, such as the buffer
+   * of a price without a base fee, or the rise of a replacement. Nothing is requested while it is at most twice the last
+   * accepted one, one request to each endpoint otherwise.
    * @param host the endpoint that named it
    */
-  async bound<T extends Omit<GasMarket, "baseFeeWei">>(
-    market: T,
-    host: string,
-    signal: AbortSignal,
-  ): Promise<T> {
+  async bound<T extends NamedPrice>(named: T, host: string, signal: AbortSignal): Promise<T> {
+    if (!("baseFeeWei" in named)) return await this.#compare(named, host, signal);
+    const baseWei = lowest(named.baseFeeWei ?? 0n, 2n * named.gasPriceWei);
+    const isEcho = this.#ownWei.has(named.gasPriceWei - baseWei);
+    const othersWei = lowest(named.gasPriceWei - baseWei, isEcho ? this.#othersWei : undefined);
+    const market = await this.#compare({ ...named, gasPriceWei: baseWei + othersWei }, host, signal);
+    this.#othersWei = market.gasPriceWei - baseWei;
+    return market;
+  }
+
+  async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
     const nowMs = this.#deps.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
@@ -149,6 +171,6 @@ export class GasPrices {
     const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
     const answers = await askWitnesses(others, (endpoint) => callOne(endpoint, gasPrice, conditions));
-    return answers.length === 0 ? undefined : highest(answers.map(({ value }) => value));
+    return answers.length === 0 ? undefined : highest(0n, ...answers.map(({ value }) => value));
   }
 }

@@ -39,11 +39,11 @@ export class EvmReplacement implements Replacement {
       head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
+    const bounded = await this.#context.prices.bound({ ...costs(), baseFeeWei }, batch.host, signal);
     this.#context.hostParams.note(params());
     return {
       offered: own.price,
-      market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
+      market: gasPriceFor(bounded, gasPriceBufferPercent),
       dataCostWei: bounded.dataCostWei(own.gasLimit),
       maximumWei: maximumGasPriceWei,
       nonces: nonces(),

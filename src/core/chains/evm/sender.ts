@@ -117,7 +117,8 @@ export class EvmSender implements Sender {
       market.head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const read = facts();
-    return { ...read, costs: await this.#context.prices.bound(read.costs, batch.host, signal) };
+    const named = { ...read.costs, baseFeeWei: read.block.baseFeePerGas ?? undefined };
+    return { ...read, costs: await this.#context.prices.bound(named, batch.host, signal) };
   }
 
   /** Broadcasts the bytes. One request. */

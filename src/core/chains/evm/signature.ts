@@ -29,6 +29,7 @@ export async function signCall(
 ): Promise<SignedSubmission> {
   const { account, chainId, id } = context.at;
   const raw = await account.signTransaction({ chainId, ...call }, signal);
+  context.prices.noteOffer(call.price);
   return {
     hash: toHash256(keccak256(raw)),
     chain: id.stateMachine,

@@ -173,7 +173,8 @@ export class SubstrateCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<bigint | undefined>[]> {
     if (!await this.#isFarEnough(since, signal)) return commitments.map(() => UNSURE);
-    return (await this.#fees.fetchFees(commitments, signal)).map((value) => ({ kind: "certain", value }));
+    const { units } = await this.#fees.fetchFees(commitments, signal);
+    return units.map((value) => ({ kind: "certain", value }));
   }
 
   async #isFarEnough(
