@@ -97,6 +97,7 @@ function terminalText({ reason }: MessageRow): string {
 }
 
 function waitText({ reason }: MessageRow): string {
+  if (isEnd(reason)) return `It ends if that is still so some hours later. ${ends[reason]}`;
   return isWait(reason) ? waits[reason] : "";
 }
 

@@ -15,8 +15,10 @@ import { Limit } from "../../core/runtime/limit.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
 import { formatTokenUnits } from "../relay/decisions/gas_price.ts";
-import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
+import { CONFIRM_AFTER_MS, nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
 
@@ -193,9 +195,36 @@ export class Deferred {
     return this.#entries.get(key)?.attempts ?? 0;
   }
 
-  /** Number of keys that are or were deferred. */
+  /** Number of keys that are deferred. */
   get size(): number {
-    return this.#entries.size;
+    return [...this.#entries.keys()].filter((key) => this.has(key)).length;
+  }
+}
+
+/** Maximum number of findings in doubt; the oldest is forgotten first, and made again. */
+const MAX_DOUBTS = 10_000;
+
+/** Findings that end something once they are made again hours later: no answer of one moment does. In memory only. */
+export class Doubts {
+  readonly #clock: Clock;
+  readonly #first = new Map<string, { readonly finding: string; readonly atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Records what was found about `key`; true when it was found hours ago, too. */
+  confirms(key: string, finding: string): boolean {
+    const known = this.#first.get(key);
+    const first = known?.finding === finding ? known : { finding, atMs: this.#clock.now() };
+    this.#first.set(key, first);
+    dropOldest(this.#first, MAX_DOUBTS);
+    return this.#clock.now() - first.atMs >= CONFIRM_AFTER_MS;
+  }
+
+  /** Forgets what was found: it is not so. */
+  forget(key: string): void {
+    this.#first.delete(key);
   }
 }
 

@@ -109,7 +109,8 @@ export class WithdrawalSteps {
     signal: AbortSignal,
   ): Promise<boolean> {
     const message = parseRow(paid);
-    const [receipt] = await chain.reads.fetchReceipts([message], signal);
+    const [told] = await chain.certain.fetchCertainReceipts([message], {}, signal);
+    const receipt = told?.kind === "certain" ? told.value : undefined;
     const seenAt = this.#receiptAt.get(row.id);
     if (receipt === undefined) {
       this.#receiptAt.delete(row.id);
