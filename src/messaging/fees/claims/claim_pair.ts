@@ -7,13 +7,7 @@ import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { ClaimStatus } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import {
-  applyClaimAnswer,
-  bisectClaims,
-  type RaisedFee,
-  readNonce,
-  type ReadyClaim,
-} from "./claim_attempt.ts";
+import { afterRefusal, bisectClaims, type RaisedFee, readNonce, type ReadyClaim } from "./claim_attempt.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -304,7 +298,7 @@ class PairPass {
 
   async #bisectAndSend(group: ClaimGroup): Promise<PairOutcome> {
     const bisected = await bisectClaims(this.#context, group, this.#signal);
-    if (bisected.lost.length > 0) this.#markLost(bisected.lost.map(({ commitment }) => commitment));
+    if (bisected.lost.length > 0) this.#markLost(bisected.lost);
     for (const { commitment, refusal } of bisected.refused) this.#defer(commitment, refusal);
     this.#noteRaised(group, bisected.raised);
     if (await this.#sendFirst(bisected.ready)) return "sent";
@@ -355,9 +349,9 @@ class PairPass {
     const { beneficiary } = group;
     const now = beneficiary && await readNonce(this.#context, beneficiary, this.#signal);
     const moved = nonce === undefined || now === undefined ? undefined : { signed: nonce, now };
-    const next = applyClaimAnswer(group, { kind: "refused", nonce: moved });
+    const next = afterRefusal(group, moved);
     if (next.kind === "defer") this.#defer(next.commitment, refusal);
-    if (next.kind !== "submit" || next.why === "nonce_moved") return false;
+    if (next.kind === "defer" || next.why === "nonce_moved") return false;
     for (const part of next.groups) {
       const { ready, raised } = await bisectClaims(this.#context, part, this.#signal);
       this.#noteRaised(part, raised);

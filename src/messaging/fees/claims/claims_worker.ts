@@ -261,7 +261,7 @@ async function applyFinal(
   context.ledger.transaction(() => {
     submissions.update(id, { state: "final", block: work.block });
     for (const [index, item] of items.entries()) {
-      const isPaid = statuses[index] !== "unclaimed";
+      const isPaid = statuses[index] === "claimed";
       submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;

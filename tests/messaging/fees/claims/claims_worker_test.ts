@@ -122,7 +122,11 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
   const events: ClaimEvent[] = [];
   const rounds = new ClaimsRounds(scene.context, (event) => void events.push(event));
   await claimAll(scene, rounds);
-  assert.deepEqual(scene.states(), { claimed: 4, no_fee: 2, unclaimed: 1 }, "what one answer says is read again");
+  assert.deepEqual(
+    scene.states(),
+    { claimed: 4, no_fee: 2, unclaimed: 1 },
+    "what one answer says is read again",
+  );
   await scene.clock.advance(CONFIRM_AFTER_MS);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 4, no_fee: 2, unclaimable: 1 });
