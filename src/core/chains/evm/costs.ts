@@ -121,7 +121,9 @@ export async function fetchMinedDataCost(
   const atBlock = batch.addOptional(callResult(call, blockNumber));
   const now = batch.addOptional(callResult(call));
   await batch.send({ signal });
-  const told = [atBlock(), now()].find((result) => !(result instanceof RpcFault) || result.code === "reverted");
+  const told = [atBlock(), now()].find((result) =>
+    !(result instanceof RpcFault) || result.code === "reverted"
+  );
   if (told === undefined) throw atBlock();
   return (l1Fee ?? 0n) + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
 }

@@ -56,9 +56,16 @@ export class EvmFees implements ChainFees {
     if (isAgreed) this.#context.hostParams.note(params);
     if (!isAgreed || params.feeToken !== feeToken) {
       const place = { chain: endpoints.chain, endpointHost: "", method: "eth_call" };
-      throw faultAt("malformed", place, "the fee token is another than before, or than at the other endpoint");
+      throw faultAt(
+        "malformed",
+        place,
+        "the fee token is another than before, or than at the other endpoint",
+      );
     }
-    return { decimals, units: commitments.map((_, index) => lowestKnown(told.map(({ units }) => units[index]))) };
+    return {
+      decimals,
+      units: commitments.map((_, index) => lowestKnown(told.map(({ units }) => units[index]))),
+    };
   }
 
   /** Fetches the decimals of the fee token, as {@link fetchFees} does. */
@@ -149,7 +156,9 @@ export class EvmGas implements ChainGas {
     { router, feeToken }: { readonly router: Address; readonly feeToken: Address },
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const named = await callOne(endpoint, callResult({ to: router, data: encodeWrappedNative() }), { signal });
+    const named = await callOne(endpoint, callResult({ to: router, data: encodeWrappedNative() }), {
+      signal,
+    });
     const token = decodeWrappedNative(named);
     if (token === undefined) return undefined;
     const batch = new RpcBatch(endpoint);

@@ -61,8 +61,6 @@ export interface ClaimGroup {
   readonly fee: bigint;
   /** Latest fee of each request, which its proof must show; requests without an entry accept any fee. */
   readonly minFees: ReadonlyMap<Hash256, bigint>;
-  /** Claims of one lane are sequential (they may share a nonce), lanes may run concurrently. */
-  readonly lane: string;
 }
 
 /** Row that ends without a claim. */
@@ -158,7 +156,6 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonl
       beneficiary: findBeneficiary(source, relayer, facts),
       fee: part.reduce((sum, { fee }) => sum + fee, 0n),
       minFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
-      lane: `${source} ${toHex(relayer)}`,
     });
   }
   return groups;

@@ -89,7 +89,11 @@ Deno.test("fees: no endpoint says alone what a fee is, or what it is worth, wher
       chainOf(host, urls, {}, changing(liar, (text) => text.replaceAll(word(truth), word(lie)))).chain.fees
         .fetchFees(paid, never);
     for (const url of urls) {
-      assert.deepEqual(await feesWith(url, [777n, 10n ** 24n]), { units: [777n], decimals: 18 }, "a higher fee");
+      assert.deepEqual(
+        await feesWith(url, [777n, 10n ** 24n]),
+        { units: [777n], decimals: 18 },
+        "a higher fee",
+      );
       assert.equal((await catchFault(feesWith(url, [18n, 6n]))).code, "malformed", "other decimals");
     }
     // What it is worth is never remembered: the lie ends with the one who tells it.

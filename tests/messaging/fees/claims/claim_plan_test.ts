@@ -104,17 +104,6 @@ Deno.test("claims: rows are grouped by source, destination and delivering addres
   );
 });
 
-Deno.test("claims: groups of one delivering address and source share a lane, because they share the nonce", () => {
-  const { groups } = planClaims([
-    ...rows(51),
-    row(60, { dest: c }),
-    row(61, { source: c }),
-  ], facts());
-  assert.equal(groups.length, 4);
-  assert.deepEqual(new Set(groups.map(({ lane }) => lane)).size, 2);
-  assert.deepEqual(groups.filter(({ source }) => source === a).map(({ lane }) => lane).length, 3);
-});
-
 Deno.test("claims: rows above the hub's height of the destination wait, older ones do not wait for them", () => {
   const plan = planClaims(rows(3), facts({ maturedHeight: (chain) => chain === b ? 101n : 7n }));
   const group = onlyGroup(plan);
