@@ -299,7 +299,9 @@ export function hold(
 export function decideForGood(
   context: RelayDeps,
   row: MessageRow,
-  { to, reason, detail }: Pick<Transition, "to" | "detail"> & { readonly reason: HoldReason | TerminalReason },
+  { to, reason, detail }: Pick<Transition, "to" | "detail"> & {
+    readonly reason: HoldReason | TerminalReason;
+  },
 ): boolean {
   const again = nextReadingMs(row, { reason, isEnd: to !== "held", nowMs: context.clock.now() });
   const isHeld = again !== undefined || to === "held";

@@ -6,7 +6,7 @@ import { ONE_DOLLAR_27, quotePrice } from "../../../src/core/evm/native_price.ts
 import { etherscanQuote } from "../../../src/core/pricing/etherscan.ts";
 import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quote.ts";
 import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";
-import { routerQuote } from "../../../src/core/pricing/router.ts";
+import { routerQuote } from "../../../src/core/pricing/price_quotes.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";

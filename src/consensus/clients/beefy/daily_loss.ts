@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { SignedSubmission } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
-import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
+import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -21,15 +21,6 @@ export interface DailyLossDeps {
   readonly price: Pick<PriceSource, "fetchPrice">;
   /** Keeps the transactions of the last day. */
   readonly text: PersistedText;
-}
-
-/** Transaction that is about to be signed. */
-export interface PlannedCost {
-  readonly gasLimit: bigint;
-  /** The most that it costs besides gas, wei. */
-  readonly dataCostWei: bigint;
-  /** Of the transaction that it replaces; absent: it replaces none. */
-  readonly nonce?: bigint | undefined;
 }
 
 /** The most that the transactions of one nonce can cost. */

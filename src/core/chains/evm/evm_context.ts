@@ -11,7 +11,7 @@ import { dropOldest } from "../../runtime/slices.ts";
 import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
+import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
@@ -147,11 +147,9 @@ export class EvmContext {
       const price = batch.add(gasPrice);
       const balance = batch.add(accountBalance(this.at.sender));
       await batch.send({ signal });
-      const payable = price() === 0n ? gas : balance() / price();
-      return {
-        gas: payable < gas ? payable : gas,
-        price: { type: "legacy", gasPriceWei: price() },
-      };
+      const gasPriceWei = price();
+      const payable = gasPriceWei === 0n ? gas : balance() / gasPriceWei;
+      return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
     });
   }
 

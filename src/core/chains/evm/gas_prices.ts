@@ -8,7 +8,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
-import { feeHistory, gasPrice } from "./queries.ts";
+import { feeHistory, gasPrice, type Query } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
@@ -144,11 +144,19 @@ export class GasPrices {
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
     if (accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES) return market;
-    const [history, otherWei] = await Promise.all([
-      this.#fetchHistory(host, signal),
-      this.#fetchOtherPrice(host, signal),
+    const [[history], [otherWei, ...more]] = await Promise.all([
+      this.#ask(feeHistory, { host, isOther: false }, signal),
+      this.#ask(gasPrice, { host, isOther: true }, signal),
     ]);
-    const bounded = boundPrice({ namedWei, lowestTipWei, history, otherWei, accepted, nowMs });
+    // The highest of the others, so that one that names too little stops nothing.
+    const bounded = boundPrice({
+      namedWei,
+      lowestTipWei,
+      history,
+      otherWei: otherWei === undefined ? undefined : highest(otherWei, ...more),
+      accepted,
+      nowMs,
+    });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
     this.#deps.reportFault(host, "gas_price_implausible", {
@@ -159,18 +167,15 @@ export class GasPrices {
     return { ...market, gasPriceWei: bounded.wei };
   }
 
-  async #fetchHistory(host: string, signal: AbortSignal): Promise<FeeHistory | undefined> {
-    const own = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host));
+  /** Asks the endpoint with that host, or the others. */
+  async #ask<A>(
+    query: Query<A>,
+    { host, isOther }: { readonly host: string; readonly isOther: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly A[]> {
+    const asked = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    const [answer] = await askWitnesses(own, (endpoint) => callOne(endpoint, feeHistory, conditions));
-    return answer?.value;
-  }
-
-  /** Fetches the highest price of the others, so that one that names too little stops nothing. */
-  async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
-    const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
-    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    const answers = await askWitnesses(others, (endpoint) => callOne(endpoint, gasPrice, conditions));
-    return answers.length === 0 ? undefined : highest(0n, ...answers.map(({ value }) => value));
+    const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
+    return answers.map(({ value }) => value);
   }
 }

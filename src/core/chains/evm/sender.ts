@@ -64,11 +64,8 @@ export class EvmSender implements Sender {
     const { gasPriceWei, lowestTipWei, dataCostWei } = facts.costs;
     const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
     const nowWei = currentPriceWei(market);
-    const paidWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
-      gasUsed: simulation.gasUsed,
-      simulatedWei: simulation.dataCostWei,
-      nowWei: dataCostWei(simulation.gasUsed),
-    });
+    const moreWei = dataCostWei(simulation.gasUsed) - simulation.dataCostWei;
+    const paidWei = maxGasPriceWei && capAfterDataCost(maxGasPriceWei, moreWei, simulation.gasUsed);
     if (paidWei !== undefined && nowWei > paidWei) {
       const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
       const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;

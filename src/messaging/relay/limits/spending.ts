@@ -18,7 +18,7 @@ import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
 import { stoppedUntilMs } from "../decisions/spending_summary.ts";
-import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
+import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
 import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 
@@ -141,15 +141,6 @@ const stopSchema = z.object({
   /** True: the limit is not reached, but a transaction might exceed it. */
   isAhead: z.boolean().default(false),
 });
-
-/** Transaction that is about to be signed. */
-interface PlannedCost {
-  readonly gasLimit: bigint;
-  /** The most that it costs besides gas, wei. */
-  readonly dataCostWei: bigint;
-  /** Of the transaction that it replaces: only one of them can be mined. */
-  readonly nonce?: bigint | undefined;
-}
 
 /** Reason why nothing is signed while the price of the native token is unknown. */
 const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
