@@ -192,20 +192,12 @@ export class EvmContext {
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
-/** Dependencies for reading the parameters of one host. */
-export interface HostParamsContext {
-  readonly endpoints: RpcEndpointSet;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly host: Address;
-}
-
 /** Parameters of one host. */
 export class HostParamsReader {
-  readonly #at: HostParamsContext;
+  readonly #at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">;
   readonly #cache: Cached<HostParams>;
 
-  constructor(at: HostParamsContext) {
+  constructor(at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {
     this.#at = at;
     this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
   }
@@ -244,24 +236,17 @@ export class HostParamsReader {
     return (await this.read(signal)).handler === handler ? simulation : await simulate();
   }
 
+  /** Logs contracts and accounts that matter to a relayer and are others now. */
   #logChanges(params: HostParams): void {
-    const before = this.#cache.last;
-    const changes = before === undefined ? undefined : hostChanges(before, params);
-    if (changes !== undefined) this.#at.log.info("host_changed", changes);
+    const before = this.#cache.last ?? params;
+    const changes = REPORTED.filter((name) => before[name] !== params[name])
+      .map((name) => [name, `${before[name]} -> ${params[name]}`]);
+    if (changes.length > 0) this.#at.log.info("host_changed", Object.fromEntries(changes));
   }
 }
 
-/** Contracts and accounts of a host that matter to a relayer. */
-const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const satisfies readonly (
-  keyof HostParams
-)[];
-
-/** Per changed parameter the old and the new address; `undefined` if none of them changed. */
-function hostChanges(before: HostParams, now: HostParams): LogFields | undefined {
-  const changed = REPORTED.filter((name) => before[name] !== now[name]);
-  if (changed.length === 0) return undefined;
-  return Object.fromEntries(changed.map((name) => [name, `${before[name]} -> ${now[name]}`]));
-}
+/** Parameters of a host that are reported when they change. */
+const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const;
 
 /** Maximum wait for a competitor's transaction: it may never be mined. */
 const PATIENCE_MS = 60_000;

@@ -30,13 +30,8 @@ export interface AcceptedPrice {
   readonly atMs: number;
 }
 
-/** Fees of recent blocks (`eth_feeHistory`). */
-export interface FeeHistory {
-  /** Base fee of the next block, wei; 0 on chains without one. */
-  readonly baseFeeWei: bigint;
-  /** Median tip of the recent blocks with transactions, wei; `undefined` without any. */
-  readonly tipWei: bigint | undefined;
-}
+/** Fees of recent blocks. */
+export type FeeHistory = ReturnType<typeof feeHistory.read>;
 
 /** Facts about the price that a node names. */
 export interface PriceFacts {
@@ -66,19 +61,24 @@ export interface BoundedPrice {
  * {@link SINGLE_WORD_MS}, so that a brief outlier never counts and a lasting rise is followed.
  */
 export function boundPrice(facts: PriceFacts): BoundedPrice {
-  const { namedWei, history, otherWei, accepted, nowMs } = facts;
-  const bounds: readonly (readonly [NonNullable<BoundedPrice["against"]>, bigint | undefined])[] = [
-    ["fee history", history && priceOf(history, facts.lowestTipWei)],
-    otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
-  ];
-  let bounded: Pick<BoundedPrice, "wei" | "against"> = { wei: namedWei, against: undefined };
-  for (const [against, supportedWei] of bounds) {
-    const mostWei = supportedWei === undefined ? undefined : supportedWei * SUPPORTED_TIMES;
-    if (mostWei !== undefined && bounded.wei > mostWei) bounded = { wei: mostWei, against };
+  const { history, otherWei, accepted, nowMs } = facts;
+  const supported = [
+    { against: "fee history", wei: history && priceOf(history, facts.lowestTipWei) },
+    otherWei === undefined
+      ? { against: "last price", wei: accepted?.wei }
+      : { against: "other endpoint", wei: otherWei },
+  ] as const;
+  let wei = facts.namedWei;
+  let against: BoundedPrice["against"];
+  for (const each of supported) {
+    if (each.wei !== undefined && wei > each.wei * SUPPORTED_TIMES) {
+      ({ against } = each);
+      wei = each.wei * SUPPORTED_TIMES;
+    }
   }
-  const isKept = bounded.against === "last price" && accepted !== undefined &&
+  const isKept = against === "last price" && accepted !== undefined &&
     nowMs - accepted.atMs < SINGLE_WORD_MS;
-  return { ...bounded, accepted: isKept ? accepted : { wei: bounded.wei, atMs: nowMs } };
+  return { wei, against, accepted: isKept ? accepted : { wei, atMs: nowMs } };
 }
 
 /** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
