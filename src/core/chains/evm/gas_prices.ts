@@ -62,18 +62,15 @@ export interface BoundedPrice {
  */
 export function boundPrice(facts: PriceFacts): BoundedPrice {
   const { history, otherWei, accepted, nowMs } = facts;
-  const supported = [
-    { against: "fee history", wei: history && priceOf(history, facts.lowestTipWei) },
-    otherWei === undefined
-      ? { against: "last price", wei: accepted?.wei }
-      : { against: "other endpoint", wei: otherWei },
-  ] as const;
+  const supported: readonly (readonly [BoundedPrice["against"], bigint | undefined])[] = [
+    ["fee history", history && priceOf(history, facts.lowestTipWei)],
+    otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
+  ];
   let wei = facts.namedWei;
   let against: BoundedPrice["against"];
-  for (const each of supported) {
-    if (each.wei !== undefined && wei > each.wei * SUPPORTED_TIMES) {
-      ({ against } = each);
-      wei = each.wei * SUPPORTED_TIMES;
+  for (const [by, supportedWei] of supported) {
+    if (supportedWei !== undefined && wei > supportedWei * SUPPORTED_TIMES) {
+      [wei, against] = [supportedWei * SUPPORTED_TIMES, by];
     }
   }
   const isKept = against === "last price" && accepted !== undefined &&
