@@ -1,8 +1,8 @@
 /** The sources of native token prices, with the router that a chain's host names (docs/protocol/messaging.md section 9.3). */
-import { type PriceFailureCode, quotePrice } from "../evm/native_price.ts";
+import { quotePrice } from "../evm/native_price.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
-import { RpcFault, type RpcFaultCode } from "../rpc/call.ts";
+import { RpcFault } from "../rpc/call.ts";
 import {
   type FindPriceQuote,
   oneDollar,
@@ -37,25 +37,10 @@ export function routerQuote(router: RouterReader): PriceQuote {
         return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
-        return { kind: "failed", code: codeOfFault(error.code) };
+        return { kind: "failed", code: "unreachable" };
       }
     },
   };
-}
-
-function codeOfFault(code: RpcFaultCode): PriceFailureCode {
-  switch (code) {
-    case "timeout":
-    case "unreachable":
-    case "throttled":
-    case "malformed":
-      return code;
-    case "reverted":
-    case "not_found":
-      return "no_pool";
-    default:
-      return "refused";
-  }
 }
 
 /** Finds the router's quote. Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar. */

@@ -10,7 +10,6 @@
 import type { Chain } from "../../core/chains/port.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
 import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
-import type { ChainGas } from "../../core/chains/fees.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
 import type { Bundles } from "./deliver/proof_follower.ts";

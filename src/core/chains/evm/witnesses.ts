@@ -6,7 +6,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 
 /** Number of endpoints that must agree, if there are as many. */
-export const WITNESSES = 2;
+const WITNESSES = 2;
 
 /** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
 export const WITNESS_TIMEOUT_MS = 10_000;

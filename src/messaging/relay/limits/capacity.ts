@@ -2,11 +2,10 @@
  * Room on a target: how many transactions may wait for inclusion at the same time, and how many bytes of proofs and
  * messages one of them may hold.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import type { SignedSubmission } from "../../../core/chains/submission.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
-import { isSpendingStopped, isUnfunded } from "./spending.ts";
+import { isSpendingStopped, isUnfunded, keepOn } from "./spending.ts";
 import type { TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
@@ -34,13 +33,11 @@ const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"]
 /** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
-const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
+const size = keepOn("transaction bytes", z.object({ maxBytes: z.number(), atMs: z.number() }));
 
 /** Current maximum size of proofs and messages in one transaction, bytes. */
 export function maxTransactionBytes(context: TargetContext): number {
-  const text = context.ledger.meta.find(sizeKey(context.target));
-  if (text === undefined) return MAX_TRANSACTION_BYTES;
-  const { maxBytes, atMs } = sizeSchema.parse(JSON.parse(text));
+  const { maxBytes = MAX_TRANSACTION_BYTES, atMs = 0 } = size.read(context) ?? {};
   return context.clock.now() - atMs < REMEMBERED_MS ? maxBytes : MAX_TRANSACTION_BYTES;
 }
 
@@ -61,15 +58,11 @@ export function noteTooLarge(
   refused: { readonly submission: Pick<SignedSubmission, "raw">; readonly detail: string },
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
-  context.ledger.meta.write(sizeKey(context.target), JSON.stringify({ maxBytes, atMs: context.clock.now() }));
+  size.write(context, { maxBytes, atMs: context.clock.now() });
   context.log.info("transaction_size_reduced", {
     chain: context.target.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
     maxBytes,
     detail: refused.detail,
   });
-}
-
-function sizeKey(target: Pick<Chain, "id">): string {
-  return `transaction bytes on ${target.id.stateMachine}`;
 }

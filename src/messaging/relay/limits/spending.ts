@@ -3,7 +3,6 @@
  * `maximum_daily_loss`, and an account that cannot pay. Kept in the ledger, so that it survives restarts and legs and
  * settling agree. What counts as lost is in `messaging/ledger/spending.ts`.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, SpentGas, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type {
   Allowance,
@@ -135,12 +134,35 @@ const UNCOVERED_PAUSE_MS = 60_000;
 /** Time without such a transaction after which the stop counts as over, ms. */
 const UNCOVERED_QUIET_MS = 600_000;
 
-const stopSchema = z.object({
-  untilMs: z.number(),
-  lastReportedMs: z.number(),
-  /** True: the limit is not reached, but a transaction might exceed it. */
-  isAhead: z.boolean().default(false),
-});
+/** A value about a target that is kept in the ledger. */
+export interface Kept<T> {
+  read(context: TargetContext): T | undefined;
+  /** `undefined` removes it. */
+  write(context: TargetContext, value: T | undefined): void;
+}
+
+/** Keeps a value of that shape for each target. @param what names it in the ledger */
+export function keepOn<T>(what: string, schema: z.ZodType<T>): Kept<T> {
+  const nameOf = ({ target }: TargetContext): string => `${what} on ${target.id.stateMachine}`;
+  return {
+    read: (context) => {
+      const text = context.ledger.meta.find(nameOf(context)) ?? "";
+      return text === "" ? undefined : schema.parse(JSON.parse(text));
+    },
+    write: (context, value) =>
+      context.ledger.meta.write(nameOf(context), value === undefined ? "" : JSON.stringify(value)),
+  };
+}
+
+const stop = keepOn(
+  "losses",
+  z.object({
+    untilMs: z.number(),
+    lastReportedMs: z.number(),
+    /** True: the limit is not reached, but a transaction might exceed it. */
+    isAhead: z.boolean().default(false),
+  }),
+);
 
 /** Reason why nothing is signed while the price of the native token is unknown. */
 const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
@@ -205,7 +227,7 @@ export function isSpendingStopped(context: TargetContext): boolean {
 export function findSpendingStop(
   context: TargetContext,
 ): { readonly untilMs: number } | undefined {
-  const found = readStop(context);
+  const found = stop.read(context);
   return found !== undefined && context.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
 }
 
@@ -226,8 +248,8 @@ export async function reviewLoss(
   }
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
   if (lossMicroUsd < limit) {
-    const stop = readStop(context);
-    const isQuiet = stop?.isAhead !== true || nowMs >= stop.untilMs + UNCOVERED_QUIET_MS;
+    const old = stop.read(context);
+    const isQuiet = old?.isAhead !== true || nowMs >= old.untilMs + UNCOVERED_QUIET_MS;
     return isQuiet ? resumeSpending(context) : undefined;
   }
   const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
@@ -250,13 +272,13 @@ async function priceLosses(
 
 function stopSpending(
   context: TargetContext,
-  { untilMs, isAhead }: Pick<z.infer<typeof stopSchema>, "untilMs" | "isAhead">,
+  { untilMs, isAhead }: { readonly untilMs: number; readonly isAhead: boolean },
   why: Readonly<Record<string, string>>,
 ): void {
   const nowMs = context.clock.now();
-  const old = readStop(context);
+  const old = stop.read(context);
   const isDue = old === undefined || nowMs - old.lastReportedMs >= REPORT_INTERVAL_MS;
-  writeStop(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
+  stop.write(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
   if (!isDue) return;
   context.log.warn("loss_limit_reached", {
     chain: context.target.id.stateMachine,
@@ -267,44 +289,32 @@ function stopSpending(
 
 function resumeSpending(context: TargetContext): void {
   const chain = context.target.id.stateMachine;
-  if (readStop(context) === undefined) return;
+  if (stop.read(context) === undefined) return;
   context.ledger.transaction(() => {
-    context.ledger.meta.write(stopKey(context.target), "");
+    stop.write(context, undefined);
     context.ledger.messages.wakeAll(chain, "loss_limit");
   });
   context.log.info("loss_limit_cleared", { chain });
 }
 
-function readStop(context: TargetContext): z.infer<typeof stopSchema> | undefined {
-  const text = context.ledger.meta.find(stopKey(context.target));
-  return text === undefined || text === "" ? undefined : stopSchema.parse(JSON.parse(text));
-}
-
-function writeStop(context: TargetContext, state: z.infer<typeof stopSchema>): void {
-  context.ledger.meta.write(stopKey(context.target), JSON.stringify(state));
-}
-
-function stopKey({ id }: Pick<Chain, "id">): string {
-  return `losses on ${id.stateMachine}`;
-}
-
-const unfundedSchema = z.object({
-  sinceMs: z.number(),
-  /** Time of the last report. */
-  lastReportedMs: z.number(),
-  /** Nothing is signed before this time. */
-  untilMs: z.number(),
-});
-
-type Unfunded = z.infer<typeof unfundedSchema>;
+const unfunded = keepOn(
+  "unfunded",
+  z.object({
+    sinceMs: z.number(),
+    /** Time of the last report. */
+    lastReportedMs: z.number(),
+    /** Nothing is signed before this time. */
+    untilMs: z.number(),
+  }),
+);
 
 /** Records that the account cannot pay, and reports the shortfall once per interval. Not within a transaction. */
 export function suspendUnfunded(context: TargetContext, detail: string): void {
   const nowMs = context.clock.now();
-  const old = readUnfunded(context);
+  const old = unfunded.read(context);
   const isDue = old === undefined || nowMs - old.lastReportedMs >= waitNoticeMs;
   const sinceMs = old?.sinceMs ?? nowMs;
-  writeUnfunded(context, {
+  unfunded.write(context, {
     sinceMs,
     lastReportedMs: isDue ? nowMs : old.lastReportedMs,
     untilMs: nowMs + UNFUNDED_PAUSE_MS,
@@ -326,7 +336,7 @@ export function noteRefusedFunds(context: TargetContext, refusal: Refusal): bool
 
 /** True while nothing should be signed for the target. */
 export function isUnfunded(context: TargetContext): boolean {
-  const found = readUnfunded(context);
+  const found = unfunded.read(context);
   if (found === undefined) return false;
   const leftMs = found.untilMs - context.clock.now();
   // A longer wait was noted before the machine's clock was set back.
@@ -335,24 +345,11 @@ export function isUnfunded(context: TargetContext): boolean {
 
 /** Records that the chain accepted a transaction of ours: there are funds again. */
 export function noteFunded(context: TargetContext): void {
-  const old = readUnfunded(context);
+  const old = unfunded.read(context);
   if (old === undefined) return;
-  context.ledger.meta.write(unfundedKey(context.target), "");
+  unfunded.write(context, undefined);
   context.log.info("balance_restored", {
     chain: context.target.id.stateMachine,
     waitedSec: Math.round((context.clock.now() - old.sinceMs) / 1000),
   });
-}
-
-function readUnfunded(context: TargetContext): Unfunded | undefined {
-  const text = context.ledger.meta.find(unfundedKey(context.target));
-  return text === undefined || text === "" ? undefined : unfundedSchema.parse(JSON.parse(text));
-}
-
-function writeUnfunded(context: TargetContext, state: Unfunded): void {
-  context.ledger.meta.write(unfundedKey(context.target), JSON.stringify(state));
-}
-
-function unfundedKey(target: Pick<Chain, "id">): string {
-  return `unfunded on ${target.id.stateMachine}`;
 }

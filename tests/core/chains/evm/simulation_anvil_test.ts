@@ -8,7 +8,6 @@ import {
 } from "viem";
 import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

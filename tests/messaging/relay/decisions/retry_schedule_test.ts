@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import {
-  isRefusedForGood,
   CONFIRM_AFTER_MS,
+  isRefusedForGood,
   NEVER_MS,
-  nextReadingMs,
   nextAttemptMs,
+  nextReadingMs,
   type RetryClass,
 } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
@@ -92,7 +92,13 @@ Deno.test("retries: jitter spreads a delay by a quarter to both sides", () => {
   assert.equal(at(0.999_999), 2_600);
 });
 
-const readings: readonly [string, Parameters<typeof nextReadingMs>[0]["reason"], number, boolean, number | undefined][] = [
+const readings: readonly [
+  string,
+  Parameters<typeof nextReadingMs>[0]["reason"],
+  number,
+  boolean,
+  number | undefined,
+][] = [
   ["the first reading is repeated after a minute", "race", 0, false, 60_000],
   ["the second one hours later", "unprofitable", 60_000, false, CONFIRM_AFTER_MS],
   ["then it counts, whatever the one before found", "unprofitable", CONFIRM_AFTER_MS, false, undefined],
