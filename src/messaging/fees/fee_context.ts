@@ -6,7 +6,7 @@
  */
 import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains/hub.ts";
 import type { Chain } from "../../core/chains/port.ts";
-import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
+import { equalBytes, formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -14,7 +14,6 @@ import { RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
-import { formatTokenUnits } from "../relay/decisions/gas_price.ts";
 import { CONFIRM_AFTER_MS, nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -146,7 +145,7 @@ export class FeeUnits {
    */
   text(chain: StateMachine, amount: bigint): string {
     const decimals = this.#decimals.get(chain);
-    return decimals === undefined ? `${amount} units` : formatTokenUnits(amount, decimals);
+    return decimals === undefined ? `${amount} units` : formatDecimal(amount, decimals);
   }
 }
 

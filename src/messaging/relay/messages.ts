@@ -292,17 +292,14 @@ export function hold(
   });
 }
 
-/**
- * Ends a message, or holds it for good, by a reading that another one hours ago has shown too; after the first one it
- * waits for the second. True when it ended.
- */
+/** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
 export function decideForGood(
   context: RelayDeps,
   row: MessageRow,
   { to, reason, detail }: Pick<Transition, "to" | "detail"> & {
     readonly reason: HoldReason | TerminalReason;
   },
-): boolean {
+): void {
   const again = nextReadingMs(row, { reason, isEnd: to !== "held", nowMs: context.clock.now() });
   const isHeld = again !== undefined || to === "held";
   transition(context, row, {
@@ -311,7 +308,6 @@ export function decideForGood(
     ...detail === undefined ? {} : { detail },
     ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
   });
-  return !isHeld;
 }
 
 /** Records that the target refuses a message, for now or for good. */
@@ -321,16 +317,9 @@ export function markRefused(
   refused: Refused,
 ): void {
   const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
-  const detail = refused.detail;
-  switch (verdict.kind) {
-    case "hold":
-      return hold(context, row, { ...verdict, detail });
-    case "hold_for_good":
-      decideForGood(context, row, { to: "held", reason: verdict.reason, detail });
-      return;
-    case "end":
-      decideForGood(context, row, { to: verdict.state, reason: verdict.reason, detail });
-  }
+  const { detail } = refused;
+  if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
+  decideForGood(context, row, { ...verdict, detail });
 }
 
 /** Maps a known delivery to the state and reason of its message. */

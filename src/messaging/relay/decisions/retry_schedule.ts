@@ -30,7 +30,7 @@ export const CONFIRM_AFTER_MS = 2 * 3_600_000;
 const DOUBT_MS = 60_000;
 
 /** Reasons for which a reading, and not a transaction, leaves a message undelivered. */
-const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>([
+export const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>([
   "unprofitable",
   "simulation_failed",
   "too_large",
@@ -40,11 +40,6 @@ const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>(
   "request_unknown",
   "request_gone",
 ]);
-
-/** True for a reason that a reading gave. */
-export function isReading(reason: MessageReason | undefined): boolean {
-  return READINGS.has(reason);
-}
 
 /**
  * Computes when a message is judged again that a reading would leave undelivered for good: after a minute, and two hours
