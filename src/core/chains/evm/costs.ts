@@ -52,13 +52,13 @@ export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: ()
     const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), makeUnsigned);
   }
-  if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
-  const code = context.isOpStack === undefined ? batch.addOptional(contractCode(opStackOracle)) : undefined;
+  if (context.isUnsupported("opStack")) return () => ({ gasPriceWei: nodePrice(), ...free });
+  const code = context.isOpStack ? undefined : batch.addOptional(contractCode(opStackOracle));
   const price = addRaw(batch, opStackOracle, encodeOraclePrice);
   const dataCost = makeUnsigned && addDataCost(context, batch, makeUnsigned());
   return () => {
-    const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
-    if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
+    const isOpStack = code === undefined || findKind(context, code(), price());
+    if (!isOpStack) return { gasPriceWei: nodePrice(), ...free };
     return { ...free, gasPriceWei: highest(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
   };
 }
@@ -115,7 +115,7 @@ export async function fetchMinedDataCost(
 ): Promise<bigint> {
   const dataWei = l1Fee ?? undefined;
   const isNamedFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
-  if (isNamedFree || (dataWei === undefined && context.isOpStack !== true)) return dataWei ?? 0n;
+  if (isNamedFree || (dataWei === undefined && !context.isOpStack)) return dataWei ?? 0n;
   const batch = new RpcBatch(context.at.endpoints);
   const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
   // The fee hardly ever changes: a node that has dropped the state of that block tells the current one.
@@ -158,12 +158,13 @@ function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T |
 }
 
 /**
- * True if code that answers like the oracle makes the chain an OP-stack chain; remembered once the code was read.
+ * True if code that answers like the oracle makes the chain an OP-stack chain; that it does not is believed for a while.
  * @throws {RpcFault} when the oracle may exist and did not answer: its fee is never omitted.
  */
 function findKind(context: EvmContext, code: Hex | RpcFault, price: Hex | RpcFault): boolean {
   const isOpStack = code !== "0x" && read(() => price, decodeOracleWei) !== undefined;
-  if (!(code instanceof RpcFault)) context.isOpStack = isOpStack;
+  if (isOpStack) context.isOpStack = true;
+  else if (!(code instanceof RpcFault)) context.noteUnsupported("opStack");
   return isOpStack;
 }
 
@@ -171,6 +172,8 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   if (answer instanceof RpcFault) throw answer;
   const wei = decodeOracleWei(answer);
   if (wei !== undefined) return wei;
+  // Whether there is an oracle at all is asked again.
+  context.isOpStack = false;
   const place: FaultPlace = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_call" };
   throw faultAt(
     "malformed",

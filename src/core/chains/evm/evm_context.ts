@@ -66,7 +66,9 @@ export type Capability =
   /** The block tag `finalized`. */
   | "finalized"
   /** Calls on top of the block tag `pending`. */
-  | "mempool";
+  | "mempool"
+  /** The OP stack's price oracle, which other chains do not have. */
+  | "opStack";
 
 /** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
 const REPORT_INTERVAL_MS = 10 * 60_000;
@@ -93,8 +95,8 @@ export class EvmContext {
   readonly prices: GasPrices;
   /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
   readonly gasExpectation = new GasExpectation();
-  /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
-  isOpStack: boolean | undefined;
+  /** True once the OP stack's price oracle was seen; that it is missing is believed for a while only. */
+  isOpStack = false;
   /** True while the endpoint that was asked last knew the block tag `finalized`. */
   hasFinalized = false;
 

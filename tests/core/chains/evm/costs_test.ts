@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { decodeFunctionData, parseAbi } from "viem";
 import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, node, readHost } from "./scripted_node.ts";
 
@@ -99,6 +101,25 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
     const bounds = [simulation.maxDataCostWei, submission.dataCostWei, state.dataCostWei, again.dataCostWei];
     for (const bound of bounds) assert.ok(bound === 40n + atMost || bound === 41n + atMost, `${bound}`);
   }
+});
+
+Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
+  await using rpc = opNode(jovian);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const simulate = async (): Promise<bigint | string> => {
+    const result = await chain.simulator.simulate(deliveryOfPosts(1), never);
+    return result.kind === "accepted" ? result.dataCostWei : result.kind;
+  };
+  rpc.on("eth_getCode", () => "0x");
+  assert.equal(await simulate(), 0n);
+  rpc.on("eth_getCode", () => "0x60");
+  await clock.advance(10 * 60_000);
+  assert.ok(await simulate() as bigint > CONSTANT, "a node that was wrong once");
+  rpc.on("eth_call", readHost);
+  rpc.on("eth_getCode", () => "0x");
+  assert.equal((await catchFault(simulate())).code, "malformed", "never taken for nothing at once");
+  assert.equal(await simulate(), 0n);
 });
 
 Deno.test("costs: elsewhere nothing is asked beside the price once the chain is known", async () => {
