@@ -83,7 +83,7 @@ export interface NextFacts {
 /** Says what happens next to a message on a leg, and why nothing does where that is so. */
 export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): string {
   if (isTerminal(row.state)) {
-    const because = terminalText(row);
+    const because = isEnd(row.reason) ? ends[row.reason] : "";
     return `Nothing: this leg is over. ${because}`.trim();
   }
   const stopped = isRunning ? "" : " No relayer runs on this database.";
@@ -92,13 +92,9 @@ export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): 
   return [wait, whenText(row, nowMs), stopped.trim()].filter((part) => part !== "").join(" ");
 }
 
-function terminalText({ reason }: MessageRow): string {
-  return isEnd(reason) ? ends[reason] : "";
-}
-
 function waitText({ reason }: MessageRow): string {
-  if (isEnd(reason)) return `It ends if that is still so some hours later. ${ends[reason]}`;
-  return isWait(reason) ? waits[reason] : "";
+  if (isWait(reason)) return waits[reason];
+  return isEnd(reason) ? `${ends[reason]} It ends if that is still so some hours later.` : "";
 }
 
 function isEnd(reason: MessageRow["reason"]): reason is TerminalReason {
