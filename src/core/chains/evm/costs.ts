@@ -113,9 +113,9 @@ export async function fetchMinedDataCost(
   { blockNumber, gasUsed, l1Fee, operatorFeeScalar, operatorFeeConstant }: Omit<Receipt, "logs">,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const dataWei = l1Fee ?? undefined;
-  const isNamedFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
-  if (isNamedFree || (dataWei === undefined && !context.isOpStack)) return dataWei ?? 0n;
+  // Nodes of the OP stack always name the fee for data.
+  const isFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
+  if (isFree || typeof l1Fee !== "bigint") return l1Fee ?? 0n;
   const batch = new RpcBatch(context.at.endpoints);
   const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
   // The fee hardly ever changes: a node that has dropped the state of that block tells the current one.
@@ -126,7 +126,7 @@ export async function fetchMinedDataCost(
     !(result instanceof RpcFault) || result.code === "reverted"
   );
   if (told === undefined) throw atBlock();
-  return (dataWei ?? 0n) + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
+  return l1Fee + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
 }
 
 /** Reads the operator fee; `undefined` for chains before Isthmus, whose oracle does not have the function. */
