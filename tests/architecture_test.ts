@@ -234,7 +234,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus": 3047,
   "consensus/checks": 238,
   "consensus/clients/arbitrum": 970,
-  "consensus/clients/beefy": 3806,
+  "consensus/clients/beefy": 3799,
   "consensus/clients/bsc": 1635,
   "consensus/clients/grandpa": 1658,
   "consensus/clients/op_stack": 2018,
@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 592,
   "core/beefy": 461,
-  "core/chains": 15_402,
+  "core/chains": 15_388,
   "core/checks": 585,
   "core/commands": 1511,
   "core/config": 3233,
@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/hub_proofs": 139,
   "core/ismp": 2064,
   "core/merkle": 975,
-  "core/pricing": 386,
+  "core/pricing": 380,
   "core/rpc": 4077,
   "core/runtime": 2442,
   "core/substrate": 290,
@@ -269,23 +269,23 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 368,
   "messaging/commands": 1534,
   "messaging/config": 819,
-  "messaging/control": 1265,
-  "messaging/fees": 3601,
+  "messaging/control": 1262,
+  "messaging/fees": 3542,
   "messaging/ledger": 5067,
-  "messaging/relay": 8320,
+  "messaging/relay": 8315,
   "messaging/status": 1210,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_720,
+  "lines of src": 89_626,
   "lines of devnet": 36_646,
-  "lines of tests": 101_416,
+  "lines of tests": 101_697,
   "lines of the longest function of src": 114,
-  "files of src below 40 lines": 58,
-  "files of src with one importer, in the same folder": 104,
+  "files of src below 40 lines": 57,
+  "files of src with one importer, in the same folder": 103,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 104_751,
+  "words of docs": 105_008,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
