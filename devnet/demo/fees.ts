@@ -4,7 +4,7 @@
  */
 import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
-import { formatTokenUnits } from "../../src/messaging/relay/decisions/gas_price.ts";
+import { formatDecimal } from "../../src/core/encoding/bytes.ts";
 import { type RelayerProcess, startRelayer } from "../../tests/scenario/support/relayer_process.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { FEE_TOKEN_ABI } from "../evm/abi.ts";
@@ -139,5 +139,5 @@ export function moneyTable(
 }
 
 function tokens(units: bigint, decimals: number): string {
-  return formatTokenUnits(units, decimals);
+  return formatDecimal(units, decimals);
 }

@@ -147,8 +147,8 @@ function gatedLeg(leg: Leg, gate: ChainGate): Worker {
  * revenue of its messages.
  */
 function createReplacement({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
-  const { replacement, gas } = chain;
-  return replacement === undefined || gas === undefined ? undefined : { replacement, gas, profit };
+  const { replacement } = chain;
+  return replacement === undefined ? undefined : { replacement, profit };
 }
 
 /** What the legs of all chains share. */

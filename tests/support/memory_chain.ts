@@ -10,7 +10,7 @@ import type {
   ProvenBlock,
   ReceiptProof,
 } from "../../src/core/chains/proofs.ts";
-import type { GasQuote } from "../../src/core/chains/fees.ts";
+import type { GasQuote, PaidFees } from "../../src/core/chains/fees.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import {
@@ -153,7 +153,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   fetchFees(
     _commitments: readonly Hash256[],
     _signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
+  ): Promise<PaidFees> {
     return this.#lacks("fees");
   }
 
@@ -183,10 +183,6 @@ export class MemoryChain extends MemoryReads implements Chain {
 
   fetchGasQuote(_signal: AbortSignal): Promise<GasQuote> {
     return Promise.resolve({ gasPriceWei: this.node.priceWei });
-  }
-
-  fetchDataCost(_raw: Uint8Array, _signal: AbortSignal): Promise<bigint> {
-    return Promise.resolve(0n);
   }
 
   fetchBalance(_signal: AbortSignal): Promise<bigint> {

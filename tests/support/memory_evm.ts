@@ -1,4 +1,5 @@
 /** An EVM chain in memory with what deliveries ask beside `memory_chain.ts`: fees, host parameters, a client of the hub. */
+import type { PaidFees } from "../../src/core/chains/fees.ts";
 import type {
   ConsensusClientKind,
   HostConsensusView,
@@ -70,10 +71,10 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
   override fetchFees(
     commitments: readonly Hash256[],
     signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
+  ): Promise<PaidFees> {
     return this.call("fetchFees", signal, () => {
       const { fees } = this.seen;
-      return commitments.map((commitment) => fees.get(commitment));
+      return { units: commitments.map((commitment) => fees.get(commitment)), decimals: this.decimals };
     });
   }
 

@@ -1,4 +1,5 @@
 /** An EVM chain in memory whose fees and receipts are given by hand, for tests of claims, withdrawals and rewards. */
+import type { PaidFees } from "../../src/core/chains/fees.ts";
 import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
@@ -57,12 +58,11 @@ export class MemoryFeeChain extends MemoryChain {
   override fetchFees(
     commitments: readonly Hash256[],
     signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
-    return this.call(
-      "fetchFees",
-      signal,
-      () => commitments.map((each) => this.staleFees.get(each) ?? this.paidFees.get(each)),
-    );
+  ): Promise<PaidFees> {
+    return this.call("fetchFees", signal, () => ({
+      units: commitments.map((each) => this.staleFees.get(each) ?? this.paidFees.get(each)),
+      decimals: this.#decimals,
+    }));
   }
 
   override fetchCertainReceipts(

@@ -2,6 +2,7 @@
  * The hub in memory, for everybody who delivers messages: a {@link MemoryChain} with the parts that only a hub has.
  * Each part has a file of its own; all of them keep what they know in the state of the node's blocks.
  */
+import type { PaidFees } from "../../src/core/chains/fees.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { Counterparties, HubChain, SenderLimit, SenderLimits } from "../../src/core/chains/hub.ts";
 import type {
@@ -87,8 +88,8 @@ export class MemoryHub extends MemoryChain implements HubChain {
   }
 
   /** Nobody pays a fee on the hub itself. */
-  override fetchFees(commitments: readonly Hash256[]): Promise<readonly undefined[]> {
-    return Promise.resolve(commitments.map(() => undefined));
+  override fetchFees(commitments: readonly Hash256[]): Promise<PaidFees> {
+    return Promise.resolve({ units: commitments.map(() => undefined), decimals: 18 });
   }
 
   override fetchFeeTokenDecimals(): Promise<number> {

@@ -2,7 +2,7 @@
  * The parameters of a host in memory, read through the EVM adapter's own memory of them: what a relayer does about a
  * handler that governance has replaced is the adapter's code.
  */
-import { type HostParamsContext, HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
+import { type EvmDependencies, HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
 import { type Address, toAddress } from "../../src/core/evm/address.ts";
 import { type HostParams, hostReads } from "../../src/core/evm/host_reads.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
@@ -33,7 +33,7 @@ export function hostParamsWith(handler: Address): HostParams {
 /** The adapter's reader of the parameters, over an endpoint that names the handler that `ask` gives. */
 export function memoryHostParams(
   chain: string,
-  { clock, log }: Pick<HostParamsContext, "clock" | "log">,
+  { clock, log }: Pick<EvmDependencies, "clock" | "log">,
   ask: (signal: AbortSignal) => Promise<Address>,
 ): HostParamsReader {
   const endpoint: RpcEndpoint = {

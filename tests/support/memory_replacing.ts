@@ -34,16 +34,13 @@ export class MemoryReplacing implements Replacement {
       market: { type: "legacy", gasPriceWei: this.#node.priceWei },
       nonces: this.#nonces(),
       balanceWei: this.#node.unfunded.has(this.#account()) ? 0n : this.balanceWei,
+      dataCostWei: this.dataCostWei,
       isHandlerReplaced: this.#isOutdated(hash),
     }));
   }
 
   fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
     return this.#call("fetchNonces", signal, () => this.#nonces());
-  }
-
-  fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
-    return this.#call("fetchDataCost", signal, () => this.dataCostWei);
   }
 
   resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {

@@ -70,6 +70,7 @@ export class ChainBoard {
         simulate: (_simulation, _args, tookMs) => this.#onStage(of, "simulated", tookMs),
       }, now),
       fees: observed(chain.fees, {
+        fetchFees: ({ decimals: feeTokenDecimals }) => note({ feeTokenDecimals }),
         fetchFeeTokenDecimals: (feeTokenDecimals) => note({ feeTokenDecimals }),
       }),
       ...chain.gas === undefined ? {} : {

@@ -4,14 +4,19 @@
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 
+/** Fees as they are paid on a chain, read at one block. */
+export interface PaidFees {
+  /** Per commitment in units of the fee token; `undefined`: unknown request (any more). */
+  readonly units: readonly (bigint | undefined)[];
+  /** Of the fee token, 0 to 18. */
+  readonly decimals: number;
+}
+
 /** Fees of requests. */
 export interface ChainFees {
-  /**
-   * Fee per commitment paid on this chain, in units of its fee token; `undefined`: unknown request (any more). One
-   * round trip.
-   */
-  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]>;
-  /** Decimals of this chain's fee token, 0 to 18; cached by the adapter. */
+  /** Fees of requests on this chain. One round trip to each endpoint that is asked. */
+  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees>;
+  /** Decimals of this chain's fee token, as with its fees. */
   fetchFeeTokenDecimals(signal: AbortSignal): Promise<number>;
 }
 
@@ -26,8 +31,6 @@ export interface ChainGas {
   /** Dollars per native token, 27 decimals, as reported by the host's router; `undefined`: not available. */
   fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined>;
   fetchGasQuote(signal: AbortSignal): Promise<GasQuote>;
-  /** Cost of a signed transaction besides gas (data and operator fee of the OP stack), wei. */
-  fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
   /** Native balance of our account, wei. */
   fetchBalance(signal: AbortSignal): Promise<bigint>;
 }

@@ -27,6 +27,8 @@ export interface ReplacementState {
   /** `maximum_gas_price`, wei; absent: none. */
   readonly maximumWei?: bigint | undefined;
   readonly balanceWei: bigint;
+  /** The most that the submission costs besides gas (data and operator fee of the OP stack), wei. */
+  readonly dataCostWei: bigint;
   /** True: it calls a handler that governance has replaced, and would revert at any price. */
   readonly isHandlerReplaced: boolean;
 }

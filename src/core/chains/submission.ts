@@ -90,6 +90,8 @@ export type Simulation =
     readonly gasPriceWei: bigint;
     /** Cost of the transaction besides gas (data and operator fee of the OP stack), wei. */
     readonly dataCostWei: bigint;
+    /** The same if it uses its whole gas limit, as a revert may; `dataCostWei` when absent. */
+    readonly maxDataCostWei?: bigint | undefined;
     /** What a signature needs, where it was read in the same request. */
     readonly facts?: SigningFacts | undefined;
     /**
@@ -141,6 +143,8 @@ export interface SignedSubmission {
   readonly nonce: bigint | undefined;
   readonly gasPriceWei: bigint | undefined;
   readonly gasLimit: bigint | undefined;
+  /** The most that it costs besides gas, wei; absent: nothing, or it comes from the journal. */
+  readonly dataCostWei?: bigint | undefined;
   /** Block height of the chain when it was created: the search for its inclusion starts here. */
   readonly madeAtHeight: bigint;
 }
@@ -198,7 +202,7 @@ export interface SpentGas {
   readonly gasUsed: bigint;
   /** Effective gas price, wei. */
   readonly gasPriceWei: bigint;
-  /** Cost besides gas for data on another chain (OP stack), wei; 0 elsewhere. */
+  /** Cost besides gas (data and operator fee of the OP stack), wei; 0 elsewhere. */
   readonly dataCostWei: bigint;
 }
 

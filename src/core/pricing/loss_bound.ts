@@ -4,18 +4,24 @@ import { unitPrice27 } from "../evm/native_price.ts";
 /** Period of a daily limit, ms: a rolling day. */
 export const DAY_MS = 86_400_000;
 
+/** Transaction that is about to be signed. */
+export interface PlannedCost {
+  readonly gasLimit: bigint;
+  /** The most that it costs besides gas, wei. */
+  readonly dataCostWei: bigint;
+  /** Of the transaction that it replaces: only one of them can be mined. */
+  readonly nonce?: bigint | undefined;
+}
+
 /** What a loss limit has to cover before a transaction is signed. */
-export interface LossBoundInput {
+export interface LossBoundInput extends Omit<PlannedCost, "nonce"> {
   readonly limitMicroUsd: bigint;
   /** Losses of the last day. */
   readonly lossMicroUsd: bigint;
   /** Maximum cost of the transactions under way, wei. */
   readonly pendingWei: bigint;
-  /** Cost of the transaction besides gas, wei. */
-  readonly dataCostWei: bigint;
   /** Dollars per native token x 10^27. */
   readonly price27: bigint;
-  readonly gasLimit: bigint;
 }
 
 /**

@@ -1,8 +1,15 @@
-/** The sources of native token prices. A new source is a file of its own and one line here. */
+/** The sources of native token prices, with the router that a chain's host names (docs/protocol/messaging.md section 9.3). */
+import { quotePrice } from "../evm/native_price.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
-import { type FindPriceQuote, oneDollar, type PriceContext, type PriceQuote } from "./price_quote.ts";
-import { findRouterQuote } from "./router.ts";
+import { RpcFault } from "../rpc/call.ts";
+import {
+  type FindPriceQuote,
+  oneDollar,
+  type PriceContext,
+  type PriceQuote,
+  type RouterReader,
+} from "./price_quote.ts";
 
 /** Every source, in the order in which they are asked. */
 const sources: readonly FindPriceQuote[] = [
@@ -18,4 +25,25 @@ export function listPriceQuotes(context: PriceContext): readonly PriceQuote[] {
   const { stateMachine } = context.config;
   if (isEvm(stateMachine) && DOLLAR_CHAINS.has(evmChainId(stateMachine))) return [oneDollar];
   return sources.flatMap((find) => find(context) ?? []);
+}
+
+/** Price from the router that the chain's host names. */
+export function routerQuote(router: RouterReader): PriceQuote {
+  return {
+    origin: "router",
+    ask: async (signal) => {
+      try {
+        const price27 = await router.fetchRouterPrice(signal);
+        return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        return { kind: "failed", code: "unreachable" };
+      }
+    },
+  };
+}
+
+/** Finds the router's quote. Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar. */
+function findRouterQuote({ router, hub }: PriceContext): PriceQuote {
+  return hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(router);
 }

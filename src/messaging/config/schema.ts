@@ -112,9 +112,9 @@ const relayerKeys = {
     name: "unprofitable_retry_frequency",
     alias: "retry_frequency",
     description:
-      "How often unprofitable and failed messages are tried again. Without it they are not: they stay in " +
-      "the database, and are considered again once this is set. Passing faults (a node that is down, a lost race) " +
-      "are always retried.",
+      "How often unprofitable and failed messages are tried again. Without it they are judged for two hours, so that " +
+      "no mistake of a moment counts; then they stay in the database, and are considered again once this is set. " +
+      "Passing faults (a node that is down, a lost race) are always retried.",
     example: 300,
   }),
   retryModules: withDefault(

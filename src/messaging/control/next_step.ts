@@ -59,7 +59,8 @@ const waits: Readonly<Record<HoldReason, string>> = {
 
 /** Says what messages that are held for a reason wait for. */
 export function describeHold(reason: MessageRow["reason"]): string {
-  return isWait(reason) ? waits[reason] : "";
+  if (isWait(reason)) return waits[reason];
+  return isEnd(reason) ? `${ends[reason]} It ends if that is still so some hours later.` : "";
 }
 
 /** Why a message ended. */
@@ -88,17 +89,13 @@ export interface NextFacts {
 /** Says what happens next to a message on a leg, and why nothing does where that is so. */
 export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): string {
   if (isTerminal(row.state)) {
-    const because = terminalText(row);
+    const because = isEnd(row.reason) ? ends[row.reason] : "";
     return `Nothing: this leg is over. ${because}`.trim();
   }
   const stopped = isRunning ? "" : " No relayer runs on this database.";
   if (row.state === "submitted") return `Its transaction is followed until it is final.${stopped}`;
   const wait = describeHold(row.reason);
   return [wait, whenText(row, nowMs), stopped.trim()].filter((part) => part !== "").join(" ");
-}
-
-function terminalText({ reason }: MessageRow): string {
-  return isEnd(reason) ? ends[reason] : "";
 }
 
 function isEnd(reason: MessageRow["reason"]): reason is TerminalReason {

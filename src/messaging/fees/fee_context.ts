@@ -6,7 +6,7 @@
  */
 import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains/hub.ts";
 import type { Chain } from "../../core/chains/port.ts";
-import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
+import { equalBytes, formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -14,9 +14,10 @@ import { RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
-import { formatTokenUnits } from "../relay/decisions/gas_price.ts";
-import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
+import { CONFIRM_AFTER_MS, nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
 
@@ -114,24 +115,21 @@ export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, acc
 /** A chain that can be asked for the decimals of its fee token. */
 type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
 
-/** Caches the decimals of fee tokens, so that a log line costs no request. */
+/** Decimals of fee tokens as read last, so that a log line costs no request. */
 export class FeeUnits {
   readonly #decimals = new Map<StateMachine, number>();
 
-  /** Reads the decimals of a chain's fee token; requested once per chain. */
+  /** Reads the decimals of a chain's fee token, whatever was read before: amounts depend on it. */
   async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
-    const name = chain.id.stateMachine;
-    const known = this.#decimals.get(name);
-    if (known !== undefined) return known;
     const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
-    this.#decimals.set(name, decimals);
+    this.#decimals.set(chain.id.stateMachine, decimals);
     return decimals;
   }
 
-  /** As {@link learn}, for log lines only: if the chain does not answer now, its decimals stay unknown. */
+  /** Once per chain, for log lines only: if the chain does not answer now, its decimals stay unknown. */
   async tryLearn(chain: UnitChain | undefined, signal: AbortSignal): Promise<void> {
     try {
-      if (chain !== undefined) await this.learn(chain, signal);
+      if (chain !== undefined && !this.#decimals.has(chain.id.stateMachine)) await this.learn(chain, signal);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
     }
@@ -147,7 +145,7 @@ export class FeeUnits {
    */
   text(chain: StateMachine, amount: bigint): string {
     const decimals = this.#decimals.get(chain);
-    return decimals === undefined ? `${amount} units` : formatTokenUnits(amount, decimals);
+    return decimals === undefined ? `${amount} units` : formatDecimal(amount, decimals);
   }
 }
 
@@ -196,9 +194,36 @@ export class Deferred {
     return this.#entries.get(key)?.attempts ?? 0;
   }
 
-  /** Number of keys that are or were deferred. */
+  /** Number of keys that are deferred. */
   get size(): number {
-    return this.#entries.size;
+    return [...this.#entries.keys()].filter((key) => this.has(key)).length;
+  }
+}
+
+/** Maximum number of findings in doubt; the oldest is forgotten first, and made again. */
+const MAX_DOUBTS = 10_000;
+
+/** Findings that end something once they are made again hours later: no answer of one moment does. In memory only. */
+export class Doubts {
+  readonly #clock: Clock;
+  readonly #first = new Map<string, { readonly finding: string; readonly atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Records what was found about `key`; true when it was found hours ago, too. */
+  confirms(key: string, finding: string): boolean {
+    const known = this.#first.get(key);
+    const first = known?.finding === finding ? known : { finding, atMs: this.#clock.now() };
+    this.#first.set(key, first);
+    dropOldest(this.#first, MAX_DOUBTS);
+    return this.#clock.now() - first.atMs >= CONFIRM_AFTER_MS;
+  }
+
+  /** Forgets what was found: it is not so. */
+  forget(key: string): void {
+    this.#first.delete(key);
   }
 }
 

@@ -101,7 +101,7 @@ export interface SpendingRow extends Allowance {
   /** Source of the leg, for deliveries. */
   readonly legSource: StateMachine | undefined;
   readonly purpose: SpendingPurpose;
-  /** Gas limit times price, wei: the signed maximum. Fees for data on another chain come on top. */
+  /** Gas limit times price, and what else it may cost, wei. */
   readonly maxCostWei: bigint;
   readonly result: SpendingResult | undefined;
   readonly gasUsed: bigint | undefined;
@@ -224,7 +224,7 @@ export function openAllowance(
       legSource,
       purpose,
       rule: allowance.rule,
-      maxCostWei: toDecimal((submission.gasLimit ?? 0n) * price),
+      maxCostWei: toDecimal((submission.gasLimit ?? 0n) * price + (submission.dataCostWei ?? 0n)),
       offeredUsd18: toDecimal(allowance.offeredUsd18),
       now: db.now(),
     },

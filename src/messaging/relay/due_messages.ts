@@ -12,6 +12,7 @@ import { route, toRequest } from "./decisions/route.ts";
 import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import {
   type Candidate,
+  decideForGood,
   markRefused,
   parseRow,
   stillOpen,
@@ -94,7 +95,9 @@ function routeAgain(
     // It became due again meanwhile; the next round reads its receipt before it ends.
     if (routed.kind === "timedOut") continue;
     const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
-    if (decided.state !== "seen") transition(leg, row, withDate(leg, decided));
+    if (decided.reason === "hub_originated") {
+      decideForGood(leg, row, { to: "rejected", reason: decided.reason });
+    } else if (decided.state !== "seen") transition(leg, row, withDate(leg, decided));
     else if (!leaveToFleet(leg, row)) ready.push({ row, message });
   }
   return ready;

@@ -10,7 +10,6 @@
 import type { Chain } from "../../core/chains/port.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
 import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
-import type { ChainGas } from "../../core/chains/fees.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
 import type { Bundles } from "./deliver/proof_follower.ts";
@@ -170,7 +169,6 @@ export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined
 /** Target whose transactions have nonces. */
 export interface ReplacementContext {
   readonly replacement: Replacement;
-  readonly gas: Pick<ChainGas, "fetchDataCost">;
   /** Profit required of its messages; absent when everything is delivered. */
   readonly profit?: LegProfit | undefined;
 }

@@ -27,6 +27,7 @@ import {
   isRefusedForGood,
   NEVER_MS,
   nextAttemptMs,
+  nextReadingMs,
   type RetryClass,
 } from "./decisions/retry_schedule.ts";
 
@@ -240,9 +241,6 @@ function findKeptPauseMs(context: TargetContext, row: MessageRow): number | unde
 /** Longest pause of a message whose module names us, ms (a week): thousands of them cost next to nothing. */
 const CLAIMED_MAX_MS = 7 * 24 * 3_600_000;
 
-/** Pause after the first simulation in which the module of a message failed, ms. */
-const IN_DOUBT_MS = 60_000;
-
 /** Default of `retry_frequency` for messages that are never given up, seconds. */
 const KEPT_RETRY_SEC = 300;
 
@@ -257,10 +255,7 @@ export function hold(
 ): void {
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
-  // Its receiver may have got another relayer a moment ago: the second attempt reads that again.
-  const isInDoubt = wanted === "failed" && why.reason === "simulation_failed" && row.reason !== why.reason &&
-    context.target.gates !== undefined;
-  const retryClass = isUnprofitableAlone || isInDoubt ? "transient" : wanted;
+  const retryClass = isUnprofitableAlone ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
   const failedMaxMs = isRefused || retryClass === "failed" ? findKeptPauseMs(context, row) : undefined;
@@ -286,11 +281,35 @@ export function hold(
     failedMaxMs,
     jitter: context.random.fraction(),
   });
+  // Its receiver may have got another relayer a moment ago: the second attempt reads that again.
+  const isGateInDoubt = why.reason === "simulation_failed" && row.reason !== why.reason &&
+    context.target.gates !== undefined;
+  const again = scheduledMs === NEVER_MS || isGateInDoubt
+    ? nextReadingMs(row, { reason: why.reason, isEnd: false, nowMs })
+    : undefined;
   transition(context, row, {
     to: "held",
     ...why,
     ...counts,
-    nextAttemptAtMs: Math.max(scheduledMs, isInDoubt ? nowMs + IN_DOUBT_MS : notBeforeMs),
+    nextAttemptAtMs: Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs),
+  });
+}
+
+/** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
+export function decideForGood(
+  context: RelayDeps,
+  row: MessageRow,
+  { to, reason, detail }: Pick<Transition, "to" | "detail"> & {
+    readonly reason: HoldReason | TerminalReason;
+  },
+): void {
+  const again = nextReadingMs(row, { reason, isEnd: to !== "held", nowMs: context.clock.now() });
+  const isHeld = again !== undefined || to === "held";
+  transition(context, row, {
+    to: isHeld ? "held" : to,
+    reason,
+    ...detail === undefined ? {} : { detail },
+    ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
   });
 }
 
@@ -301,16 +320,9 @@ export function markRefused(
   refused: Refused,
 ): void {
   const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
-  const detail = refused.detail;
-  switch (verdict.kind) {
-    case "hold":
-      return hold(context, row, { ...verdict, detail });
-    case "hold_for_good":
-      transition(context, row, { to: "held", reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
-      return;
-    case "end":
-      transition(context, row, { to: verdict.state, reason: verdict.reason, detail });
-  }
+  const { detail } = refused;
+  if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
+  decideForGood(context, row, { ...verdict, detail });
 }
 
 /** Maps a known delivery to the state and reason of its message. */

@@ -238,6 +238,8 @@ export function decideState(
         ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
         : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
     case "reject":
+      // The hub's list may have been read wrongly: routing it again decides.
+      if (decided.reason === "hub_originated") return { state: "held", reason: decided.reason };
       return { state: "rejected", reason: decided.reason };
     case "timedOut":
       return { state: "seen" }; // ends once its receipt was read: see receipts.ts

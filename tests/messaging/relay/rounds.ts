@@ -2,8 +2,10 @@
 import { answerGets, type AnswerRound } from "../../../src/messaging/relay/deliver/answer_gets.ts";
 import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver/deliver.ts";
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
+import { CONFIRM_AFTER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
+import type { FakeClock } from "../../support/fake_clock.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Relayer } from "./fixture.ts";
 
@@ -24,6 +26,18 @@ async function scan({ deps, signal }: Relayer, leg: LegRun): Promise<Parameters<
   }
   await scanLeg(leg, view);
   return { view, proofHeight: view.height, consensusProofs: [] };
+}
+
+/** Two more rounds, in which what one reading found is read again: after a minute, and hours later. */
+export async function readAgain(
+  relayer: Relayer,
+  leg: LegRun,
+  step: (relayer: Relayer, leg: LegRun) => Promise<unknown> = round,
+): Promise<void> {
+  for (const pauseMs of [60_000, CONFIRM_AFTER_MS]) {
+    await (relayer.deps.clock as FakeClock).advance(pauseMs);
+    await step(relayer, leg);
+  }
 }
 
 /** Looks at every open submission of a target once. */

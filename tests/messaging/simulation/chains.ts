@@ -1,7 +1,7 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
 import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
-import type { GasQuote } from "../../../src/core/chains/fees.ts";
+import type { GasQuote, PaidFees } from "../../../src/core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
 import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
@@ -113,20 +113,16 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   override async fetchFees(
     commitments: readonly Hash256[],
     signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
+  ): Promise<PaidFees> {
     const fees = await super.fetchFees(commitments, signal);
     for (const [index, commitment] of commitments.entries()) {
-      this.#life.reportFee(commitment, fees[index] ?? 0n);
+      this.#life.reportFee(commitment, fees.units[index] ?? 0n);
     }
     return fees;
   }
 
   override fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
     return this.call("fetchGasQuote", signal, () => ({ gasPriceWei: this.node.priceWei }));
-  }
-
-  override fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchDataCost", signal, () => 0n);
   }
 
   override proveFees(

@@ -24,12 +24,11 @@ export function connectionsOf(
   const evmNode = new MemoryNode(clock, { id: evmId, family: "evm" });
   const gas: ChainGas = {
     fetchBalance,
-    fetchDataCost: () => Promise.resolve(0n),
     fetchGasQuote: () => Promise.resolve({ gasPriceWei: 7n }),
     fetchRouterPrice: () => Promise.resolve(undefined),
   };
   const fees: ChainFees = {
-    fetchFees: (commitments) => Promise.resolve(commitments.map(() => undefined)),
+    fetchFees: (commitments) => Promise.resolve({ units: commitments.map(() => undefined), decimals: 6 }),
     fetchFeeTokenDecimals: () => Promise.resolve(6),
   };
   return {

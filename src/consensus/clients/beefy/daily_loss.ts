@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { SignedSubmission } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
-import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
+import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -21,14 +21,6 @@ export interface DailyLossDeps {
   readonly price: Pick<PriceSource, "fetchPrice">;
   /** Keeps the transactions of the last day. */
   readonly text: PersistedText;
-}
-
-/** Transaction that is about to be signed. */
-export interface PlannedCost {
-  readonly gasLimit: bigint;
-  readonly dataCostWei?: bigint;
-  /** Of the transaction that it replaces; absent: it replaces none. */
-  readonly nonce?: bigint | undefined;
 }
 
 /** The most that the transactions of one nonce can cost. */
@@ -63,7 +55,7 @@ export class DailyLoss {
   }
 
   /** Maximum gas price that what is left of the limit covers, wei; 0: nothing is left, or the token has no price. */
-  async boundWei({ gasLimit, dataCostWei = 0n, nonce }: PlannedCost, signal: AbortSignal): Promise<bigint> {
+  async boundWei({ gasLimit, dataCostWei, nonce }: PlannedCost, signal: AbortSignal): Promise<bigint> {
     return lossBoundWei({
       limitMicroUsd: this.#limitMicroUsd,
       lossMicroUsd: sumOf(this.#current().filter((entry) => entry.nonce !== nonce)),
@@ -75,8 +67,8 @@ export class DailyLoss {
   }
 
   /** Counts a signed transaction, before it is sent. */
-  async note(submission: SignedSubmission, dataCostWei: bigint, signal: AbortSignal): Promise<void> {
-    const { nonce, gasLimit, gasPriceWei } = submission;
+  async note(submission: SignedSubmission, signal: AbortSignal): Promise<void> {
+    const { nonce, gasLimit, gasPriceWei, dataCostWei = 0n } = submission;
     if (nonce === undefined || gasLimit === undefined || gasPriceWei === undefined) {
       throw new Error("A submission without nonce or price");
     }

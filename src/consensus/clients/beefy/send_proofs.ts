@@ -85,7 +85,8 @@ export async function sendProofs(
   const simulation = await simulateProofs(chain, proofs, signal);
   if (!await isStillNeeded("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
-  const maxGasPriceWei = await loss?.boundWei(simulation, signal);
+  const { gasLimit, maxDataCostWei: dataCostWei = simulation.dataCostWei } = simulation;
+  const maxGasPriceWei = await loss?.boundWei({ gasLimit, dataCostWei }, signal);
   const signed = await chain.sender.sign(
     delivery,
     { simulation, nonceAtLeast: undefined, maxGasPriceWei },
@@ -98,7 +99,7 @@ export async function sendProofs(
     if (code !== "too_expensive" || loss === undefined) return signed;
     return { kind: "refused", refusal: { code, detail: loss.refuse(detail) } };
   }
-  await loss?.note(signed.submission, simulation.dataCostWei, signal);
+  await loss?.note(signed.submission, signal);
   const sent = await chain.sender.broadcast(signed.submission, signal);
   switch (sent.kind) {
     case "refused":
@@ -267,7 +268,7 @@ class NonceSubmissions {
         const outcome = await chain.outcomes.fetchOutcome(newest, signal);
         if (outcome.kind !== "unknown") return;
         this.#broadcastAtMs = clock.now();
-        await this.#deps.loss?.note(newest, 0n, signal);
+        await this.#deps.loss?.note(newest, signal);
         await chain.sender.broadcast(newest, signal);
         return;
       }
@@ -293,7 +294,7 @@ class NonceSubmissions {
     this.#submissions.push(submission);
     this.#sentAtMs = nowMs;
     this.#broadcastAtMs = nowMs;
-    await this.#deps.loss?.note(submission, 0n, signal);
+    await this.#deps.loss?.note(submission, signal);
     await this.#deps.chain.sender.broadcast(submission, signal);
   }
 
@@ -302,12 +303,12 @@ class NonceSubmissions {
    * `maximum_gas_price`, or what is left of `maximum_daily_loss`.
    */
   async #capsOf(
-    { market, balanceWei, maximumWei }: ReplacementState,
+    { market, balanceWei, maximumWei, dataCostWei }: ReplacementState,
     { gasLimit, nonce }: SignedSubmission,
     signal: AbortSignal,
   ): Promise<{ readonly capWei: bigint; readonly cancelCapWei: bigint }> {
     const capFor = async (gas: bigint): Promise<bigint> => {
-      const lossWei = await this.#deps.loss?.boundWei({ gasLimit: gas, nonce }, signal);
+      const lossWei = await this.#deps.loss?.boundWei({ gasLimit: gas, dataCostWei, nonce }, signal);
       return lowest(MAX_TIMES_MARKET * highestPriceWei(market), balanceWei / gas, maximumWei, lossWei);
     };
     return { capWei: await capFor(gasLimit || TRANSFER_GAS), cancelCapWei: await capFor(TRANSFER_GAS) };

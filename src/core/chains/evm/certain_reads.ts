@@ -23,12 +23,18 @@ const MAX_ATTEMPTS = 4;
 /** Queries at a block, one per value. */
 type QueriesAt<T> = (block: bigint) => readonly Query<T>[];
 
+/** Age up to which the clock of a node's newest block counts as right, seconds. */
+const FRESH_SEC = 600n;
+
 /** Reads to confirm. */
 export interface CertainRead<T> {
   readonly queriesAt: QueriesAt<T>;
   /** Number of queries. */
   readonly count: number;
-  readonly since: ReadSince;
+  readonly since: ReadSince & {
+    /** Our own clock, Unix seconds; absent: no node is contradicted by it. */
+    readonly nowSec?: bigint;
+  };
   /** Value of a call that reverts; absent: a revert is no answer. */
   readonly reverted?: { readonly value: T };
 }
@@ -48,10 +54,12 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     if (messages.length === 0) return [];
-    const { host, endpoints } = this.#context.at;
+    const { host, endpoints, clock } = this.#context.at;
     const queriesAt: QueriesAt<Uint8Array | undefined> = (block) =>
       messages.map((message) => relayerQuery(host, message, block));
-    return await readCertain(endpoints, { queriesAt, count: messages.length, since }, signal);
+    const nowSec = BigInt(Math.floor(clock.now() / 1_000));
+    const read = { queriesAt, count: messages.length, since: { ...since, nowSec } };
+    return await readCertain(endpoints, read, signal);
   }
 
   /** Fees of requests, as {@link readCertain} reads. */
@@ -110,7 +118,12 @@ async function askAll<T>(
     const slots = queries.flatMap((query, index) =>
       values.has(index) ? [] : [{ index, answer: batch.addOptional(query) }]
     );
-    if (!await isAnswered(batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) break;
+    try {
+      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+    } catch (fault) {
+      if (fault instanceof RpcFault) break;
+      throw fault;
+    }
     for (const { index, answer } of slots) {
       const value = answer();
       if (!(value instanceof RpcFault)) values.set(index, value);
@@ -120,27 +133,23 @@ async function askAll<T>(
   return values;
 }
 
-/** Endpoints that are far enough, with the number of the newest block of each. */
-function findWitnesses(
+/**
+ * Endpoints that are far enough, with the number of the newest block of each; none when another one, whose clock agrees
+ * with ours, has not reached the time yet.
+ */
+async function findWitnesses(
   endpoints: RpcEndpointSet,
-  { height = 0n, timeSec = 0n }: ReadSince,
+  { height = 0n, timeSec = 0n, nowSec = 0n }: CertainRead<unknown>["since"],
   signal: AbortSignal,
 ): Promise<readonly Witness<bigint>[]> {
-  return askWitnesses(endpoints.each(), async (endpoint) => {
+  let isTooEarly = false;
+  const found = await askWitnesses(endpoints.each(), async (endpoint) => {
     const head = await callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    return head !== undefined && head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
+    if (head === undefined) return undefined;
+    isTooEarly ||= nowSec > 0n && head.timestamp < timeSec && head.timestamp + FRESH_SEC >= nowSec;
+    return head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
   });
-}
-
-/** False when the endpoint did not answer: it is ignored. */
-async function isAnswered(asking: Promise<void>): Promise<boolean> {
-  try {
-    await asking;
-    return true;
-  } catch (fault) {
-    if (fault instanceof RpcFault) return false;
-    throw fault;
-  }
+  return isTooEarly ? [] : found;
 }
 
 function isSame(one: unknown, other: unknown): boolean {

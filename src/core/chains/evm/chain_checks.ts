@@ -11,7 +11,7 @@ import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
-import { EvmGas, fetchDecimals } from "./fees.ts";
+import { EvmFees, EvmGas } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import type { ProofProbe } from "./proof_checks.ts";
@@ -142,7 +142,7 @@ async function findAnsweringEndpoint(
 async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
   const { id: { stateMachine: chain }, host } = context.at;
   const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
-  const decimals = await fetchDecimals(context, feeToken, signal);
+  const decimals = await new EvmFees(context).fetchFeeTokenDecimals(signal);
   const found =
     `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
   return { chain, check: "host", result: "ok", found };

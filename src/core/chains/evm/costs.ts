@@ -24,7 +24,8 @@ import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";
-import { faultAt, type RpcBatch } from "./rpc_batch.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Receipt } from "./rpc_schemas.ts";
 
 /** Costs of a transaction; of its data only if requested. */
 export interface Costs extends GasQuote {
@@ -51,13 +52,16 @@ export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: ()
     const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), makeUnsigned);
   }
-  if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
-  const code = context.isOpStack === undefined ? batch.addOptional(contractCode(opStackOracle)) : undefined;
+  if (context.isUnsupported("opStack", context.at.endpoints.hosts[0])) {
+    return () => ({ gasPriceWei: nodePrice(), ...free });
+  }
+  const code = context.isOpStack ? undefined : batch.addOptional(contractCode(opStackOracle));
   const price = addRaw(batch, opStackOracle, encodeOraclePrice);
   const dataCost = makeUnsigned && addDataCost(context, batch, makeUnsigned());
   return () => {
-    const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
-    if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
+    const isOpStack = code === undefined ||
+      findKind(context, { code: code(), price: price(), host: batch.host });
+    if (!isOpStack) return { gasPriceWei: nodePrice(), ...free };
     return { ...free, gasPriceWei: highest(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
   };
 }
@@ -103,6 +107,31 @@ function addDataCost(
   };
 }
 
+/**
+ * Cost besides gas of a mined transaction, wei: what the receipt names for its data, and the operator fee as the oracle
+ * computes it at that block, whatever the fork's formula is. One request on the OP stack, none elsewhere.
+ */
+export async function fetchMinedDataCost(
+  context: EvmContext,
+  { blockNumber, gasUsed, l1Fee, operatorFeeScalar, operatorFeeConstant }: Omit<Receipt, "logs">,
+  signal: AbortSignal,
+): Promise<bigint> {
+  // Nodes of the OP stack always name the fee for data.
+  const isFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
+  if (isFree || typeof l1Fee !== "bigint") return l1Fee ?? 0n;
+  const batch = new RpcBatch(context.at.endpoints);
+  const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
+  // The fee hardly ever changes: a node that has dropped the state of that block tells the current one.
+  const atBlock = batch.addOptional(callResult(call, blockNumber));
+  const now = batch.addOptional(callResult(call));
+  await batch.send({ signal });
+  const told = [atBlock(), now()].find((result) =>
+    !(result instanceof RpcFault) || result.code === "reverted"
+  );
+  if (told === undefined) throw atBlock();
+  return l1Fee + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
+}
+
 /** Reads the operator fee; `undefined` for chains before Isthmus, whose oracle does not have the function. */
 function readOperatorFee(
   context: EvmContext,
@@ -132,12 +161,20 @@ function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T |
 }
 
 /**
- * True if code that answers like the oracle makes the chain an OP-stack chain; remembered once the code was read.
+ * True if code that answers like the oracle makes the chain an OP-stack chain; that it does not is believed for a while.
  * @throws {RpcFault} when the oracle may exist and did not answer: its fee is never omitted.
  */
-function findKind(context: EvmContext, code: Hex | RpcFault, price: Hex | RpcFault): boolean {
+function findKind(
+  context: EvmContext,
+  { code, price, host }: {
+    readonly code: Hex | RpcFault;
+    readonly price: Hex | RpcFault;
+    readonly host: string;
+  },
+): boolean {
   const isOpStack = code !== "0x" && read(() => price, decodeOracleWei) !== undefined;
-  if (!(code instanceof RpcFault)) context.isOpStack = isOpStack;
+  if (isOpStack) context.isOpStack = true;
+  else if (!(code instanceof RpcFault)) context.noteUnsupported("opStack", host);
   return isOpStack;
 }
 
@@ -145,6 +182,8 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   if (answer instanceof RpcFault) throw answer;
   const wei = decodeOracleWei(answer);
   if (wei !== undefined) return wei;
+  // Whether there is an oracle at all is asked again.
+  context.isOpStack = false;
   const place: FaultPlace = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_call" };
   throw faultAt(
     "malformed",

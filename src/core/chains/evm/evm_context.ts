@@ -12,15 +12,13 @@ import { dropOldest } from "../../runtime/slices.ts";
 import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
+import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { NonceChoice } from "./nonces.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 
-/** The decimals of a token do not change, but a proxy may be replaced. */
-const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
 /** A price that was read longer ago hardly is the one that a transaction will have. */
@@ -70,7 +68,9 @@ export type Capability =
   /** The block tag `finalized`. */
   | "finalized"
   /** Calls on top of the block tag `pending`. */
-  | "mempool";
+  | "mempool"
+  /** The OP stack's price oracle, which other chains do not have. */
+  | "opStack";
 
 /** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
 const REPORT_INTERVAL_MS = 10 * 60_000;
@@ -79,7 +79,6 @@ const REPORT_INTERVAL_MS = 10 * 60_000;
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
   readonly #marketCache: Cached<KnownMarket>;
-  readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -96,8 +95,8 @@ export class EvmContext {
   readonly nonces: NonceChoice;
   /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
   readonly gasExpectation = new GasExpectation();
-  /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
-  isOpStack: boolean | undefined;
+  /** True once the OP stack's price oracle was seen; that it is missing is believed for a while only. */
+  isOpStack = false;
   /** True while the endpoint that was asked last knew the block tag `finalized`. */
   hasFinalized = false;
 
@@ -116,17 +115,6 @@ export class EvmContext {
       ...at,
       reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
     });
-    this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
-  }
-
-  /** Returns the decimals of a fee token, at most an hour old. */
-  async feeTokenDecimals(token: Address, fetchDecimals: () => Promise<number>): Promise<number> {
-    if (this.#decimalsCache.last?.token !== token) this.#decimalsCache.forget();
-    const read = async (): Promise<{ token: Address; decimals: number }> => ({
-      token,
-      decimals: await fetchDecimals(),
-    });
-    return (await this.#decimalsCache.get(read)).decimals;
   }
 
   /** Price and balance as a simulation read them last; `undefined` when that was long ago. */
@@ -162,11 +150,9 @@ export class EvmContext {
       const price = batch.add(gasPrice);
       const balance = batch.add(accountBalance(this.at.sender));
       await batch.send({ signal });
-      const payable = price() === 0n ? gas : balance() / price();
-      return {
-        gas: payable < gas ? payable : gas,
-        price: { type: "legacy", gasPriceWei: price() },
-      };
+      const gasPriceWei = price();
+      const payable = gasPriceWei === 0n ? gas : balance() / gasPriceWei;
+      return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
     });
   }
 
@@ -200,20 +186,12 @@ export class EvmContext {
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
-/** Dependencies for reading the parameters of one host. */
-export interface HostParamsContext {
-  readonly endpoints: RpcEndpointSet;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly host: Address;
-}
-
 /** Parameters of one host. */
 export class HostParamsReader {
-  readonly #at: HostParamsContext;
+  readonly #at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">;
   readonly #cache: Cached<HostParams>;
 
-  constructor(at: HostParamsContext) {
+  constructor(at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {
     this.#at = at;
     this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
   }
@@ -252,24 +230,17 @@ export class HostParamsReader {
     return (await this.read(signal)).handler === handler ? simulation : await simulate();
   }
 
+  /** Logs contracts and accounts that matter to a relayer and are others now. */
   #logChanges(params: HostParams): void {
-    const before = this.#cache.last;
-    const changes = before === undefined ? undefined : hostChanges(before, params);
-    if (changes !== undefined) this.#at.log.info("host_changed", changes);
+    const before = this.#cache.last ?? params;
+    const changes = REPORTED.filter((name) => before[name] !== params[name])
+      .map((name) => [name, `${before[name]} -> ${params[name]}`]);
+    if (changes.length > 0) this.#at.log.info("host_changed", Object.fromEntries(changes));
   }
 }
 
-/** Contracts and accounts of a host that matter to a relayer. */
-const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const satisfies readonly (
-  keyof HostParams
-)[];
-
-/** Per changed parameter the old and the new address; `undefined` if none of them changed. */
-function hostChanges(before: HostParams, now: HostParams): LogFields | undefined {
-  const changed = REPORTED.filter((name) => before[name] !== now[name]);
-  if (changed.length === 0) return undefined;
-  return Object.fromEntries(changed.map((name) => [name, `${before[name]} -> ${now[name]}`]));
-}
+/** Parameters of a host that are reported when they change. */
+const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const;
 
 /** Maximum wait for a competitor's transaction: it may never be mined. */
 const PATIENCE_MS = 60_000;
@@ -316,10 +287,6 @@ class Cached<T> {
     return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
       ? this.#entry.value
       : undefined;
-  }
-
-  forget(): void {
-    this.#entry = undefined;
   }
 
   set(value: T): void {

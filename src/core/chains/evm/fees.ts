@@ -1,9 +1,7 @@
 /** Fees of a host's requests, their token, and what gas costs. Source: docs/protocol/evm-host.md sections 3 and 10. */
-import { parseTransaction } from "viem";
-import { type Hash256, toHex } from "../../encoding/bytes.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
-import { withoutSignature } from "../../evm/fee_oracles.ts";
-import { feeTokenDecimals, hostReads } from "../../evm/host_reads.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
 import {
   decodeRouterPrice,
   decodeWrappedNative,
@@ -13,16 +11,21 @@ import {
 } from "../../evm/native_price.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { ChainFees, ChainGas, GasQuote } from "../fees.ts";
-import { expectedGas, isArbitrum } from "./gas.ts";
+import type { ChainFees, ChainGas, GasQuote, PaidFees } from "../fees.ts";
+import { highest, lowest } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { askWitnesses } from "./witnesses.ts";
+import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
 const MAX_DECIMALS = 18;
+
+/** One endpoint's word about fees, at one block. */
+interface ToldFees extends PaidFees {
+  readonly params: HostParams;
+}
 
 /** Fees of the host's requests. */
 export class EvmFees implements ChainFees {
@@ -32,43 +35,68 @@ export class EvmFees implements ChainFees {
     this.#context = context;
   }
 
-  /** Fetches the fee per commitment; `undefined` if the host did not dispatch the request. One request. */
-  async fetchFees(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
-    if (commitments.length === 0) return [];
-    const { endpoints, host } = this.#context.at;
-    const batch = new RpcBatch(endpoints);
-    const found = commitments.map((commitment) =>
-      batch.add(contractRead(host, hostReads.requestCommitments, commitment))
+  /**
+   * Fetches the fee per commitment, and the decimals of the fee token at the same block: profits depend on both, so no
+   * endpoint speaks alone. Of two that know a request the lower fee counts, and one that does not know it may be behind.
+   * One request to each of two endpoints.
+   * @throws {RpcFault} `malformed` when they name other tokens or decimals
+   */
+  async fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees> {
+    const { endpoints } = this.#context.at;
+    const { feeToken } = await this.#context.hostParams.read(signal);
+    const ask = (endpoint: RpcEndpointSet): Promise<ToldFees> =>
+      this.#ask(endpoint, { commitments, feeToken }, signal);
+    const told = (await askWitnesses(endpoints.each(), ask)).map(({ value }) => value);
+    const [first, ...others] = told.length === 0 ? [await ask(endpoints)] : told;
+    if (first === undefined) throw new Error("Nobody was asked");
+    const { decimals, params } = first;
+    const isAgreed = others.every((other) =>
+      other.decimals === decimals && other.params.feeToken === params.feeToken
     );
-    await batch.send({ signal });
-    return found.map((metadata) => metadata()?.fee);
+    if (isAgreed) this.#context.hostParams.note(params);
+    if (!isAgreed || params.feeToken !== feeToken) {
+      const place = { chain: endpoints.chain, endpointHost: "", method: "eth_call" };
+      throw faultAt(
+        "malformed",
+        place,
+        "the fee token is another than before, or than at the other endpoint",
+      );
+    }
+    return {
+      decimals,
+      units: commitments.map((_, index) => lowestKnown(told.map(({ units }) => units[index]))),
+    };
   }
 
-  /** Fetches the decimals of the fee token. One request an hour (with cached host parameters). */
+  /** Fetches the decimals of the fee token, as {@link fetchFees} does. */
   async fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
-    return await fetchDecimals(this.#context, (await this.#context.hostParams.read(signal)).feeToken, signal);
+    return (await this.fetchFees([], signal)).decimals;
   }
-}
 
-/** Fetches the decimals of a token. One request, none once they are known. */
-export async function fetchDecimals(
-  context: EvmContext,
-  token: Address,
-  signal: AbortSignal,
-): Promise<number> {
-  return await context.feeTokenDecimals(token, async () => {
-    const batch = new RpcBatch(context.at.endpoints);
-    const decimals = batch.add(contractRead(token, feeTokenDecimals));
+  async #ask(
+    endpoint: RpcEndpointSet,
+    { commitments, feeToken }: { readonly commitments: readonly Hash256[]; readonly feeToken: Address },
+    signal: AbortSignal,
+  ): Promise<ToldFees> {
+    const { host } = this.#context.at;
+    const batch = new RpcBatch(endpoint);
+    const found = commitments.map((each) =>
+      batch.add(contractRead(host, hostReads.requestCommitments, each))
+    );
+    const params = batch.add(this.#context.hostParams.query);
+    const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
     const check = (place: FaultPlace): RpcFault | undefined =>
       decimals() <= MAX_DECIMALS
         ? undefined
-        : faultAt("malformed", place, `fee token ${token} has ${decimals()} decimals`);
-    await batch.send({ signal, check });
-    return decimals();
-  });
+        : faultAt("malformed", place, `fee token ${feeToken} has ${decimals()} decimals`);
+    await batch.send({ signal, check, timeoutMs: WITNESS_TIMEOUT_MS });
+    return { units: found.map((metadata) => metadata()?.fee), decimals: decimals(), params: params() };
+  }
+}
+
+function lowestKnown(fees: readonly (bigint | undefined)[]): bigint | undefined {
+  const [first, ...others] = fees.flatMap((fee) => fee ?? []);
+  return first === undefined ? undefined : lowest(first, ...others);
 }
 
 /** Cost of transactions and the means to pay for it. */
@@ -94,7 +122,7 @@ export class EvmGas implements ChainGas {
       if (router === undefined) return undefined;
       const quotes = await askWitnesses(
         this.#context.at.endpoints.each(),
-        async (endpoint) => ({ price27: await fetchQuote(endpoint, { router, feeToken }, signal) }),
+        async (endpoint) => ({ price27: await this.#fetchQuote(endpoint, { router, feeToken }, signal) }),
       );
       return agreedPrice(quotes.map(({ value: { price27 } }) => price27));
     } catch (error) {
@@ -113,25 +141,35 @@ export class EvmGas implements ChainGas {
     return { gasPriceWei };
   }
 
-  /**
-   * Cost of a signed transaction besides gas, wei, when it uses the expected gas. One request on the OP stack, none on
-   * other chains once known.
-   */
-  async fetchDataCost(
-    raw: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    if (isArbitrum(this.#context.at.chainId) || this.#context.isOpStack === false) return 0n;
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const costs = addCosts(this.#context, batch, () => withoutSignature(raw));
-    await batch.send({ signal });
-    return costs().dataCostWei(expectedGas(parseTransaction(toHex(raw)).gas ?? 0n));
-  }
-
   /** Fetches the native balance of our account, wei. One request. */
   fetchBalance(signal: AbortSignal): Promise<bigint> {
     const { endpoints, sender } = this.#context.at;
     return callOne(endpoints, accountBalance(sender), { signal });
+  }
+
+  /**
+   * One endpoint's quote of the router, dollars per native token x 10^27; `undefined`: there is no pool, or its host names
+   * another router or fee token.
+   */
+  async #fetchQuote(
+    endpoint: RpcEndpointSet,
+    { router, feeToken }: { readonly router: Address; readonly feeToken: Address },
+    signal: AbortSignal,
+  ): Promise<bigint | undefined> {
+    const named = await callOne(endpoint, callResult({ to: router, data: encodeWrappedNative() }), {
+      signal,
+    });
+    const token = decodeWrappedNative(named);
+    if (token === undefined) return undefined;
+    const batch = new RpcBatch(endpoint);
+    const answer = batch.add(callResult({ to: router, data: encodeRouterQuote(feeToken, token) }));
+    const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
+    const params = batch.add(this.#context.hostParams.query);
+    await batch.send({ signal });
+    const { uniswapV2, feeToken: feeTokenNow } = params();
+    if (uniswapV2 !== router || feeTokenNow !== feeToken || decimals() > MAX_DECIMALS) return undefined;
+    const quotation = decodeRouterPrice(answer(), decimals());
+    return quotation.kind === "price" ? quotation.price27 : undefined;
   }
 }
 
@@ -139,24 +177,6 @@ export class EvmGas implements ChainGas {
 function agreedPrice(quotes: readonly (bigint | undefined)[]): bigint | undefined {
   const known = quotes.flatMap((quote) => quote ?? []);
   if (known.length === 0 || known.length < quotes.length) return undefined;
-  const highest = known.reduce((a, b) => a > b ? a : b);
-  return known.every((quote) => quote * 2n >= highest) ? highest : undefined;
-}
-
-/** One endpoint's quote of the router, dollars per native token x 10^27; `undefined`: there is no pool. */
-async function fetchQuote(
-  endpoint: RpcEndpointSet,
-  { router, feeToken }: { readonly router: Address; readonly feeToken: Address },
-  signal: AbortSignal,
-): Promise<bigint | undefined> {
-  const named = await callOne(endpoint, callResult({ to: router, data: encodeWrappedNative() }), { signal });
-  const token = decodeWrappedNative(named);
-  if (token === undefined) return undefined;
-  const batch = new RpcBatch(endpoint);
-  const answer = batch.add(callResult({ to: router, data: encodeRouterQuote(feeToken, token) }));
-  const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
-  await batch.send({ signal });
-  if (decimals() > MAX_DECIMALS) return undefined;
-  const quotation = decodeRouterPrice(answer(), decimals());
-  return quotation.kind === "price" ? quotation.price27 : undefined;
+  const most = highest(0n, ...known);
+  return known.every((quote) => quote * 2n >= most) ? most : undefined;
 }

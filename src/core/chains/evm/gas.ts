@@ -160,24 +160,12 @@ export function capPrice(price: GasPrice, capWei: bigint): GasPrice {
 }
 
 /**
- * What is left of a maximum gas price when the data of a transaction costs more than in its simulation: what the
- * data takes more is missing for each gas. Cheaper data raises nothing. Wei per gas, 0 when nothing is left.
+ * What is left of a maximum gas price when the data of a transaction costs more than in its simulation, wei per gas: what
+ * it costs more is missing for each gas that is used. Cheaper data raises nothing.
  */
-export function capAfterDataCost(
-  capWei: bigint,
-  { gasUsed, simulatedWei, nowWei }: {
-    /** Gas of the transaction according to its simulation. */
-    readonly gasUsed: bigint;
-    /** Cost besides gas according to the simulation, wei. */
-    readonly simulatedWei: bigint;
-    /** Cost besides gas now, wei. */
-    readonly nowWei: bigint;
-  },
-): bigint {
-  const moreWei = nowWei - simulatedWei;
+export function capAfterDataCost(capWei: bigint, moreWei: bigint, gasUsed: bigint): bigint {
   if (moreWei <= 0n || gasUsed === 0n) return capWei;
-  const perGas = (moreWei + gasUsed - 1n) / gasUsed;
-  return perGas < capWei ? capWei - perGas : 0n;
+  return highest(0n, capWei - (moreWei + gasUsed - 1n) / gasUsed);
 }
 
 /** Maximum cost of one gas under a price. */

@@ -5,9 +5,10 @@
  */
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
-import type { GasMarket } from "./gas.ts";
-import { feeHistory, gasPrice } from "./queries.ts";
+import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
+import { feeHistory, gasPrice, type Query } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
@@ -29,13 +30,8 @@ export interface AcceptedPrice {
   readonly atMs: number;
 }
 
-/** Fees of recent blocks (`eth_feeHistory`). */
-export interface FeeHistory {
-  /** Base fee of the next block, wei; 0 on chains without one. */
-  readonly baseFeeWei: bigint;
-  /** Median tip of the recent blocks with transactions, wei; `undefined` without any. */
-  readonly tipWei: bigint | undefined;
-}
+/** Fees of recent blocks. */
+export type FeeHistory = ReturnType<typeof feeHistory.read>;
 
 /** Facts about the price that a node names. */
 export interface PriceFacts {
@@ -65,29 +61,27 @@ export interface BoundedPrice {
  * {@link SINGLE_WORD_MS}, so that a brief outlier never counts and a lasting rise is followed.
  */
 export function boundPrice(facts: PriceFacts): BoundedPrice {
-  const { namedWei, history, otherWei, accepted, nowMs } = facts;
-  const bounds: readonly (readonly [NonNullable<BoundedPrice["against"]>, bigint | undefined])[] = [
+  const { history, otherWei, accepted, nowMs } = facts;
+  const supported: readonly (readonly [BoundedPrice["against"], bigint | undefined])[] = [
     ["fee history", history && priceOf(history, facts.lowestTipWei)],
     otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
   ];
-  let bounded: Pick<BoundedPrice, "wei" | "against"> = { wei: namedWei, against: undefined };
-  for (const [against, supportedWei] of bounds) {
-    const mostWei = supportedWei === undefined ? undefined : supportedWei * SUPPORTED_TIMES;
-    if (mostWei !== undefined && bounded.wei > mostWei) bounded = { wei: mostWei, against };
+  let wei = facts.namedWei;
+  let against: BoundedPrice["against"];
+  for (const [by, supportedWei] of supported) {
+    if (supportedWei !== undefined && wei > supportedWei * SUPPORTED_TIMES) {
+      [wei, against] = [supportedWei * SUPPORTED_TIMES, by];
+    }
   }
-  const isKept = bounded.against === "last price" && accepted !== undefined &&
+  const isKept = against === "last price" && accepted !== undefined &&
     nowMs - accepted.atMs < SINGLE_WORD_MS;
-  return { ...bounded, accepted: isKept ? accepted : { wei: bounded.wei, atMs: nowMs } };
+  return { wei, against, accepted: isKept ? accepted : { wei, atMs: nowMs } };
 }
 
 /** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
 function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigint | undefined {
   if (baseFeeWei === 0n && tipWei === undefined) return undefined;
-  return baseFeeWei + highest([tipWei, lowestTipWei, IDLE_TIP_WEI]);
-}
-
-function highest(prices: readonly (bigint | undefined)[]): bigint {
-  return prices.reduce<bigint>((most, price) => price !== undefined && price > most ? price : most, 0n);
+  return baseFeeWei + highest(IDLE_TIP_WEI, tipWei, lowestTipWei);
 }
 
 /** Dependencies of {@link GasPrices}. */
@@ -98,35 +92,68 @@ export interface GasPricesDeps {
   readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
 }
 
+/** Costs that name a price, of a transaction whose base fee may be known. */
+export type NamedPrice = Pick<GasMarket, "gasPriceWei" | "lowestTipWei"> & Partial<GasMarket>;
+
+/** Number of own offers above the market that are remembered; the oldest is forgotten first. */
+const MAX_OWN_OFFERS = 16;
+
 /** Prices of one chain's gas, bounded by comparison. */
 export class GasPrices {
   readonly #deps: GasPricesDeps;
   #accepted: AcceptedPrice | undefined;
+  /** Tip, or price without a base fee, that others offer: the last one named that was no echo, wei. */
+  #othersWei: bigint | undefined;
+  /** What own transactions offered above it. */
+  readonly #ownWei = new Set<bigint>();
 
   constructor(deps: GasPricesDeps) {
     this.#deps = deps;
   }
 
+  /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
+  noteOffer(price: GasPrice): void {
+    const offeredWei = price.type === "legacy" ? price.gasPriceWei : price.maxPriorityFeeWei;
+    if (this.#othersWei === undefined || offeredWei <= this.#othersWei) return;
+    this.#ownWei.add(offeredWei);
+    dropOldest(this.#ownWei, MAX_OWN_OFFERS);
+  }
+
   /**
-   * Bounds the price that an endpoint named. Nothing is requested while it is at most twice the last accepted one, one
-   * request to each endpoint otherwise.
+   * Bounds the price that an endpoint named, and leaves out what only our own transactions offered, such as the buffer
+   * of a price without a base fee, or the rise of a replacement. Nothing is requested while it is at most twice the last
+   * accepted one, one request to each endpoint otherwise.
    * @param host the endpoint that named it
    */
-  async bound<T extends Omit<GasMarket, "baseFeeWei">>(
-    market: T,
-    host: string,
-    signal: AbortSignal,
-  ): Promise<T> {
+  async bound<T extends NamedPrice>(named: T, host: string, signal: AbortSignal): Promise<T> {
+    if (!("baseFeeWei" in named)) return await this.#compare(named, host, signal);
+    const baseWei = lowest(named.baseFeeWei ?? 0n, 2n * named.gasPriceWei);
+    const isEcho = this.#ownWei.has(named.gasPriceWei - baseWei);
+    const othersWei = lowest(named.gasPriceWei - baseWei, isEcho ? this.#othersWei : undefined);
+    const market = await this.#compare({ ...named, gasPriceWei: baseWei + othersWei }, host, signal);
+    this.#othersWei = market.gasPriceWei - baseWei;
+    return market;
+  }
+
+  async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
     const nowMs = this.#deps.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
     if (accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES) return market;
-    const [history, otherWei] = await Promise.all([
-      this.#fetchHistory(host, signal),
-      this.#fetchOtherPrice(host, signal),
+    const [[history], [otherWei, ...more]] = await Promise.all([
+      this.#ask(feeHistory, { host, isOther: false }, signal),
+      this.#ask(gasPrice, { host, isOther: true }, signal),
     ]);
-    const bounded = boundPrice({ namedWei, lowestTipWei, history, otherWei, accepted, nowMs });
+    // The highest of the others, so that one that names too little stops nothing.
+    const bounded = boundPrice({
+      namedWei,
+      lowestTipWei,
+      history,
+      otherWei: otherWei === undefined ? undefined : highest(otherWei, ...more),
+      accepted,
+      nowMs,
+    });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
     this.#deps.reportFault(host, "gas_price_implausible", {
@@ -137,18 +164,15 @@ export class GasPrices {
     return { ...market, gasPriceWei: bounded.wei };
   }
 
-  async #fetchHistory(host: string, signal: AbortSignal): Promise<FeeHistory | undefined> {
-    const own = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host));
+  /** Asks the endpoint with that host, or the others. */
+  async #ask<A>(
+    query: Query<A>,
+    { host, isOther }: { readonly host: string; readonly isOther: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly A[]> {
+    const asked = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    const [answer] = await askWitnesses(own, (endpoint) => callOne(endpoint, feeHistory, conditions));
-    return answer?.value;
-  }
-
-  /** Fetches the highest price of the others, so that one that names too little stops nothing. */
-  async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
-    const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
-    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    const answers = await askWitnesses(others, (endpoint) => callOne(endpoint, gasPrice, conditions));
-    return answers.length === 0 ? undefined : highest(answers.map(({ value }) => value));
+    const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
+    return answers.map(({ value }) => value);
   }
 }

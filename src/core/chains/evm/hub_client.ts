@@ -38,16 +38,12 @@ export class EvmHubClient implements HubLightClient {
     const { handler } = await this.#context.hostParams.read(signal);
     const known = this.#context.hasBatchCall(handler);
     if (known !== undefined) return known;
-    try {
-      noteSupport(
-        this.#context,
-        handler,
-        await callOne(this.#context.at.endpoints, batchCallSupport(handler), { signal }),
-      );
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code !== "reverted") throw fault;
-      noteSupport(this.#context, handler, fault);
-    }
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const support = batch.addOptional(batchCallSupport(handler));
+    await batch.send({ signal });
+    const told = support();
+    if (told instanceof RpcFault && told.code !== "reverted") throw told;
+    noteSupport(this.#context, handler, told);
     return this.#context.hasBatchCall(handler) === true;
   }
 

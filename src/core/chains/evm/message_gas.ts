@@ -5,9 +5,6 @@
 import type { StepFrame } from "../../evm/trace.ts";
 import type { Delivery, DeliveryStep } from "../submission.ts";
 
-/** Base gas of every transaction (Ethereum yellow paper, appendix G). */
-const TRANSACTION_GAS = 21_000n;
-
 /** Gas of a transaction as far as it is known. */
 export interface TransactionGas {
   readonly gasUsed: bigint;
@@ -27,7 +24,10 @@ export function attributeGas(delivery: Delivery, gas: TransactionGas): readonly 
     counts.every((each, index) => steps[index]?.dispatches.length === each);
   if (!isKnown) return spread(gas.gasUsed, count);
   const own = delivery.steps.flatMap((step, index) => ownGas(step, steps[index]));
-  const rest = spread(restOf(delivery, gas.gasUsed, steps), count);
+  // Base, calldata and the batch itself, on Arbitrum also layer 1: left for consensus proofs where there are any.
+  const isAlone = delivery.steps.every(({ kind }) => kind === "messages");
+  const outside = gas.gasUsed - steps.reduce((sum, frame) => sum + frame.gasUsed, 0n);
+  const rest = spread(isAlone ? outside : 0n, count);
   return bounded(own.map((each, index) => each + (rest[index] ?? 0n)), gas.gasUsed);
 }
 
@@ -48,38 +48,6 @@ function ownGas(step: DeliveryStep, frame: StepFrame | undefined): readonly bigi
   });
   return own;
 }
-
-/**
- * Share of the messages in the gas outside the steps: base, calldata, the batch itself, on Arbitrum also layer 1. A
- * consensus step keeps the base and the share of its bytes. With one step there is no such gas beyond what the node
- * counts outside the trace.
- */
-function restOf(delivery: Delivery, gasUsed: bigint, frames: readonly StepFrame[]): bigint {
-  const rest = gasUsed - frames.reduce((sum, frame) => sum + frame.gasUsed, 0n);
-  const preludeBytes = delivery.steps.reduce(
-    (sum, step) => sum + (step.kind === "consensus" ? step.proof.length : 0),
-    0,
-  );
-  if (delivery.steps.every(({ kind }) => kind === "messages")) return rest;
-  const messageBytes = delivery.steps.reduce((sum, step) => sum + bytesOf(step), 0);
-  const total = BigInt(preludeBytes + messageBytes);
-  return total === 0n ? 0n : (rest - TRANSACTION_GAS) * BigInt(messageBytes) / total;
-}
-
-/** Approximate size of a step's messages; only proportions matter. */
-function bytesOf(step: DeliveryStep): number {
-  if (step.kind === "consensus") return 0;
-  const items = step.proof.kind === "mmr" ? step.proof.items.length * 32 : 0;
-  return step.messages.reduce((sum, message) => {
-    if (message.kind === "post") return sum + PLAIN_BYTES + message.request.body.length;
-    if (message.kind === "get") return sum + PLAIN_BYTES;
-    return sum +
-      message.response.values.reduce((bytes, { value }) => bytes + 192 + (value?.length ?? 0), PLAIN_BYTES);
-  }, items);
-}
-
-/** Calldata of a request without its body: words of the struct, its names and lengths. */
-const PLAIN_BYTES = 640;
 
 function spread(gas: bigint, count: number): readonly bigint[] {
   if (count === 0) return [];

@@ -5,6 +5,7 @@
  */
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import { type Address, presentAddress } from "../../evm/address.ts";
+import { DAY_MS } from "../../pricing/loss_bound.ts";
 import { dropOldest, partsOf } from "../../runtime/slices.ts";
 import type { Certain, Gate, ModuleGates } from "../reads.ts";
 import { readCertain } from "./certain_reads.ts";
@@ -21,7 +22,6 @@ const CALL_GAS = 100_000n;
 /** Modules of one request: together their answers have at most some megabytes. */
 const MODULES_AT_ONCE = 20;
 
-const DAY_MS = 86_400_000;
 /** Pause after endpoints disagreed about a closed gate, ms. */
 const DOUBT_MS = 10 * 60_000;
 /** Validity of an answer that is not certain where nothing is known, ms: the simulation decides. */

@@ -8,6 +8,7 @@ import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
+import { fetchMinedDataCost } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -140,7 +141,7 @@ export class EvmOutcomes implements Outcomes {
         gasUsed: found.gasUsed,
         // Nodes older than London do not report it; then the offered price counts.
         gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
-        dataCostWei: found.l1Fee ?? 0n,
+        dataCostWei: await fetchMinedDataCost(this.#context, found, signal),
       },
       refusal: succeeded ? undefined : await this.#reasonOf(submission, found, signal),
     };

@@ -102,7 +102,10 @@ export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.cou
 /** Current gas price by the node, wei. */
 export const gasPrice: Query<bigint> = query("eth_gasPrice", [], shape.quantity);
 
-/** Base fee of the next block, and the tips of the last twenty blocks: the third quartile of each. */
+/**
+ * Base fee of the next block, 0 on chains without one, and the median of the third quartiles of tips of the last twenty
+ * blocks with transactions, `undefined` without any.
+ */
 export const feeHistory: Query<{ readonly baseFeeWei: bigint; readonly tipWei: bigint | undefined }> = query(
   "eth_feeHistory",
   ["0x14", "latest", [75]],

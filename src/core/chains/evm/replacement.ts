@@ -2,6 +2,7 @@
  * Replacements of a pending transaction: the same call for another price, or a zero-value transfer. When and at which
  * price is decided elsewhere.
  */
+import { withoutSignature } from "../../evm/fee_oracles.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
@@ -33,7 +34,7 @@ export class EvmReplacement implements Replacement {
     const own = readOwn(this.#context, submission);
     const batch = new RpcBatch(endpoints);
     const nonces = addNonces(sender, batch);
-    const costs = addCosts(this.#context, batch);
+    const costs = addCosts(this.#context, batch, () => withoutSignature(submission.raw));
     const balance = batch.add(accountBalance(sender));
     const params = batch.add(this.#context.hostParams.query);
     const head = batch.add(blockAt("latest"));
@@ -41,11 +42,12 @@ export class EvmReplacement implements Replacement {
       head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const bounded = await this.#context.prices.bound(costs(), batch.host, signal);
+    const bounded = await this.#context.prices.bound({ ...costs(), baseFeeWei }, batch.host, signal);
     this.#context.hostParams.note(params());
     return {
       offered: priceOf(own),
-      market: gasPriceFor({ ...bounded, baseFeeWei }, gasPriceBufferPercent),
+      market: gasPriceFor(bounded, gasPriceBufferPercent),
+      dataCostWei: bounded.dataCostWei(own.gas),
       maximumWei: maximumGasPriceWei,
       nonces: nonces(),
       balanceWei: balance(),
@@ -75,7 +77,8 @@ export class EvmReplacement implements Replacement {
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
     const transaction = { ...readOwn(this.#context, submission), ...toPriceFields(price) };
-    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
+    const { dataCostWei, madeAtHeight: height } = submission;
+    return await signFor(this.#context, { transaction, dataCostWei, height }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -95,7 +98,9 @@ export class EvmReplacement implements Replacement {
     const gas = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
     const call = { chainId: own.chainId, nonce: own.nonce, to: sender, data: "0x", gas, value: 0n } as const;
     const transaction = { ...toPriceFields(price), ...call };
-    return await signFor(this.#context, { transaction, height: submission.madeAtHeight }, signal);
+    // A transfer has less data.
+    const { dataCostWei, madeAtHeight: height } = submission;
+    return await signFor(this.#context, { transaction, dataCostWei, height }, signal);
   }
 }
 

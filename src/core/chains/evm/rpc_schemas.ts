@@ -52,6 +52,9 @@ export const receipt = z.object({
   effectiveGasPrice: wei.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
   l1Fee: wei.nullish().catch(undefined),
+  /** Parameters of the operator fee since Isthmus; what they mean depends on the fork. */
+  operatorFeeScalar: wei.nullish().catch(undefined),
+  operatorFeeConstant: wei.nullish().catch(undefined),
   logs: z.array(z.unknown()),
 });
 

@@ -78,7 +78,8 @@ export class EvmSender implements Sender {
       market.head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const read = facts();
-    return { ...read, costs: await this.#context.prices.bound(read.costs, batch.host, signal) };
+    const named = { ...read.costs, baseFeeWei: read.block.baseFeePerGas ?? undefined };
+    return { ...read, costs: await this.#context.prices.bound(named, batch.host, signal) };
   }
 
   /**
@@ -224,25 +225,41 @@ async function signWith(
   };
   return {
     kind: "signed",
-    submission: await signFor(context, { transaction, height: block.number }, signal),
+    submission: await signFor(
+      context,
+      { transaction, dataCostWei: facts.costs.dataCostWei(call.gasLimit), height: block.number },
+      signal,
+    ),
   };
 }
 
-/** Signs a transaction for the journal. @param work.height where the search for its inclusion starts */
+/** A transaction to sign, with what the journal keeps of it. */
+interface SigningWork {
+  readonly transaction: TransactionToSign;
+  /** The most that it costs besides gas, wei. */
+  readonly dataCostWei: bigint | undefined;
+  /** Where the search for its inclusion starts. */
+  readonly height: bigint;
+}
+
+/** Signs a transaction for the journal. */
 export async function signFor(
-  { at: { account, id } }: EvmContext,
-  { transaction, height }: { readonly transaction: TransactionToSign; readonly height: bigint },
+  { at: { account, id }, prices }: EvmContext,
+  { transaction, dataCostWei, height }: SigningWork,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
   const raw = await account.signTransaction(transaction, signal);
+  const price = priceOf(transaction);
+  prices.noteOffer(price);
   return {
     hash: toHash256(keccak256(raw)),
     chain: id.stateMachine,
     raw,
     account: account.address,
     nonce: BigInt(transaction.nonce),
-    gasPriceWei: highestPriceWei(priceOf(transaction)),
+    gasPriceWei: highestPriceWei(price),
     gasLimit: transaction.gas,
+    dataCostWei,
     madeAtHeight: height,
   };
 }
@@ -256,11 +273,8 @@ function findPrice(
   const { gasPriceWei, lowestTipWei, dataCostWei } = costs;
   const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
   const nowWei = currentPriceWei(market);
-  const paidWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
-    gasUsed: simulation.gasUsed,
-    simulatedWei: simulation.dataCostWei,
-    nowWei: dataCostWei(simulation.gasUsed),
-  });
+  const moreWei = dataCostWei(simulation.gasUsed) - simulation.dataCostWei;
+  const paidWei = maxGasPriceWei && capAfterDataCost(maxGasPriceWei, moreWei, simulation.gasUsed);
   if (paidWei !== undefined && nowWei > paidWei) {
     const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
     const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;

@@ -188,10 +188,9 @@ export class EvmSimulator implements Simulator {
     this.#context.noteMarket(result);
     const { outcome, facts } = result;
     const accepted = accept(input, outcome, terms);
-    const { steps } = outcome;
-    if (steps !== undefined && accepted.handled.every((handled) => handled)) {
+    if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
       const { delivery, call: { data } } = input;
-      this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed, steps });
+      this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed });
     }
     return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.#context, facts) };
   }
@@ -316,5 +315,6 @@ function accept(
     gasPriceWei: costs.gasPriceWei,
     dataCostWei: costs.dataCostWei(gasUsed),
     ...outcome === undefined ? { isBlind: true } : {},
+    maxDataCostWei: costs.dataCostWei(gasLimit),
   };
 }

@@ -154,14 +154,15 @@ export class SimulationRuns {
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const costs = await this.#context.prices.bound(around.costs(), batch.host, signal);
+    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+    const costs = await this.#context.prices.bound({ ...around.costs(), baseFeeWei }, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
       outcome,
       layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
       costs,
-      baseFeeWei: head()?.baseFeePerGas ?? undefined,
+      baseFeeWei,
       balanceWei: balance(),
       facts: facts && { ...facts(), costs },
     };

@@ -8,7 +8,7 @@ import {
   responseReceiptCodec,
 } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import type { ChainFees } from "../fees.ts";
+import type { ChainFees, PaidFees } from "../fees.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
 
@@ -44,12 +44,9 @@ export class SubstrateFees implements ChainFees {
   }
 
   /** Fetches the fee paid here per commitment; one round trip. */
-  async fetchFees(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<readonly (bigint | undefined)[]> {
+  async fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees> {
     const found = await fetchRequestMetadata(this.#node, { commitments }, signal);
-    return found.map((metadata) => metadata?.fee.fee);
+    return { units: found.map((metadata) => metadata?.fee.fee), decimals: this.#decimals };
   }
 }
 

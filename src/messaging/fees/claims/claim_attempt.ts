@@ -36,7 +36,7 @@ export interface BisectedClaims {
   readonly ready: readonly ReadyClaim[];
   readonly refused: readonly RefusedRow[];
   /** Rows whose receipt at the proof height is not ours. */
-  readonly lost: readonly LostReceipt[];
+  readonly lost: readonly Hash256[];
   /** Rows whose latest fee is not in the state of the source at the proof height. */
   readonly raised: readonly RaisedFee[];
   /** Set when the hub is not ready for any claim of this pair. */
@@ -100,11 +100,10 @@ async function bisectOnce(
   const { refusal } = dryRun;
   if (isAboutChain(refusal)) return { ...none, wait: refusal };
   const nonce = nonceMoves < MAX_NONCE_MOVES ? dryRun.nonce : undefined;
-  const next = applyClaimAnswer(dryRun.group, { kind: "refused", nonce });
+  const next = afterRefusal(dryRun.group, nonce);
   if (next.kind === "defer") {
     return { ...none, refused: [{ commitment: next.commitment, refusal }] };
   }
-  if (next.kind !== "submit") throw new Error(`A refused claim is ${next.kind}`);
   const moved = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
   const parts: BisectedClaims[] = [none];
   for (const part of next.groups) {
@@ -145,19 +144,24 @@ async function dryRunClaim(
   return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
 }
 
-/** Keeps the rows whose proofs show our receipt and the latest fee. */
-function checkProofs(
+/** Keeps the rows whose proofs show our receipt and at least the newest fee on the source. */
+export function checkProofs(
   group: ClaimGroup,
-  { relayers, fees }: Extract<Proved, { kind: "proved" }>,
-): LeftOut & { readonly rest: ClaimGroup | undefined } {
-  const { group: received, lost } = checkReceipts(group, relayers);
-  if (received === undefined) return { lost, raised: [], rest: undefined };
-  const feeOf = new Map(group.commitments.map((commitment, index) => [commitment, fees[index] ?? 0n]));
-  const { group: rest, raised } = checkFees(
-    received,
-    received.commitments.map((each) => feeOf.get(each) ?? 0n),
-  );
-  return { lost, raised, rest };
+  { relayers, fees }: Pick<Extract<Proved, { kind: "proved" }>, "relayers" | "fees">,
+): LeftOut & {
+  /** `undefined` when nothing is left. Its fee is not reduced: the hub sums what it finds. */
+  readonly rest: ClaimGroup | undefined;
+} {
+  const { length } = group.commitments;
+  if (relayers.length !== length || fees.length !== length) throw new Error("Proofs do not match the claims");
+  const [kept, lost, raised]: [Hash256[], Hash256[], RaisedFee[]] = [[], [], []];
+  for (const [index, commitment] of group.commitments.entries()) {
+    const [relayer, proven = 0n, newest = 0n] = [relayers[index], fees[index], group.minFees.get(commitment)];
+    if (relayer === undefined || !equalBytes(relayer, group.relayer)) lost.push(commitment);
+    else if (proven < newest) raised.push({ commitment, newest, proven });
+    else kept.push(commitment);
+  }
+  return { lost, raised, rest: kept.length === 0 ? undefined : { ...group, commitments: kept } };
 }
 
 type Proved =
@@ -237,66 +241,12 @@ function chainOf(context: FeeContext, name: StateMachine): Chain {
   return chain;
 }
 
-/** Row whose receipt at the proof height is not ours. */
-export interface LostReceipt {
-  readonly commitment: Hash256;
-  /** `gone`: no receipt at all (a reorganisation took it); `other`: it names another relayer. */
-  readonly found: "gone" | "other";
-}
-
-/** Group without the rows that would invalidate it. */
-export interface CheckedGroup {
-  /** `undefined` when nothing is left. Its fee is not reduced: the hub sums what it finds. */
-  readonly group: ClaimGroup | undefined;
-  /** To be marked `lost`. */
-  readonly lost: readonly LostReceipt[];
-}
-
-/**
- * Compares the receipts that the proof contains with the recorded relayer.
- * @param receipts per commitment of the group, `undefined` for none
- */
-export function checkReceipts(
-  group: ClaimGroup,
-  receipts: readonly (Uint8Array | undefined)[],
-): CheckedGroup {
-  if (receipts.length !== group.commitments.length) throw new Error("Receipts do not match the claims");
-  const kept: Hash256[] = [];
-  const lost: LostReceipt[] = [];
-  for (const [index, commitment] of group.commitments.entries()) {
-    const receipt = receipts[index];
-    if (receipt === undefined) lost.push({ commitment, found: "gone" });
-    else if (equalBytes(receipt, group.relayer)) kept.push(commitment);
-    else lost.push({ commitment, found: "other" });
-  }
-  return { group: kept.length === 0 ? undefined : { ...group, commitments: kept }, lost };
-}
-
 /** Request whose proof shows less than its latest fee: the hub would pay the old one, and only once. */
 export interface RaisedFee {
   readonly commitment: Hash256;
   /** Units of the source's fee token. */
   readonly newest: bigint;
   readonly proven: bigint;
-}
-
-/**
- * Compares the fees that the proof contains with the newest ones on the source.
- * @param fees per commitment of the group
- */
-export function checkFees(
-  group: ClaimGroup,
-  fees: readonly bigint[],
-): { readonly group: ClaimGroup | undefined; readonly raised: readonly RaisedFee[] } {
-  if (fees.length !== group.commitments.length) throw new Error("Fees do not match the claims");
-  const raised = group.commitments.flatMap((commitment, index): readonly RaisedFee[] => {
-    const newest = group.minFees.get(commitment) ?? 0n;
-    const proven = fees[index] ?? 0n;
-    return proven < newest ? [{ commitment, newest, proven }] : [];
-  });
-  const waiting = new Set(raised.map(({ commitment }) => commitment));
-  const kept = group.commitments.filter((commitment) => !waiting.has(commitment));
-  return { group: kept.length === 0 ? undefined : { ...group, commitments: kept }, raised };
 }
 
 /**
@@ -311,52 +261,25 @@ export function judgeLost(
   return equalBytes(receipt, relayer) ? "unclaimed" : "drop";
 }
 
-/** Response of the hub to a claim. */
-export type ClaimAnswer =
-  /** In a final block, with its event. */
-  | { readonly kind: "finalized"; readonly hubBlock: bigint }
-  /** The transaction pool or the pallet refused it. */
-  | {
-    readonly kind: "refused";
-    /** `Relayer.Nonce` when it was signed and now; absent without a beneficiary. */
-    readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
-  }
-  /** An extrinsic with the same proof is already in the transaction pool (1013, 1014). */
-  | { readonly kind: "conflict" }
-  /** It left the transaction pool, or its outcome is unknown. */
-  | { readonly kind: "vanished" };
-
-/** Next action for a group. */
-export type ClaimNext =
-  | { readonly kind: "claimed"; readonly commitments: readonly Hash256[]; readonly hubBlock: bigint }
+/** What follows for a group that the hub refused. */
+export type AfterRefusal =
   /** Submit these, one after the other, each with a fresh nonce. */
   | {
     readonly kind: "submit";
     readonly groups: readonly ClaimGroup[];
     readonly why: "nonce_moved" | "bisect";
   }
-  /** Check this row alone: receipt, fee and claim are read again, then it waits like a failed hub message. */
-  | { readonly kind: "defer"; readonly commitment: Hash256 }
-  /** Read what the hub has recorded, then plan again. */
-  | { readonly kind: "replan" };
+  /** This row alone is refused: receipt, fee and claim are read again, then it waits like a failed hub message. */
+  | { readonly kind: "defer"; readonly commitment: Hash256 };
 
-/** Decides the next action for a group by the hub's response. */
-export function applyClaimAnswer(group: ClaimGroup, answer: ClaimAnswer): ClaimNext {
-  switch (answer.kind) {
-    case "finalized":
-      return { kind: "claimed", commitments: group.commitments, hubBlock: answer.hubBlock };
-    case "conflict":
-    case "vanished":
-      return { kind: "replan" };
-    case "refused":
-      return applyRefusal(group, answer.nonce);
-  }
-}
-
-function applyRefusal(
+/**
+ * Decides what follows for a group that the transaction pool or the pallet refused.
+ * @param nonce `Relayer.Nonce` when it was signed and now; `undefined` without a beneficiary
+ */
+export function afterRefusal(
   group: ClaimGroup,
   nonce: { readonly signed: bigint; readonly now: bigint } | undefined,
-): ClaimNext {
+): AfterRefusal {
   if (nonce !== undefined && nonce.signed !== nonce.now) {
     return { kind: "submit", groups: [group], why: "nonce_moved" };
   }

@@ -5,7 +5,7 @@
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { judgeLost, type RaisedFee } from "./claim_attempt.ts";
-import { type Deferred, type FeeContext, isPassing } from "../fee_context.ts";
+import { type Deferred, type Doubts, type FeeContext, isPassing } from "../fee_context.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import { UNSURE } from "../../../core/chains/reads.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
@@ -110,6 +110,8 @@ export interface ClaimContext extends FeeContext {
   /** Rows that the hub refused. */
   readonly deferred: Deferred;
   readonly raised: RaisedFees;
+  /** What would end a row without a claim. */
+  readonly doubts: Doubts;
   /** Called with everything that happens to rows. */
   readonly onEvent: (event: ClaimEvent) => void;
 }

@@ -7,13 +7,7 @@ import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { ClaimStatus } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import {
-  applyClaimAnswer,
-  bisectClaims,
-  type RaisedFee,
-  readNonce,
-  type ReadyClaim,
-} from "./claim_attempt.ts";
+import { afterRefusal, bisectClaims, type RaisedFee, readNonce, type ReadyClaim } from "./claim_attempt.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -23,7 +17,7 @@ import {
   planClaims,
   type SettledClaim,
 } from "./claim_plan.ts";
-import { type FeeContext, findKey } from "../fee_context.ts";
+import { type FeeContext, findKey, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/gas_price.ts";
@@ -108,7 +102,7 @@ class PairPass {
   }
 
   async run(): Promise<PairOutcome> {
-    const { deferred, ledger, raised, units } = this.#context;
+    const { deferred, doubts, ledger, raised, units } = this.#context;
     const { pair, source, destHeights, sourceHeights } = this.#input;
     if (this.#isBusy()) return "busy";
     const { matured } = destHeights;
@@ -125,8 +119,9 @@ class PairPass {
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
     const plan = planClaims(rows, this.#toPlanInput(requests));
-    if (plan.settled.length > 0) this.#applySettled(requests, plan.settled);
+    await this.#settle(requests, plan.settled);
     const [group] = plan.groups;
+    for (const commitment of group?.commitments ?? []) doubts.forget(rowKey({ commitment, dest: pair.dest }));
     if (group !== undefined) return await this.#claimGroup(this.#withoutOverdue(group));
     for (const row of plan.waiting) deferred.add(rowKey(row));
     return "settled";
@@ -196,8 +191,8 @@ class PairPass {
       (certain[index] ?? UNSURE).kind === "unsure" && nowMs - createdAtMs >= MAX_UNSURE_MS
     ).map(({ commitment }) => commitment);
     if (overdue.length === 0) return certain;
-    const told = await source.fees.fetchFees(overdue, this.#signal);
-    const toldOf = new Map(overdue.map((commitment, index) => [commitment, told[index] ?? 0n]));
+    const { units } = await source.fees.fetchFees(overdue, this.#signal);
+    const toldOf = new Map(overdue.map((commitment, index) => [commitment, units[index] ?? 0n]));
     return commitments.map((commitment, index) => {
       const value = toldOf.get(commitment) ?? 0n;
       return value > 0n ? { kind: "certain", value } : certain[index] ?? UNSURE;
@@ -224,6 +219,45 @@ class PairPass {
       ownAddress: (source) => chains.get(source)?.relayer,
       canSignAs: (relayer) => findKey(this.#context, relayer) !== undefined,
     };
+  }
+
+  /**
+   * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
+   * those of which the same was found hours ago; the others are read again.
+   */
+  async #settle(
+    requests: ReadonlyMap<Hash256, ClaimedRequest>,
+    settled: readonly SettledClaim[],
+  ): Promise<void> {
+    if (settled.length === 0) return;
+    const { deferred, doubts } = this.#context;
+    const unpaid = settled.flatMap(({ commitment, to }) => to === "no_fee" ? [commitment] : []);
+    const proven = await this.#proveUnpaid(unpaid);
+    this.#applySettled(
+      requests,
+      settled.filter(({ why, ...row }) => {
+        const isCertain = why === "claimed_already" || proven.has(row.commitment);
+        const isEnd = isCertain || doubts.confirms(rowKey(row), why);
+        if (!isEnd) deferred.add(rowKey(row));
+        return isEnd;
+      }),
+    );
+  }
+
+  /** Requests of which the source proves that they paid nothing; none where it cannot prove anything now. */
+  async #proveUnpaid(commitments: readonly Hash256[]): Promise<ReadonlySet<Hash256>> {
+    const { source, sourceHeights: { matured } } = this.#input;
+    if (commitments.length === 0 || matured === undefined) return new Set();
+    try {
+      const at = { id: source.id, height: matured };
+      const stateRoot = await this.#context.hub.reads.fetchStateRoot(at, this.#signal);
+      const where = { height: matured, stateRoot };
+      const { fees } = await source.proofs.proveFees(commitments, where, this.#signal);
+      return new Set(commitments.filter((_, index) => fees[index] === 0n));
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      return new Set();
+    }
   }
 
   /** Records what ends without a claim. */
@@ -264,7 +298,7 @@ class PairPass {
 
   async #bisectAndSend(group: ClaimGroup): Promise<PairOutcome> {
     const bisected = await bisectClaims(this.#context, group, this.#signal);
-    if (bisected.lost.length > 0) this.#markLost(bisected.lost.map(({ commitment }) => commitment));
+    if (bisected.lost.length > 0) this.#markLost(bisected.lost);
     for (const { commitment, refusal } of bisected.refused) this.#defer(commitment, refusal);
     this.#noteRaised(group, bisected.raised);
     if (await this.#sendFirst(bisected.ready)) return "sent";
@@ -315,9 +349,9 @@ class PairPass {
     const { beneficiary } = group;
     const now = beneficiary && await readNonce(this.#context, beneficiary, this.#signal);
     const moved = nonce === undefined || now === undefined ? undefined : { signed: nonce, now };
-    const next = applyClaimAnswer(group, { kind: "refused", nonce: moved });
+    const next = afterRefusal(group, moved);
     if (next.kind === "defer") this.#defer(next.commitment, refusal);
-    if (next.kind !== "submit" || next.why === "nonce_moved") return false;
+    if (next.kind === "defer" || next.why === "nonce_moved") return false;
     for (const part of next.groups) {
       const { ready, raised } = await bisectClaims(this.#context, part, this.#signal);
       this.#noteRaised(part, raised);

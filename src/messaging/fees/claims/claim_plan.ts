@@ -61,8 +61,6 @@ export interface ClaimGroup {
   readonly fee: bigint;
   /** Latest fee of each request, which its proof must show; requests without an entry accept any fee. */
   readonly minFees: ReadonlyMap<Hash256, bigint>;
-  /** Claims of one lane are sequential (they may share a nonce), lanes may run concurrently. */
-  readonly lane: string;
 }
 
 /** Row that ends without a claim. */
@@ -73,48 +71,25 @@ export interface SettledClaim {
   readonly why: "claimed_already" | "fee_is_zero" | "unknown_to_hub";
 }
 
-/** Reason why a row is not claimed yet. */
-export type ClaimWait =
-  | "source_not_configured"
-  | "dest_not_configured"
-  | "not_final"
-  /** The hub knows no matured height of the destination at or above the delivery. */
-  | "dest_height"
-  /** The hub knows no matured height of the source. */
-  | "source_height"
-  /** Fee or claim could not be read. */
-  | "unread"
-  /** A claim with it is pending, perhaps one of which the database knows nothing. */
-  | "under_way";
-
-/** Row to be claimed later. */
-export interface WaitingClaim {
-  readonly commitment: Hash256;
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-  readonly why: ClaimWait;
-  /** Height of the destination that the hub must reach. */
-  readonly destHeight: bigint;
-}
-
 /** Plan for the rows. */
 export interface ClaimPlan {
   /** By pair and relayer, oldest first. */
   readonly groups: readonly ClaimGroup[];
   readonly settled: readonly SettledClaim[];
-  readonly waiting: readonly WaitingClaim[];
+  /** Rows to be claimed later. */
+  readonly waiting: readonly ClaimRow[];
 }
 
 /** Plans claims for rows in any order and of any pairs; the same rows give the same plan whatever their order. */
 export function planClaims(rows: readonly ClaimRow[], facts: ClaimPlanInput): ClaimPlan {
   const settled: SettledClaim[] = [];
-  const waiting: WaitingClaim[] = [];
+  const waiting: ClaimRow[] = [];
   const byPair = new Map<string, PricedRow[]>();
   for (const row of rows.toSorted(compareRows)) {
     if (row.claimState !== "unclaimed" && row.claimState !== "claiming") continue;
     const judged = judgeRow(row, facts);
     if (judged.kind === "settle") settled.push({ commitment: row.commitment, dest: row.dest, ...judged.as });
-    else if (judged.kind === "wait") waiting.push(waitingClaim(row, judged.why));
+    else if (judged.kind === "wait") waiting.push(row);
     else {
       const pair = `${row.source} ${row.dest} ${toHex(row.relayer)}`;
       const members = byPair.get(pair) ?? [];
@@ -133,39 +108,26 @@ interface PricedRow {
 
 type Judged =
   | { readonly kind: "claim"; readonly fee: bigint }
-  | { readonly kind: "wait"; readonly why: ClaimWait }
+  | { readonly kind: "wait" }
   | { readonly kind: "settle"; readonly as: Pick<SettledClaim, "to" | "why"> };
 
+/** Judges one row; it waits while a claim is under way, or what it needs is not final, configured, known or read. */
 function judgeRow(row: ClaimRow, facts: ClaimPlanInput): Judged {
-  const wait = (why: ClaimWait): Judged => ({ kind: "wait", why });
-  if (row.claimState === "claiming") return wait("under_way");
-  if (!row.isFinal) return wait("not_final");
-  if (!facts.isConfigured(row.source)) return wait("source_not_configured");
-  if (!facts.isConfigured(row.dest)) return wait("dest_not_configured");
-  const request = facts.request(row.commitment);
-  if (request === undefined) return wait("unread");
+  const wait: Judged = { kind: "wait" };
+  const isReady = row.claimState === "unclaimed" && row.isFinal && facts.isConfigured(row.source) &&
+    facts.isConfigured(row.dest);
+  const request = isReady ? facts.request(row.commitment) : undefined;
+  if (request === undefined || request.onHub === "claimed_not_final") return wait;
   if (request.onHub === "claimed") {
     return { kind: "settle", as: { to: "claimed", why: "claimed_already" } };
   }
-  if (request.onHub === "claimed_not_final") return wait("under_way");
   if (request.fee === 0n) return { kind: "settle", as: { to: "no_fee", why: "fee_is_zero" } };
   if (request.onHub === "unknown") {
     return { kind: "settle", as: { to: "unclaimable", why: "unknown_to_hub" } };
   }
   const destHeight = facts.maturedHeight(row.dest);
-  if (destHeight === undefined || destHeight < row.block.height) return wait("dest_height");
-  if (facts.maturedHeight(row.source) === undefined) return wait("source_height");
-  return { kind: "claim", fee: request.fee };
-}
-
-function waitingClaim(row: ClaimRow, why: ClaimWait): WaitingClaim {
-  return {
-    commitment: row.commitment,
-    source: row.source,
-    dest: row.dest,
-    why,
-    destHeight: row.block.height,
-  };
+  if (destHeight === undefined || destHeight < row.block.height) return wait;
+  return facts.maturedHeight(row.source) === undefined ? wait : { kind: "claim", fee: request.fee };
 }
 
 function compareRows(a: ClaimRow, b: ClaimRow): number {
@@ -194,7 +156,6 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonl
       beneficiary: findBeneficiary(source, relayer, facts),
       fee: part.reduce((sum, { fee }) => sum + fee, 0n),
       minFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
-      lane: `${source} ${toHex(relayer)}`,
     });
   }
   return groups;

@@ -20,7 +20,7 @@ import {
   rowKey,
 } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { Deferred, type FeeContext, isPassing } from "../fee_context.ts";
+import { Deferred, Doubts, type FeeContext, isPassing } from "../fee_context.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { BlockRef } from "../../../core/chains/submission.ts";
@@ -98,7 +98,7 @@ export class ClaimsRounds {
   /** @param onEvent called with everything that happens to rows */
   constructor(context: FeeContext, onEvent: (event: ClaimEvent) => void = () => {}) {
     const [deferred, raised] = [new Deferred(context, "hub_waiting"), new RaisedFees(context)];
-    this.#context = { ...context, deferred, raised, onEvent };
+    this.#context = { ...context, deferred, raised, doubts: new Doubts(context.clock), onEvent };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
     this.#notices = new WaitNotices(context);
@@ -260,7 +260,7 @@ async function applyFinal(
   context.ledger.transaction(() => {
     submissions.update(id, { state: "final", block: work.block });
     for (const [index, item] of items.entries()) {
-      const isPaid = statuses[index] !== "unclaimed";
+      const isPaid = statuses[index] === "claimed";
       submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;

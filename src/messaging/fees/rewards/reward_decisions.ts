@@ -25,17 +25,6 @@ export interface RewardPlanInput {
   offered(key: RewardKey): bigint | undefined;
 }
 
-/** Reason why a reward is not claimed now. */
-export type RewardWait =
-  | "no_payee"
-  | "no_signer"
-  | "not_due"
-  /** The hub knows no matured height of the chain at or above the work. */
-  | "height"
-  | "unread"
-  /** A claim is pending. */
-  | "under_way";
-
 /** Plan for the rows, each part lowest height first, so that no reward starves. */
 export interface RewardPlan {
   readonly claims: readonly {
@@ -49,38 +38,27 @@ export interface RewardPlan {
     readonly to: "claimed" | "refused";
     readonly why: "claimed_already" | "nothing_offered";
   }[];
-  readonly waiting: readonly { readonly row: RewardRow; readonly why: RewardWait }[];
 }
 
-/** Plans the claims of open rows, in any order. */
+/** Plans the claims of open rows, in any order; what is not due, known or read waits. */
 export function planRewards(rows: readonly RewardRow[], facts: RewardPlanInput): RewardPlan {
   const claims: RewardPlan["claims"][number][] = [];
   const settled: RewardPlan["settled"][number][] = [];
-  const waiting: RewardPlan["waiting"][number][] = [];
   for (const row of rows.toSorted(oldestFirst)) {
-    if (row.state === "claimed" || row.state === "refused") continue;
-    const why = waitOf(row, facts);
-    if (why !== undefined) {
-      waiting.push({ row, why });
-      continue;
-    }
+    const isDue = row.state === "pending" && facts.hasPayee && facts.hasSigner(row.chain) &&
+      row.nextAttemptAtMs <= facts.nowMs;
+    if (!isDue) continue;
     const isClaimed = facts.isClaimed(row);
     const offered = facts.offered(row);
     const proofHeight = facts.maturedHeight(row.chain);
     if (isClaimed === true) settled.push({ row, to: "claimed", why: "claimed_already" });
     else if (offered === 0n) settled.push({ row, to: "refused", why: "nothing_offered" });
-    else if (isClaimed === undefined || offered === undefined) waiting.push({ row, why: "unread" });
-    else if (proofHeight === undefined || proofHeight < row.height) waiting.push({ row, why: "height" });
-    else claims.push({ row, proofHeight, offered });
+    else if (
+      isClaimed !== undefined && offered !== undefined && proofHeight !== undefined &&
+      proofHeight >= row.height
+    ) claims.push({ row, proofHeight, offered });
   }
-  return { claims, settled, waiting };
-}
-
-function waitOf(row: RewardRow, facts: RewardPlanInput): RewardWait | undefined {
-  if (row.state === "claiming") return "under_way";
-  if (!facts.hasPayee) return "no_payee";
-  if (!facts.hasSigner(row.chain)) return "no_signer";
-  return row.nextAttemptAtMs > facts.nowMs ? "not_due" : undefined;
+  return { claims, settled };
 }
 
 function oldestFirst(a: RewardRow, b: RewardRow): number {

@@ -17,6 +17,7 @@ import type { Refusal } from "../../../core/chains/submission.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
 import type { Proof } from "../../../core/ismp/proof.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
+import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
 import { toRewardItem } from "./reward_record.ts";
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
@@ -107,10 +108,10 @@ export class RewardRounds {
   #settle({ settled }: RewardPlan): void {
     const { ledger, log } = this.#context;
     if (settled.length === 0) return;
-    ledger.transaction(() => {
-      for (const { row, to, why } of settled) ledger.rewards.update(row, { state: to, detail: why });
-    });
-    for (const { row, why } of settled) {
+    const ended = ledger.transaction(() =>
+      settled.filter(({ row, to, why }) => endReward(this.#context, row, { state: to, detail: why }) === to)
+    );
+    for (const { row, why } of ended) {
       log.info("reward_dropped", { ...rewardFields(row), reason: why });
     }
   }
@@ -280,8 +281,25 @@ function writeRefusal(
   const judged = isAboutChain(refusal)
     ? { state: "pending" as const, nextAttemptAtMs: context.clock.now() + REWARD_INTERVAL_MS }
     : judgeRewardRefusal(row, { error: findErrorName(refusal), isFinal }, context.clock.now());
+  if (judged.state !== "pending") return endReward(context, row, { ...judged, detail: refusal.detail });
   context.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
   return judged.state;
+}
+
+/**
+ * Ends a reward for a reason that was found hours ago, too; after the first time it waits for the second. Returns its
+ * state. Call it within a ledger transaction.
+ */
+function endReward(
+  { ledger, clock }: FeeContext,
+  row: RewardRow,
+  end: { readonly state: "claimed" | "refused"; readonly detail: string },
+): "pending" | "claimed" | "refused" {
+  const nowMs = clock.now();
+  const isConfirmed = row.detail === end.detail && nowMs - row.updatedAtMs >= CONFIRM_AFTER_MS;
+  const { detail } = end;
+  const wait = { state: "pending", detail, nextAttemptAtMs: nowMs + CONFIRM_AFTER_MS } as const;
+  return ledger.rewards.update(row, isConfirmed ? end : wait).state === "pending" ? "pending" : end.state;
 }
 
 /** Settles every pending reward claim, including those of an earlier run. */

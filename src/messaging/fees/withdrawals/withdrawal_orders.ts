@@ -46,7 +46,6 @@ export async function orderWithdrawals(
     recorded: context.ledger.deliveries.listRelayers(paying.name),
     canSignAs: (address) => findKey(context, address) !== undefined,
   });
-  await context.units.learn(paying.chain, signal);
   const results: OrderResult[] = [];
   for (const account of accounts) {
     results.push(await orderOne(context, { paying, account, isAskedFor }, signal));

@@ -83,7 +83,7 @@ export class WithdrawalSteps {
   /** Ends a withdrawal whose payment has a final receipt; otherwise logs once for what the payment waits. */
   async #followPayment({ paying, row }: StepInput, signal: AbortSignal): Promise<void> {
     const { ledger, units } = this.#context;
-    await units.learn(paying.chain, signal);
+    await units.tryLearn(paying.chain, signal);
     const message = this.#readMessage(row);
     if (await this.#isPaid(paying, { row, message }, signal)) this.#end(row, { state: "done" });
     else this.#report(row, ledger.messages.find(message.commitment, row.chain) ?? message);
@@ -109,7 +109,8 @@ export class WithdrawalSteps {
     signal: AbortSignal,
   ): Promise<boolean> {
     const message = parseRow(paid);
-    const [receipt] = await chain.reads.fetchReceipts([message], signal);
+    const [told] = await chain.certain.fetchCertainReceipts([message], {}, signal);
+    const receipt = told?.kind === "certain" ? told.value : undefined;
     const seenAt = this.#receiptAt.get(row.id);
     if (receipt === undefined) {
       this.#receiptAt.delete(row.id);

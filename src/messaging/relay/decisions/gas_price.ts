@@ -7,7 +7,7 @@
 import { lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
-import { formatDecimal, rescale } from "../../../core/encoding/bytes.ts";
+import { rescale } from "../../../core/encoding/bytes.ts";
 
 /** Input for the maximum price of a transaction. */
 export interface PriceBoundInput extends Usage {
@@ -42,22 +42,16 @@ export function coveringPriceWei(facts: Omit<PriceBoundInput, "profitPercent">):
 }
 
 function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
-  const pays = (gasPriceWei: bigint): boolean => {
-    const cost18 = costUsd18(facts, { gasPriceWei, price27: facts.price27 });
-    return cost18 !== undefined && requiredUsd18(cost18, facts.profitPercent) <= facts.offered18;
-  };
-  if (facts.gas === 0n) return pays(0n) ? undefined : 0n;
+  const { gas, offered18, price27, profitPercent } = facts;
+  const data18 = costUsd18({ ...facts, gas: 0n }, { gasPriceWei: 0n, price27 });
+  if (data18 === undefined) return 0n;
+  // The highest cost of which `requiredUsd18` is offered, without that of the data.
+  const most18 = (100n * (offered18 + 1n) - 1n) / (100n + BigInt(profitPercent)) - data18;
+  if (most18 < 0n) return 0n;
+  if (gas === 0n) return undefined;
   // Without a price per wei no gas price would ever be too high.
-  if (facts.price27 === undefined || unitPrice27(facts.price27) === 0n || !pays(1n)) return 0n;
-  let paid = 1n;
-  while (pays(paid * 2n)) paid *= 2n;
-  let unpaid = paid * 2n;
-  while (unpaid - paid > 1n) {
-    const middle = (paid + unpaid) / 2n;
-    if (pays(middle)) paid = middle;
-    else unpaid = middle;
-  }
-  return paid;
+  const unit27 = unitPrice27(price27 ?? 0n);
+  return unit27 === 0n ? 0n : ((most18 / gas + 1n) * 10n ** 9n - 1n) / unit27;
 }
 
 /** Limits that no fees can raise, wei per gas; absent: none. */
@@ -107,7 +101,8 @@ export interface PriceCaps {
  * balance or a limit.
  */
 export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
-  const { gasLimit, balanceWei, marketWei } = facts;
+  const { gasLimit, dataCostWei, marketWei } = facts;
+  const balanceWei = facts.balanceWei > dataCostWei ? facts.balanceWei - dataCostWei : 0n;
   const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
   const multiple = marketWei * MAX_TIMES_MARKET;
   const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
@@ -178,11 +173,6 @@ export function paymentBudget18(amount18: bigint): bigint {
   return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
 }
 
-/** Dollars x 10^18 per unit of gas. Rounds down. */
-export function gasCostUsd18(price27: bigint, gasPriceWei: bigint): bigint {
-  return unitPrice27(price27) * gasPriceWei / 10n ** 9n;
-}
-
 /** Resources that a delivery uses on its chain. */
 export interface Usage {
   readonly gas: bigint;
@@ -205,16 +195,11 @@ export interface MarketPrices {
 export function costUsd18(usage: Usage, market: MarketPrices): bigint | undefined {
   if (usage.gas * market.gasPriceWei === 0n && usage.dataCostWei === 0n) return 0n;
   if (market.price27 === undefined) return undefined;
-  const data = unitPrice27(market.price27) * usage.dataCostWei / 10n ** 9n;
-  return usage.gas * gasCostUsd18(market.price27, market.gasPriceWei) + data;
+  const unit27 = unitPrice27(market.price27);
+  return usage.gas * (unit27 * market.gasPriceWei / 10n ** 9n) + unit27 * usage.dataCostWei / 10n ** 9n;
 }
 
 /** Minimum fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
 export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
   return cost18 + BigInt(profitPercent) * cost18 / 100n;
-}
-
-/** Formats units of a token in whole units, for people; exact. */
-export function formatTokenUnits(units: bigint, decimals: number): string {
-  return formatDecimal(units, decimals);
 }

@@ -57,13 +57,12 @@ export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 /** Outcome for the message's row. */
 export type RefusalVerdict =
   | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }
+  /** Ended, or held because no transaction of the chain can carry it, once it is read again. */
   | {
-    readonly kind: "end";
-    readonly state: "rejected" | "gone";
-    readonly reason: TerminalReason;
-  }
-  /** Held for good: no transaction of the chain can carry it. */
-  | { readonly kind: "hold_for_good"; readonly reason: HoldReason };
+    readonly kind: "for_good";
+    readonly to: "held" | "rejected" | "gone";
+    readonly reason: HoldReason | TerminalReason;
+  };
 
 /** Judges one refusal; `targetIsHub` because the hub's refusals are mostly temporary and retries cost nothing. */
 export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): RefusalVerdict {
@@ -72,11 +71,11 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
       // Its receipt is read once the target's newest block is past the timeout too.
       return { kind: "hold", reason: "too_close_to_timeout", retryClass: "transient" };
     case "bad_destination":
-      return { kind: "end", state: "rejected", reason: "bad_destination" };
+      return { kind: "for_good", to: "rejected", reason: "bad_destination" };
     case "unknown_message":
-      return { kind: "end", state: "gone", reason: "request_unknown" };
+      return { kind: "for_good", to: "gone", reason: "request_unknown" };
     case "too_large":
-      return { kind: "hold_for_good", reason: "too_large" };
+      return { kind: "for_good", to: "held", reason: "too_large" };
     case "duplicate":
       return { kind: "hold", reason: "race", retryClass: "transient" };
     case "bad_proof":

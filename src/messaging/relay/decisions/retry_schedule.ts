@@ -3,6 +3,8 @@
  * Rules: docs/protocol/messaging.md section 11.2; `unprofitable_retry_frequency` of the specification.
  */
 
+import type { MessageReason } from "../../ledger/message_state.ts";
+
 /** Class of a wait, which selects the schedule. */
 export type RetryClass =
   /** Node behind, challenge period, nonce race, lost race: always retried. */
@@ -22,6 +24,42 @@ export type RetryClass =
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 const TRANSIENT = { firstMs: 2_000, maxMs: 5 * 60_000 };
+/** Time between two readings that decide something for good, ms (two hours): no price or answer of one moment does. */
+export const CONFIRM_AFTER_MS = 2 * 3_600_000;
+/** Pause after the first of them, ms: most mistakes are over by then. */
+const DOUBT_MS = 60_000;
+
+/** Reasons for which a reading, and not a transaction, leaves a message undelivered. */
+export const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>([
+  "unprofitable",
+  "simulation_failed",
+  "too_large",
+  "height_unknown",
+  "hub_originated",
+  "bad_destination",
+  "request_unknown",
+  "request_gone",
+]);
+
+/**
+ * Computes when a message is judged again that a reading would leave undelivered for good: after a minute, and two hours
+ * after that. `undefined`: it was, so that the reading counts. Only an end needs the same reason as before.
+ * @param row as it was before this reading
+ */
+export function nextReadingMs(
+  row: { readonly reason: MessageReason | undefined; readonly updatedAtMs: number },
+  { reason, isEnd, nowMs }: {
+    readonly reason: MessageReason;
+    readonly isEnd: boolean;
+    readonly nowMs: number;
+  },
+): number | undefined {
+  if (!READINGS.has(reason)) return undefined;
+  if (!(isEnd ? row.reason === reason : READINGS.has(row.reason))) return nowMs + DOUBT_MS;
+  // Of a clock that was set back nothing is known.
+  return nowMs - row.updatedAtMs >= CONFIRM_AFTER_MS ? undefined : nowMs + CONFIRM_AFTER_MS;
+}
+
 /** Interval between checks of an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
 const SLOW = { firstMs: 10 * 60_000, maxMs: 6 * 3_600_000 };

@@ -11,11 +11,10 @@ import { RpcFault } from "../../../core/rpc/call.ts";
 import { collectKeys, groupGets } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
-import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
-import { type Candidate, hold, type HoldWhy, stillOpen, transition } from "../messages.ts";
+import { type Candidate, decideForGood, hold, type HoldWhy, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
@@ -187,8 +186,7 @@ function holdAll({ leg, group }: GetGroupInput, { isForGood = false, ...why }: G
         hold(leg, row, why);
         continue;
       }
-      const { retryClass: _, ...facts } = why;
-      transition(leg, row, { to: "held", ...facts, nextAttemptAtMs: NEVER_MS });
+      decideForGood(leg, row, { ...why, to: "held" });
     }
   });
 }

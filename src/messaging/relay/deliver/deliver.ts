@@ -8,7 +8,7 @@ import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
 import { packApart } from "../decisions/batch.ts";
-import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { NEVER_MS, READINGS } from "../decisions/retry_schedule.ts";
 import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
@@ -92,7 +92,8 @@ export async function deliverDue(
 /** Holds messages that faster competitors may deliver first. */
 function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ row }) => {
-    if (row.reason === "race" || row.reason === "reverted") return true; // competitors had their chance
+    // Competitors had their chance.
+    if (row.reason === "race" || row.reason === "reverted" || READINGS.has(row.reason)) return true;
     const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs);
     if (waitMs === 0) return true;
     const nextAttemptAtMs = leg.clock.now() + waitMs;

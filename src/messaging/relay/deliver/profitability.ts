@@ -15,7 +15,7 @@ import { findGoneRequests } from "./gone_requests.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
 import type { LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
-import { type Candidate, findOwnPayment, hold, stillOpen, transition } from "../messages.ts";
+import { type Candidate, decideForGood, findOwnPayment, hold, stillOpen } from "../messages.ts";
 import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "../limits/spending.ts";
@@ -163,11 +163,8 @@ function defer(
   return stillOpen(context, work.candidates).filter(({ row }) => {
     const revenue = work.revenueOf.get(row.commitment);
     if (gone.has(row.commitment)) {
-      transition(context, row, {
-        to: "gone",
-        reason: "request_gone",
-        detail: "the source no longer knows the request",
-      });
+      const detail = "the source no longer knows the request";
+      decideForGood(context, row, { to: "gone", reason: "request_gone", detail });
       return false;
     }
     const verdict = heldOf.get(row.commitment);

@@ -79,10 +79,7 @@ async function readFees(
   await Promise.all([...byChain].map(async ([chain, members]) => {
     try {
       const keys = members.map(({ message }) => toReceiptKey(message));
-      const [units, decimals] = await Promise.all([
-        chain.fees.fetchFees(keys, context.signal),
-        chain.fees.fetchFeeTokenDecimals(context.signal),
-      ]);
+      const { units, decimals } = await chain.fees.fetchFees(keys, context.signal);
       for (const [index, { row }] of members.entries()) {
         const fee = units[index];
         fees.set(

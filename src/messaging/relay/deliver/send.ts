@@ -181,7 +181,8 @@ async function signBounded(
     "delivery" | "simulation" | "maxGasPriceWei"
   >,
 ): Promise<SigningResult | Uncovered> {
-  const found = await boundByLosses(leg, leg.profit?.price, simulation);
+  const { gasLimit, dataCostWei, maxDataCostWei = dataCostWei } = simulation;
+  const found = await boundByLosses(leg, leg.profit?.price, { gasLimit, dataCostWei: maxDataCostWei });
   const bound = maxGasPriceWei !== undefined && found !== undefined && found.wei >= maxGasPriceWei
     ? undefined
     : found;

@@ -2,12 +2,11 @@
  * Our account on a target: its nonces, how many of its transactions may wait for inclusion at the same time, and how many
  * bytes of proofs and messages one of them may hold.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import type { SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
-import { isSpendingStopped, isUnfunded } from "./spending.ts";
+import { isSpendingStopped, isUnfunded, keepOn } from "./spending.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
@@ -36,13 +35,11 @@ const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"]
 /** Time for which a refusal counts, ms (6 hours): the node, or the account's code, may have changed by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
-const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
+const size = keepOn("transaction bytes", z.object({ maxBytes: z.number(), atMs: z.number() }));
 
 /** Current maximum size of proofs and messages in one transaction, bytes. */
 export function maxTransactionBytes(context: TargetContext): number {
-  const text = context.ledger.meta.find(sizeKey(context.target));
-  if (text === undefined) return MAX_TRANSACTION_BYTES;
-  const { maxBytes, atMs } = sizeSchema.parse(JSON.parse(text));
+  const { maxBytes = MAX_TRANSACTION_BYTES, atMs = 0 } = size.read(context) ?? {};
   return context.clock.now() - atMs < REMEMBERED_MS ? maxBytes : MAX_TRANSACTION_BYTES;
 }
 
@@ -63,7 +60,7 @@ export function noteTooLarge(
   refused: { readonly submission: Pick<SignedSubmission, "raw">; readonly detail: string },
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
-  context.ledger.meta.write(sizeKey(context.target), JSON.stringify({ maxBytes, atMs: context.clock.now() }));
+  size.write(context, { maxBytes, atMs: context.clock.now() });
   context.log.info("transaction_size_reduced", {
     chain: context.target.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
@@ -72,21 +69,15 @@ export function noteTooLarge(
   });
 }
 
+const oneInFlight = keepOn("one in flight", z.number());
+
 /** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
-export function noteOneInFlight({ ledger, clock, target }: TargetContext): void {
-  ledger.meta.write(inFlightKey(target), String(clock.now()));
+export function noteOneInFlight(context: TargetContext): void {
+  oneInFlight.write(context, context.clock.now());
 }
 
-function isOneInFlight({ ledger, clock, target }: TargetContext): boolean {
-  return clock.now() - Number(ledger.meta.find(inFlightKey(target)) ?? "-Infinity") < REMEMBERED_MS;
-}
-
-function inFlightKey(target: Pick<Chain, "id">): string {
-  return `one in flight on ${target.id.stateMachine}`;
-}
-
-function sizeKey(target: Pick<Chain, "id">): string {
-  return `transaction bytes on ${target.id.stateMachine}`;
+function isOneInFlight(context: TargetContext): boolean {
+  return context.clock.now() - (oneInFlight.read(context) ?? -Infinity) < REMEMBERED_MS;
 }
 
 /** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */

@@ -1,6 +1,5 @@
 /** Other relayers on a target: a memory of them in the ledger, so that it survives a restart. */
 import * as z from "zod";
-import type { Chain } from "../../../core/chains/port.ts";
 import type { Hex } from "../../../core/encoding/bytes.ts";
 import {
   afterCompetitorSeen,
@@ -11,21 +10,23 @@ import {
   recall,
 } from "../decisions/competition.ts";
 import type { TargetContext } from "../leg.ts";
+import { keepOn } from "./spending.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 
-const competitionSchema = z.object({
-  wins: z.number(),
-  lostAtMs: z.number().optional(),
-  seenAtMs: z.number().optional(),
-  competitors: z.array(z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value))),
-});
+const competition = keepOn(
+  "competitors",
+  z.object({
+    wins: z.number(),
+    lostAtMs: z.number().optional(),
+    seenAtMs: z.number().optional(),
+    competitors: z.array(z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value))),
+  }).transform(({ lostAtMs, seenAtMs, ...known }): Competition => ({ lostAtMs, seenAtMs, ...known })),
+);
 
 /** Reads the state of competition on the target. */
 export function readCompetition(context: TargetContext): Competition {
-  const text = context.ledger.meta.find(competitionKey(context.target));
-  if (text === undefined) return NO_COMPETITION;
-  const { wins, lostAtMs, seenAtMs, competitors } = competitionSchema.parse(JSON.parse(text));
-  return recall({ wins, lostAtMs, seenAtMs, competitors }, context.clock.now());
+  const known = competition.read(context);
+  return known === undefined ? NO_COMPETITION : recall(known, context.clock.now());
 }
 
 /** Records a successful transaction of ours. Call it within a ledger transaction. */
@@ -33,7 +34,7 @@ export function rememberWin(context: TargetContext): void {
   if (!context.target.capabilities.losesGasOnRace) return;
   const old = readCompetition(context);
   const now = afterWin(old);
-  if (now !== old) writeCompetition(context, now);
+  if (now !== old) competition.write(context, now);
 }
 
 /**
@@ -46,7 +47,7 @@ export function rememberCompetitors(
 ): void {
   if (!context.target.capabilities.losesGasOnRace || (seen.relayers.length === 0 && !seen.isLoss)) return;
   const nowMs = context.clock.now();
-  writeCompetition(context, afterCompetitorSeen(readCompetition(context), { ...seen, nowMs }));
+  competition.write(context, afterCompetitorSeen(readCompetition(context), { ...seen, nowMs }));
 }
 
 /** Computes for how long a message is left to competitors, ms; 0 where a late delivery costs nothing. */
@@ -58,12 +59,4 @@ export function readBackoffMs(
   const { capabilities, relayer: ourself } = context.target;
   if (!capabilities.losesGasOnRace || ourself === undefined) return 0;
   return competitorBackoffMs(readCompetition(context), { height, ourself, pollIntervalMs });
-}
-
-function writeCompetition(context: TargetContext, competition: Competition): void {
-  context.ledger.meta.write(competitionKey(context.target), JSON.stringify(competition));
-}
-
-function competitionKey(target: Chain): string {
-  return `competitors on ${target.id.stateMachine}`;
 }

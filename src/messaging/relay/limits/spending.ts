@@ -3,7 +3,6 @@
  * `maximum_daily_loss`, and an account that cannot pay. Kept in the ledger, so that it survives restarts and legs and
  * settling agree. What counts as lost is in `messaging/ledger/spending.ts`.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, SpentGas, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type {
   Allowance,
@@ -18,7 +17,7 @@ import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
 import { stoppedUntilMs } from "../decisions/spending_summary.ts";
-import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
+import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
 import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 
@@ -135,20 +134,41 @@ const UNCOVERED_PAUSE_MS = 60_000;
 /** Time without such a transaction after which the stop counts as over, ms. */
 const UNCOVERED_QUIET_MS = 600_000;
 
-const stopSchema = z.object({
-  untilMs: z.number(),
-  lastReportedMs: z.number(),
-  /** True: the limit is not reached, but a transaction might exceed it. */
-  isAhead: z.boolean().default(false),
-});
-
-/** Transaction that is about to be signed. */
-interface PlannedCost {
-  readonly gasLimit: bigint;
-  readonly dataCostWei?: bigint;
-  /** Of the transaction that it replaces: only one of them can be mined. */
-  readonly nonce?: bigint | undefined;
+/** A value about a target that is kept in the ledger. */
+export interface Kept<T> {
+  read(context: KeptContext): T | undefined;
+  /** `undefined` removes it. */
+  write(context: KeptContext, value: T | undefined): void;
 }
+
+/** Where such a value is kept. */
+interface KeptContext {
+  readonly ledger: Pick<TargetContext["ledger"], "meta">;
+  readonly target: { readonly id: Pick<TargetContext["target"]["id"], "stateMachine"> };
+}
+
+/** Keeps a value of that shape for each target. @param what names it in the ledger */
+export function keepOn<T>(what: string, schema: z.ZodType<T>): Kept<T> {
+  const nameOf = ({ target }: KeptContext): string => `${what} on ${target.id.stateMachine}`;
+  return {
+    read: (context) => {
+      const text = context.ledger.meta.find(nameOf(context)) ?? "";
+      return text === "" ? undefined : schema.parse(JSON.parse(text));
+    },
+    write: (context, value) =>
+      context.ledger.meta.write(nameOf(context), value === undefined ? "" : JSON.stringify(value)),
+  };
+}
+
+const stop = keepOn(
+  "losses",
+  z.object({
+    untilMs: z.number(),
+    lastReportedMs: z.number(),
+    /** True: the limit is not reached, but a transaction might exceed it. */
+    isAhead: z.boolean().default(false),
+  }),
+);
 
 /** Reason why nothing is signed while the price of the native token is unknown. */
 const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
@@ -170,7 +190,7 @@ export interface LossBound {
 export async function boundByLosses(
   context: TargetContext & { readonly signal: AbortSignal },
   price: PriceSource | undefined,
-  { gasLimit, dataCostWei = 0n, nonce }: PlannedCost,
+  { gasLimit, dataCostWei, nonce }: PlannedCost,
 ): Promise<LossBound | undefined> {
   const { settings: { maxDailyLossMicroUsd: limitMicroUsd }, target, ledger } = context;
   if (limitMicroUsd === undefined || target.gas === undefined) return undefined;
@@ -210,17 +230,15 @@ export function isSpendingStopped(context: TargetContext): boolean {
 }
 
 /** What a spending stop is read with. */
-interface StopContext {
+interface StopContext extends KeptContext {
   readonly clock: Pick<TargetContext["clock"], "now">;
-  readonly ledger: Pick<TargetContext["ledger"], "meta">;
-  readonly target: { readonly id: Pick<Chain["id"], "stateMachine"> };
 }
 
 /** Finds the end of the chain's spending stop, Unix milliseconds; `undefined`: there is none. */
 export function findSpendingStop(
   context: StopContext,
 ): { readonly untilMs: number } | undefined {
-  const found = readStop(context);
+  const found = stop.read(context);
   return found !== undefined && context.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
 }
 
@@ -241,8 +259,8 @@ export async function reviewLoss(
   }
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
   if (lossMicroUsd < limit) {
-    const stop = readStop(context);
-    const isQuiet = stop?.isAhead !== true || nowMs >= stop.untilMs + UNCOVERED_QUIET_MS;
+    const old = stop.read(context);
+    const isQuiet = old?.isAhead !== true || nowMs >= old.untilMs + UNCOVERED_QUIET_MS;
     return isQuiet ? resumeSpending(context) : undefined;
   }
   const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
@@ -265,13 +283,13 @@ async function priceLosses(
 
 function stopSpending(
   context: TargetContext,
-  { untilMs, isAhead }: Pick<z.infer<typeof stopSchema>, "untilMs" | "isAhead">,
+  { untilMs, isAhead }: { readonly untilMs: number; readonly isAhead: boolean },
   why: Readonly<Record<string, string>>,
 ): void {
   const nowMs = context.clock.now();
-  const old = readStop(context);
+  const old = stop.read(context);
   const isDue = old === undefined || nowMs - old.lastReportedMs >= REPORT_INTERVAL_MS;
-  writeStop(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
+  stop.write(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
   if (!isDue) return;
   context.log.warn("loss_limit_reached", {
     chain: context.target.id.stateMachine,
@@ -282,44 +300,32 @@ function stopSpending(
 
 function resumeSpending(context: TargetContext): void {
   const chain = context.target.id.stateMachine;
-  if (readStop(context) === undefined) return;
+  if (stop.read(context) === undefined) return;
   context.ledger.transaction(() => {
-    context.ledger.meta.write(stopKey(context.target), "");
+    stop.write(context, undefined);
     context.ledger.messages.wakeAll(chain, "loss_limit");
   });
   context.log.info("loss_limit_cleared", { chain });
 }
 
-function readStop(context: StopContext): z.infer<typeof stopSchema> | undefined {
-  const text = context.ledger.meta.find(stopKey(context.target));
-  return text === undefined || text === "" ? undefined : stopSchema.parse(JSON.parse(text));
-}
-
-function writeStop(context: TargetContext, state: z.infer<typeof stopSchema>): void {
-  context.ledger.meta.write(stopKey(context.target), JSON.stringify(state));
-}
-
-function stopKey({ id }: StopContext["target"]): string {
-  return `losses on ${id.stateMachine}`;
-}
-
-const unfundedSchema = z.object({
-  sinceMs: z.number(),
-  /** Time of the last report. */
-  lastReportedMs: z.number(),
-  /** Nothing is signed before this time. */
-  untilMs: z.number(),
-});
-
-type Unfunded = z.infer<typeof unfundedSchema>;
+const unfunded = keepOn(
+  "unfunded",
+  z.object({
+    sinceMs: z.number(),
+    /** Time of the last report. */
+    lastReportedMs: z.number(),
+    /** Nothing is signed before this time. */
+    untilMs: z.number(),
+  }),
+);
 
 /** Records that the account cannot pay, and reports the shortfall once per interval. Not within a transaction. */
 export function suspendUnfunded(context: TargetContext, detail: string): void {
   const nowMs = context.clock.now();
-  const old = readUnfunded(context);
+  const old = unfunded.read(context);
   const isDue = old === undefined || nowMs - old.lastReportedMs >= waitNoticeMs;
   const sinceMs = old?.sinceMs ?? nowMs;
-  writeUnfunded(context, {
+  unfunded.write(context, {
     sinceMs,
     lastReportedMs: isDue ? nowMs : old.lastReportedMs,
     untilMs: nowMs + UNFUNDED_PAUSE_MS,
@@ -341,7 +347,7 @@ export function noteRefusedFunds(context: TargetContext, refusal: Refusal): bool
 
 /** True while nothing should be signed for the target. */
 export function isUnfunded(context: TargetContext): boolean {
-  const found = readUnfunded(context);
+  const found = unfunded.read(context);
   if (found === undefined) return false;
   const leftMs = found.untilMs - context.clock.now();
   // A longer wait was noted before the machine's clock was set back.
@@ -350,24 +356,11 @@ export function isUnfunded(context: TargetContext): boolean {
 
 /** Records that the chain accepted a transaction of ours: there are funds again. */
 export function noteFunded(context: TargetContext): void {
-  const old = readUnfunded(context);
+  const old = unfunded.read(context);
   if (old === undefined) return;
-  context.ledger.meta.write(unfundedKey(context.target), "");
+  unfunded.write(context, undefined);
   context.log.info("balance_restored", {
     chain: context.target.id.stateMachine,
     waitedSec: Math.round((context.clock.now() - old.sinceMs) / 1000),
   });
-}
-
-function readUnfunded(context: TargetContext): Unfunded | undefined {
-  const text = context.ledger.meta.find(unfundedKey(context.target));
-  return text === undefined || text === "" ? undefined : unfundedSchema.parse(JSON.parse(text));
-}
-
-function writeUnfunded(context: TargetContext, state: Unfunded): void {
-  context.ledger.meta.write(unfundedKey(context.target), JSON.stringify(state));
-}
-
-function unfundedKey(target: Pick<Chain, "id">): string {
-  return `unfunded on ${target.id.stateMachine}`;
 }

@@ -46,12 +46,13 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readPriceCapInput(context, replacing, { newest, highestPriced, terms });
+  const facts = await readPriceCapInput(context, { newest, terms });
   if (facts === undefined) return false;
   const ofNewest = newest.id === highestPriced.id
     ? terms
     : await replacing.replacement.fetchReplacementState(newest.submission, signal);
   const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
+  const { dataCostWei } = terms;
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
       nonce,
@@ -69,7 +70,8 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   // A price that nodes refused while the market was higher binds nobody after it has fallen.
   const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
-  return await apply(context, { ...replacing, newest }, decision);
+  const submission = { ...newest.submission, dataCostWei };
+  return await apply(context, { ...replacing, newest: { ...newest, submission } }, decision);
 }
 
 function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
@@ -88,26 +90,23 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
 /** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
 async function limitsOf(
   context: Settling,
-  { maximumWei }: Pick<ReplacementState, "maximumWei">,
+  { maximumWei, dataCostWei }: Pick<ReplacementState, "maximumWei" | "dataCostWei">,
   { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
 ): Promise<PriceLimits> {
   const price = context.replacing?.profit?.price;
+  const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
+    (await boundByLosses(context, price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
   return {
     maximumWei,
-    lossBoundWei: (await boundByLosses(context, price, { gasLimit, nonce }))?.wei,
-    cancelLossBoundWei: (await boundByLosses(context, price, { gasLimit: TRANSFER_GAS, nonce }))?.wei,
+    lossBoundWei: await boundFor(gasLimit),
+    cancelLossBoundWei: await boundFor(TRANSFER_GAS),
   };
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */
 async function readPriceCapInput(
   context: Settling,
-  replacing: ReplacementContext,
-  at: {
-    readonly newest: SubmissionRow;
-    readonly highestPriced: SubmissionRow;
-    readonly terms: ReplacementState;
-  },
+  at: { readonly newest: SubmissionRow; readonly terms: ReplacementState },
 ): Promise<PriceCapInput | undefined> {
   const { newest, terms } = at;
   const gasLimit = newest.submission.gasLimit ?? 0n;
@@ -115,18 +114,9 @@ async function readPriceCapInput(
     ? { kind: "none" as const }
     : await readTransactionRevenue(context, newest);
   if (revenue === undefined) return undefined;
-  const dataCostWei = revenue.kind === "fees" || revenue.kind === "reward"
-    ? await replacing.gas.fetchDataCost(newest.submission.raw, context.signal)
-    : 0n;
-  const marketWei = highestPriceWei(terms.market);
-  return {
-    revenue,
-    gas: expectedGas(gasLimit),
-    gasLimit,
-    dataCostWei,
-    marketWei,
-    balanceWei: terms.balanceWei,
-  };
+  const { balanceWei, dataCostWei, market } = terms;
+  const marketWei = highestPriceWei(market);
+  return { revenue, gas: expectedGas(gasLimit), gasLimit, dataCostWei, marketWei, balanceWei };
 }
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */

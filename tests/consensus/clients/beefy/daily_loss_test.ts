@@ -50,17 +50,17 @@ function submission(nonce: bigint, gweiPerGas: bigint, gasLimit = 1_000_000n): S
   };
 }
 
-const million = { gasLimit: 1_000_000n };
+const million = { gasLimit: 1_000_000n, dataCostWei: 0n };
 
 Deno.test("daily loss: what is signed counts for a day with the most that it can cost", async () => {
   const { loss, clock } = limited(50n);
   equal(await loss.boundWei(million, never), 25n * GWEI);
-  await loss.note(submission(1n, 10n), 0n, never);
+  await loss.note(submission(1n, 10n), never);
   equal(await loss.boundWei(million, never), 15n * GWEI);
   await clock.advance(12 * HOUR_MS);
-  await loss.note(submission(2n, 14n), 10n ** 15n, never);
+  await loss.note({ ...submission(2n, 14n), dataCostWei: 10n ** 15n }, never);
   equal(await loss.boundWei(million, never), 0n);
-  equal(await loss.boundWei({ gasLimit: 0n }, never), 0n);
+  equal(await loss.boundWei({ ...million, gasLimit: 0n }, never), 0n);
   await clock.advance(12 * HOUR_MS);
   equal(await loss.boundWei(million, never), 10n * GWEI);
   equal(await loss.boundWei({ ...million, dataCostWei: 10n ** 15n }, never), 9n * GWEI);
@@ -68,11 +68,11 @@ Deno.test("daily loss: what is signed counts for a day with the most that it can
 
 Deno.test("daily loss: of the transactions of one nonce the dearest counts, and a replacement has what the first had", async () => {
   const { loss } = limited(50n);
-  await loss.note(submission(1n, 20n), 0n, never);
+  await loss.note(submission(1n, 20n), never);
   equal(await loss.boundWei(million, never), 5n * GWEI);
   equal(await loss.boundWei({ ...million, nonce: 1n }, never), 25n * GWEI);
-  await loss.note(submission(1n, 22n), 0n, never);
-  await loss.note(submission(1n, 25n, 21_000n), 0n, never);
+  await loss.note(submission(1n, 22n), never);
+  await loss.note(submission(1n, 25n, 21_000n), never);
   equal(await loss.boundWei(million, never), 3n * GWEI);
 });
 
@@ -86,7 +86,7 @@ Deno.test("daily loss: the sum survives a restart, and a file that is cut off is
   const text = memoryText();
   const clock = new FakeClock();
   const first = limited(50n, text, clock);
-  await first.loss.note(submission(1n, 20n), 0n, never);
+  await first.loss.note(submission(1n, 20n), never);
   await clock.advance(HOUR_MS);
   equal(await limited(50n, text, clock).loss.boundWei(million, never), 5n * GWEI);
   await clock.advance(23 * HOUR_MS);
@@ -101,9 +101,9 @@ Deno.test("daily loss: the sum survives a restart, and a file that is cut off is
 
 Deno.test("daily loss: a reached limit is a warning with what was spent, the limit and the end, once an hour", async () => {
   const { loss, clock, log } = limited(50n);
-  await loss.note(submission(1n, 20n), 0n, never);
+  await loss.note(submission(1n, 20n), never);
   await clock.advance(HOUR_MS);
-  await loss.note(submission(2n, 5n), 0n, never);
+  await loss.note(submission(2n, 5n), never);
   match(loss.refuse("gas costs 9 wei now, 0 wei may be paid"), /^maximum_daily_loss: 50 of 50 dollars/);
   loss.refuse("");
   const [warning, ...more] = log.linesOf("loss_limit_reached");
@@ -115,13 +115,13 @@ Deno.test("daily loss: a reached limit is a warning with what was spent, the lim
   loss.refuse("");
   equal(log.events("warn").length, 2);
   await clock.advance(23 * HOUR_MS);
-  await loss.note(submission(3n, 1n), 0n, never);
+  await loss.note(submission(3n, 1n), never);
   equal(log.linesOf("loss_limit_cleared").length, 1);
 });
 
 Deno.test("daily loss: a transaction that what is left does not cover is a warning with the reason", async () => {
   const { loss, log } = limited(50n);
-  await loss.note(submission(1n, 20n), 0n, never);
+  await loss.note(submission(1n, 20n), never);
   loss.refuse("gas costs 9 wei now, 5 wei may be paid");
   const [warning] = log.linesOf("loss_limit_reached");
   equal(

@@ -95,6 +95,7 @@ class OneNonce implements SendingChain {
       market: priceOf(100n),
       nonces: { latest: this.latestNonce, pending: this.latestNonce + 1n },
       balanceWei: 10n ** 18n,
+      dataCostWei: 0n,
       isHandlerReplaced: false,
       maximumWei: this.maximumWei,
     });

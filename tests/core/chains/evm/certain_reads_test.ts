@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Certain } from "../../../../src/core/chains/reads.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { blockHash, chainAt, node, post, zeros } from "./scripted_node.ts";
@@ -47,6 +48,21 @@ Deno.test("certain reads: a node whose clock is before the timeout is no evidenc
   assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 100n }, never), [
     certain(undefined),
   ]);
+});
+
+Deno.test("certain reads: a node whose clock is far ahead ends no message while one with the right time is there", async () => {
+  const clock = new FakeClock();
+  const nowSec = Math.floor(clock.now() / 1_000);
+  await using ahead = nodeAt(0x30, nowSec + 10 ** 7, zeros(2));
+  await using right = nodeAt(0x30, nowSec, zeros(2));
+  const past = (seconds: number): Promise<readonly Certain<unknown>[]> => {
+    const { certain } = chainAt([ahead, right], {}, clock).chain;
+    return certain.fetchCertainReceipts([post(1n)], { timeSec: BigInt(nowSec + seconds) }, never);
+  };
+  assert.deepEqual([await past(0), await past(1)], [[certain(undefined)], [unsure]]);
+  // One that stands still says nothing about the time.
+  await clock.advance(700_000);
+  assert.deepEqual(await past(1), [certain(undefined)]);
 });
 
 Deno.test("certain reads: two endpoints are asked at a block that both have, and must agree", async () => {

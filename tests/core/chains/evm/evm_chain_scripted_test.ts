@@ -410,6 +410,7 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
     gasPriceWei: 100n,
     dataCostWei: 0n,
     isBlind: true,
+    maxDataCostWei: 0n,
   });
   await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(log.events("warn").length, 1);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { PaidFees } from "../../../../src/core/chains/fees.ts";
 import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
@@ -38,16 +39,16 @@ async function dispatched(host: IsmpHost, count: number, fee: bigint): Promise<r
   return events.flatMap((event) => event.kind === "message" ? [event.message.commitment] : []);
 }
 
-Deno.test("fees: what requests put up is read in one request; unknown requests have none", async () => {
+Deno.test("fees: what requests put up, and what it is worth, is read in one request; unknown requests have none", async () => {
   await withHost(31440, async (host) => {
     const { chain, requests } = chainOf(host);
     const free = await dispatched(host, 1, 0n);
     const paid = await dispatched(host, 2, 777n);
+    await chain.fees.fetchFeeTokenDecimals(never);
     requests.count = 0;
     const fees = await chain.fees.fetchFees([...paid, unknown, ...free], never);
-    assert.deepEqual(fees, [777n, 777n, undefined, 0n]);
+    assert.deepEqual(fees, { units: [777n, 777n, undefined, 0n], decimals: 18 });
     assert.equal(requests.count, 1);
-    assert.deepEqual(await chain.fees.fetchFees([], never), []);
     assert.equal(await chain.gas.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
   });
 });
@@ -56,15 +57,13 @@ Deno.test("fees: no endpoint prices the native token alone where there are two",
   const hub = { stateMachine: "POLKADOT-3367", paraId: 3367n };
   await withHost(31447, async (host) => {
     const urls = twoUrls(host);
-    /** One endpoint quotes a thousandth of the price, wherever the number stands in its answers. */
-    const lying = (url: string | undefined): Fetch => async (to, init) => {
-      const response = await platformFetch(to, init);
-      if (url === undefined || new URL(to).hostname !== new URL(url).hostname) return response;
-      const [quote, lie] = [2_500_000_000, 2_500_000].map((units) => units.toString(16).padStart(16, "0"));
-      return new Response((await response.text()).replaceAll(quote ?? "", lie ?? ""), response);
-    };
+    // One endpoint quotes a thousandth of the price, wherever the number stands in its answers.
+    const [quote = "", lie = ""] = [2_500_000_000, 2_500_000].map((units) =>
+      units.toString(16).padStart(16, "0")
+    );
     const priceWith = (liar: string | undefined): Promise<bigint | undefined> =>
-      chainOf(host, urls, {}, lying(liar)).chain.gas.fetchRouterPrice(never);
+      chainOf(host, urls, {}, changing(liar, (text) => text.replaceAll(quote, lie))).chain.gas
+        .fetchRouterPrice(never);
     assert.deepEqual(
       [await priceWith(undefined), await priceWith(urls[0]), await priceWith(urls[1])],
       [2500n * 10n ** 27n, undefined, undefined],
@@ -72,20 +71,53 @@ Deno.test("fees: no endpoint prices the native token alone where there are two",
   }, { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n });
 });
 
-Deno.test("fees: decimals are cached, and the router's price is scaled by them; a test hub's is a dollar", async () => {
+/** Runs requests of one of two URLs through a change of the answers; those of the other as they are. */
+function changing(url: string | undefined, change: (text: string) => string): Fetch {
+  return async (to, init) => {
+    const response = await platformFetch(to, init);
+    if (url === undefined || new URL(to).hostname !== new URL(url).hostname) return response;
+    return new Response(change(await response.text()), response);
+  };
+}
+
+Deno.test("fees: no endpoint says alone what a fee is, or what it is worth, where there are two", async () => {
+  await withHost(31448, async (host) => {
+    const urls = twoUrls(host);
+    const paid = await dispatched(host, 1, 777n);
+    const word = (value: bigint): string => value.toString(16).padStart(64, "0");
+    const feesWith = (liar: string | undefined, [truth, lie]: readonly [bigint, bigint]): Promise<PaidFees> =>
+      chainOf(host, urls, {}, changing(liar, (text) => text.replaceAll(word(truth), word(lie)))).chain.fees
+        .fetchFees(paid, never);
+    for (const url of urls) {
+      assert.deepEqual(
+        await feesWith(url, [777n, 10n ** 24n]),
+        { units: [777n], decimals: 18 },
+        "a higher fee",
+      );
+      assert.equal((await catchFault(feesWith(url, [18n, 6n]))).code, "malformed", "other decimals");
+    }
+    // What it is worth is never remembered: the lie ends with the one who tells it.
+    const [first] = urls;
+    let lies = true;
+    const truthful = (text: string): string => lies ? text.replaceAll(word(18n), word(6n)) : text;
+    const { chain } = chainOf(host, urls.slice(0, 1), {}, changing(first, truthful));
+    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
+    lies = false;
+    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 18);
+  });
+});
+
+Deno.test("fees: the router's price is scaled by the decimals of its block; a test hub's is a dollar", async () => {
   const hub = { stateMachine: "POLKADOT-3367", paraId: 3367n };
   const setting = { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n };
   await withHost(31441, async (host) => {
     const { chain, requests } = chainOf(host);
     assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
-    assert.equal(requests.count, 2);
-    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
-    assert.equal(requests.count, 2);
+    requests.count = 0;
     assert.equal(await chain.gas.fetchRouterPrice(never), 2500n * 10n ** 27n);
-    assert.equal(requests.count, 4);
+    assert.equal(requests.count, 2);
     await setNativePrice(host, 3_000_000_000n);
     assert.equal(await chain.gas.fetchRouterPrice(never), 3000n * 10n ** 27n);
-    assert.equal(requests.count, 6);
     await setNativePrice(host, 0n);
     assert.equal(await chain.gas.fetchRouterPrice(never), undefined);
     assert.equal(await chainOf(host, ["http://127.0.0.1:1"]).chain.gas.fetchRouterPrice(never), undefined);

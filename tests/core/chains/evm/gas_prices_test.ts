@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { parseTransaction } from "viem";
 import { boundPrice, type PriceFacts } from "../../../../src/core/chains/evm/gas_prices.ts";
 import { defaultMaximumPrice } from "../../../../src/core/chains/evm/gas.ts";
+import type { SigningResult } from "../../../../src/core/chains/submission.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { Answerer } from "../../../support/scripted_rpc.ts";
@@ -111,10 +112,8 @@ const priced = (times: bigint): Readonly<Record<string, Answerer>> => ({
   eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
 });
 
-/** Highest price and tip of a transaction signed now, gwei; or why it was not. */
-async function offered(
-  chain: ReturnType<typeof chainAt>["chain"],
-): Promise<readonly [bigint, bigint] | string> {
+/** Signs a transaction now. */
+async function signed(chain: ReturnType<typeof chainAt>["chain"]): Promise<SigningResult> {
   const simulation = {
     kind: "accepted",
     handled: [true],
@@ -124,7 +123,14 @@ async function offered(
     gasPriceWei: 22n * gwei,
     dataCostWei: 0n,
   } as const;
-  const result = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
+  return await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
+}
+
+/** Highest price and tip of a transaction signed now, gwei; or why it was not. */
+async function offered(
+  chain: ReturnType<typeof chainAt>["chain"],
+): Promise<readonly [bigint, bigint] | string> {
+  const result = await signed(chain);
   if (result.kind !== "signed") return result.kind === "refused" ? result.refusal.detail : result.kind;
   const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(toHex(result.submission.raw));
   return [maxFeePerGas / gwei, maxPriorityFeePerGas / gwei];
@@ -181,4 +187,38 @@ Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it t
     /gas costs 22000000000 wei now, above maximum_gas_price = 21500000000 wei/,
   );
   assert.deepEqual([await at(24), await at(1_000)], [[24n, 2n], [27n, 2n]]);
+});
+
+Deno.test("gas prices: without a base fee the buffer is paid once, however often a node names what we paid last", async () => {
+  let last = 100n * gwei;
+  await using rpc = node({
+    eth_gasPrice: () => `0x${last.toString(16)}`,
+    eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
+  });
+  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 20 });
+  const pay = async (): Promise<bigint> => {
+    const result = await signed(chain);
+    assert.ok(result.kind === "signed");
+    return parseTransaction(toHex(result.submission.raw)).gasPrice ?? 0n;
+  };
+  for (let count = 0; count < 400; count++) last = await pay();
+  assert.equal(last, 120n * gwei);
+  last = 150n * gwei;
+  assert.equal(await pay(), 180n * gwei, "a market above what we pay is followed");
+});
+
+Deno.test("gas prices: the tip of a replacement is no market for what follows", async () => {
+  let tip = 2n * gwei;
+  await using rpc = node({ ...priced(1n), eth_gasPrice: () => `0x${(20n * gwei + tip).toString(16)}` });
+  const { chain } = chainAt([rpc]);
+  const first = await signed(chain);
+  assert.ok(first.kind === "signed");
+  const price = { type: "eip1559", maxFeeWei: 40n * gwei, maxPriorityFeeWei: 3n * gwei } as const;
+  await chain.replacement.resign(first.submission, price, never);
+  tip = 3n * gwei;
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+  const { market } = await chain.replacement.fetchReplacementState(first.submission, never);
+  assert.deepEqual(market, { type: "eip1559", maxFeeWei: 27n * gwei, maxPriorityFeeWei: 2n * gwei });
+  tip = 4n * gwei;
+  assert.deepEqual(await offered(chain), [29n, 4n], "others pay more by now");
 });

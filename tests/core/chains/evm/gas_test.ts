@@ -108,7 +108,7 @@ Deno.test("gas: an offer never promises a higher tip than price", () => {
 
 Deno.test("gas: data that costs more than in the simulation lowers the cap, cheaper data adds none", () => {
   const capOf = (simulatedWei: bigint, nowWei: bigint, gasUsed = 100n): bigint =>
-    capAfterDataCost(50n, { gasUsed, simulatedWei, nowWei });
+    capAfterDataCost(50n, nowWei - simulatedWei, gasUsed);
   assert.deepEqual([capOf(10n, 10n), capOf(10n, 0n), capOf(0n, 1n), capOf(0n, 100n), capOf(0n, 101n)], [
     50n,
     50n,

@@ -8,7 +8,6 @@ import {
 } from "viem";
 import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -356,11 +355,16 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
     assert.ok(signing.kind === "signed");
     const { raw } = signing.submission;
+    const { dataCostWei } = await chain.replacement.fetchReplacementState(signing.submission, never);
     // What was considered covers the transaction that is sent, by no more than its numbers may be shorter.
     const charged = chainCharge(host, raw);
     assert.ok(charged <= layer1Wei && charged * 100n >= layer1Wei * 95n, `${charged} of ${layer1Wei}`);
-    const dataCost = await chain.gas.fetchDataCost(raw, never);
-    assert.equal(dataCost, charged + operatorFee(expectedGas(simulation.gasLimit)));
+    const operatorWei = operatorFee(simulation.gasLimit);
+    assert.equal(dataCostWei, charged + operatorWei);
+    assert.deepEqual([simulation.maxDataCostWei, signing.submission.dataCostWei], [
+      layer1Wei + operatorWei,
+      layer1Wei + operatorWei,
+    ]);
   });
 });
 
@@ -422,15 +426,5 @@ Deno.test("signing: what the OP stack charges more than in the simulation lowers
     const cheaper = (await accepted(chain, delivery)).gasPriceWei;
     assert.equal(await signAt(cheaper), cheaper);
     assert.equal(await signAt(cheaper - 1n), "too_expensive");
-  });
-});
-
-Deno.test("simulation: elsewhere nothing is asked about data cost once the chain is known", async () => {
-  await withHost(31436, async (host) => {
-    const { chain, requests } = chainOf(host);
-    await chain.gas.fetchGasQuote(never);
-    requests.count = 0;
-    assert.equal(await chain.gas.fetchDataCost(new Uint8Array(1000), never), 0n);
-    assert.equal(requests.count, 0);
   });
 });

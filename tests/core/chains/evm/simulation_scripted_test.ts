@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, parseTransaction, serializeTransaction } from "viem";
+import { encodeAbiParameters, parseTransaction } from "viem";
 import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { chainGasLimit, gasLimitFor } from "../../../../src/core/chains/evm/gas.ts";
 import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
-import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
@@ -47,8 +47,6 @@ function ran(changes: Readonly<Record<string, unknown>> = {}): readonly unknown[
   const call = { status: "0x1", gasUsed: "0x8000", returnData: "0x", logs: [handledLog(1n)], ...changes };
   return [{ number: "0x101", calls: [call] }];
 }
-
-const rawTransaction = serializeTransaction({ type: "eip1559", chainId: 1, gas: 21_000n, to: host });
 
 function countOf(rpc: ScriptedRpc, method: string): number {
   return rpc.calls.filter((call) => call.method === method).length;
@@ -506,7 +504,6 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
     requests.count = 0;
     await chain.gas.fetchGasQuote(never);
     assert.equal(requests.count, 1);
-    assert.equal(await chain.gas.fetchDataCost(new Uint8Array(9), never), 0n);
     const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
     assert.deepEqual(
       simulation.kind === "accepted" ? [simulation.gasPriceWei, simulation.gasUsed] : simulation.kind,
@@ -560,7 +557,6 @@ Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a
   });
   const { chain } = chainAt([rpc]);
   assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
-  assert.equal((await catchFault(chain.gas.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
   assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
 

@@ -106,7 +106,7 @@ for (const [hashing, childTrie] of kinds) {
     const height = await two.update(two.chain, two.hub);
     await carry(chain, found, height, hub, two.hub);
     assert.deepEqual(await hub.reads.fetchReceipts(found, signal), [account]);
-    assert.deepEqual(await chain.fees.fetchFees([commitment], signal), [5n * unit]);
+    assert.deepEqual((await chain.fees.fetchFees([commitment], signal)).units, [5n * unit]);
 
     const dest = await commitBlock(two.hub, receiver, 20n, [[
       requestReceiptSlot(commitment),

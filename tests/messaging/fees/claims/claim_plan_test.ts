@@ -2,12 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import {
-  applyClaimAnswer,
-  checkFees,
-  checkReceipts,
-  judgeLost,
-} from "../../../../src/messaging/fees/claims/claim_attempt.ts";
+import { afterRefusal, checkProofs, judgeLost } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import {
   type ClaimedRequest,
   type ClaimGroup,
@@ -109,59 +104,37 @@ Deno.test("claims: rows are grouped by source, destination and delivering addres
   );
 });
 
-Deno.test("claims: groups of one delivering address and source share a lane, because they share the nonce", () => {
-  const { groups } = planClaims([
-    ...rows(51),
-    row(60, { dest: c }),
-    row(61, { source: c }),
-  ], facts());
-  assert.equal(groups.length, 4);
-  assert.deepEqual(new Set(groups.map(({ lane }) => lane)).size, 2);
-  assert.deepEqual(groups.filter(({ source }) => source === a).map(({ lane }) => lane).length, 3);
-});
-
 Deno.test("claims: rows above the hub's height of the destination wait, older ones do not wait for them", () => {
   const plan = planClaims(rows(3), facts({ maturedHeight: (chain) => chain === b ? 101n : 7n }));
   const group = onlyGroup(plan);
   assert.deepEqual(group.commitments, [commitment(0), commitment(1)]);
   assert.deepEqual([group.sourceHeight, group.destHeight], [7n, 101n]);
-  assert.deepEqual(plan.waiting, [{
-    commitment: commitment(2),
-    source: a,
-    dest: b,
-    why: "dest_height",
-    destHeight: 102n,
-  }]);
+  assert.deepEqual(plan.waiting, [row(2)]);
 });
 
 const unknownHere = (chain: StateMachine) => (asked: StateMachine): boolean => asked !== chain;
 for (
-  const [name, change, factChange, why] of [
-    ["not final", { isFinal: false }, {}, "not_final"],
-    ["in a claim under way", { claimState: "claiming" }, {}, "under_way"],
-    [
-      "from a chain that left the configuration",
-      {},
-      { isConfigured: unknownHere(a) },
-      "source_not_configured",
-    ],
-    ["to a chain that left the configuration", {}, { isConfigured: unknownHere(b) }, "dest_not_configured"],
-    ["whose fee could not be read", {}, { request: () => undefined }, "unread"],
+  const [name, change, factChange] of [
+    ["not final", { isFinal: false }, {}],
+    ["in a claim under way", { claimState: "claiming" }, {}],
+    ["from a chain that left the configuration", {}, { isConfigured: unknownHere(a) }],
+    ["to a chain that left the configuration", {}, { isConfigured: unknownHere(b) }],
+    ["whose fee could not be read", {}, { request: () => undefined }],
     ["claimed in a block that is not final", {}, {
       request: (): ClaimedRequest => ({ fee: 5n, onHub: "claimed_not_final" }),
-    }, "under_way"],
+    }],
     ["to a chain without a mature height", {}, {
       maturedHeight: (chain: StateMachine) => chain === b ? undefined : 1n,
-    }, "dest_height"],
+    }],
     ["from a chain without a mature height", {}, {
       maturedHeight: (chain: StateMachine) => chain === a ? undefined : 10_000n,
-    }, "source_height"],
+    }],
   ] as const
 ) {
-  Deno.test(`claims: a row ${name} waits (${why})`, () => {
+  Deno.test(`claims: a row ${name} waits`, () => {
     const { groups, settled, waiting } = planClaims([row(1, change)], facts(factChange));
     assert.deepEqual([groups, settled], [[], []]);
-    assert.deepEqual(waiting.map((wait) => wait.why), [why]);
+    assert.deepEqual(waiting, [row(1, change)]);
   });
 }
 
@@ -239,28 +212,28 @@ function group(count: number): ClaimGroup {
 }
 
 Deno.test("claims: receipts that are gone or name another relayer are lost, the others stay in the group", () => {
-  const checked = checkReceipts(group(4), [ourKey, undefined, otherKey, ourKey]);
-  assert.deepEqual(checked.lost, [
-    { commitment: commitment(1), found: "gone" },
-    { commitment: commitment(2), found: "other" },
-  ]);
-  assert.deepEqual(checked.group?.commitments, [commitment(0), commitment(3)]);
-  assert.equal(checkReceipts(group(1), [undefined]).group, undefined);
-  assert.throws(() => checkReceipts(group(2), [ourKey]));
+  const all = group(4);
+  const fees = [5n, 5n, 5n, 5n];
+  const checked = checkProofs(all, { relayers: [ourKey, undefined, otherKey, ourKey], fees });
+  assert.deepEqual(checked.lost, [commitment(1), commitment(2)]);
+  assert.deepEqual(checked.rest?.commitments, [commitment(0), commitment(3)]);
+  assert.equal(checkProofs(group(1), { relayers: [undefined], fees: [5n] }).rest, undefined);
+  assert.throws(() => checkProofs(all, { relayers: [ourKey], fees }), /do not match/);
 });
 
 Deno.test("claims: rows whose newest fee the proof does not show wait, the others stay in the group", () => {
   const all = group(4);
-  const { group: kept, raised } = checkFees(all, [5n, 4n, 6n, 0n]);
-  assert.deepEqual(kept?.commitments, [commitment(0), commitment(2)]);
+  const relayers = [ourKey, ourKey, ourKey, ourKey];
+  const { rest, raised } = checkProofs(all, { relayers, fees: [5n, 4n, 6n, 0n] });
+  assert.deepEqual(rest?.commitments, [commitment(0), commitment(2)]);
   assert.deepEqual(raised, [
     { commitment: commitment(1), newest: 5n, proven: 4n },
     { commitment: commitment(3), newest: 5n, proven: 0n },
   ]);
-  assert.equal(checkFees(all, [0n, 0n, 0n, 0n]).group, undefined);
-  const patientNoMore = checkFees({ ...all, minFees: new Map() }, [1n, 1n, 1n, 1n]);
-  assert.deepEqual([patientNoMore.group?.commitments.length, patientNoMore.raised], [4, []]);
-  assert.throws(() => checkFees(all, [5n]), /do not match/);
+  assert.equal(checkProofs(all, { relayers, fees: [0n, 0n, 0n, 0n] }).rest, undefined);
+  const patientNoMore = checkProofs({ ...all, minFees: new Map() }, { relayers, fees: [1n, 1n, 1n, 1n] });
+  assert.deepEqual([patientNoMore.rest?.commitments.length, patientNoMore.raised], [4, []]);
+  assert.throws(() => checkProofs(all, { relayers, fees: [5n] }), /do not match/);
 });
 
 Deno.test("claims: a lost receipt returns the message, or the row, or nothing", () => {
@@ -269,20 +242,9 @@ Deno.test("claims: a lost receipt returns the message, or the row, or nothing", 
   assert.equal(judgeLost(otherKey, ourKey), "drop");
 });
 
-Deno.test("claims: only a final extrinsic claims rows", () => {
-  const claim = group(2);
-  assert.deepEqual(applyClaimAnswer(claim, { kind: "finalized", hubBlock: 77n }), {
-    kind: "claimed",
-    commitments: claim.commitments,
-    hubBlock: 77n,
-  });
-  assert.deepEqual(applyClaimAnswer(claim, { kind: "conflict" }), { kind: "replan" });
-  assert.deepEqual(applyClaimAnswer(claim, { kind: "vanished" }), { kind: "replan" });
-});
-
 Deno.test("claims: a nonce that a withdrawal used meanwhile repeats the group with a fresh one", () => {
   const claim = group(3);
-  assert.deepEqual(applyClaimAnswer(claim, { kind: "refused", nonce: { signed: 4n, now: 5n } }), {
+  assert.deepEqual(afterRefusal(claim, { signed: 4n, now: 5n }), {
     kind: "submit",
     groups: [claim],
     why: "nonce_moved",
@@ -298,14 +260,10 @@ for (const bad of [0, 24, 25, 49]) {
     for (let next = work.pop(); next !== undefined; next = work.pop()) {
       submissions++;
       const isRefused = next.commitments.includes(commitment(bad));
-      const nonce = { signed: 1n, now: 1n };
-      const result = applyClaimAnswer(
-        next,
-        isRefused ? { kind: "refused", nonce } : { kind: "finalized", hubBlock: 1n },
-      );
-      if (result.kind === "claimed") claimed.push(...result.commitments);
+      const result = isRefused ? afterRefusal(next, { signed: 1n, now: 1n }) : undefined;
+      if (result === undefined) claimed.push(...next.commitments);
       else if (result.kind === "defer") aside.push(result.commitment);
-      else if (result.kind === "submit") work.push(...result.groups);
+      else work.push(...result.groups);
     }
     assert.deepEqual(aside, [commitment(bad)]);
     assert.equal(new Set(claimed).size, 49);

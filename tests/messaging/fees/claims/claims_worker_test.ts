@@ -1,3 +1,5 @@
+import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_plan.ts";
+import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
 import type { ClaimEvent } from "../../../../src/messaging/fees/claims/claim_context.ts";
@@ -118,11 +120,61 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
   scene.hubNode.forget(unknown);
   await scene.blocks(5);
   const events: ClaimEvent[] = [];
-  await claimAll(scene, new ClaimsRounds(scene.context, (event) => void events.push(event)));
+  const rounds = new ClaimsRounds(scene.context, (event) => void events.push(event));
+  await claimAll(scene, rounds);
+  assert.deepEqual(
+    scene.states(),
+    { claimed: 4, no_fee: 2, unclaimed: 1 },
+    "what one answer says is read again",
+  );
+  await scene.clock.advance(CONFIRM_AFTER_MS);
+  await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 4, no_fee: 2, unclaimable: 1 });
   assert.deepEqual(scene.claims().map(({ length }) => length), [3]);
   const counts = Object.fromEntries(events.map(({ result, count }) => [result, count]));
   assert.deepEqual(counts, { no_fee: 2, claimed_already: 1, unclaimable: 1, claimed: 3 });
+});
+
+Deno.test("claims: one answer of a hub that is behind ends no fee", async () => {
+  const scene = await sceneWith();
+  scene.deliver(3);
+  await scene.blocks(5);
+  const { accounts } = scene.hub;
+  const real = accounts.fetchClaimStatus.bind(accounts);
+  let isBehind = true;
+  accounts.fetchClaimStatus = async (commitments, signal) =>
+    isBehind ? commitments.map(() => "unknown") : await real(commitments, signal);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { unclaimed: 3 });
+  isBehind = false;
+  await scene.clock.advance(CONFIRM_AFTER_MS);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 3 });
+});
+
+Deno.test("claims: rows that have waited are not remembered in the size of a query", async () => {
+  const scene = await sceneWith();
+  const limits: number[] = [];
+  const { deliveries } = scene.ledger;
+  const list = deliveries.listUnclaimed;
+  Object.assign(deliveries, {
+    listUnclaimed: (query: Parameters<typeof list>[0]) => {
+      limits.push(query.limit);
+      return list(query);
+    },
+  });
+  const rounds = new ClaimsRounds(scene.context);
+  scene.deliver(40);
+  await scene.blocks(5);
+  scene.chain(a).areWitnessesUp = false; // its endpoints disagree for a moment
+  await rounds.run(never);
+  scene.chain(a).areWitnessesUp = true;
+  await scene.clock.advance(3_600_000);
+  await claimAll(scene, rounds);
+  scene.deliver(1, { first: 100 });
+  await scene.blocks(5);
+  await claimAll(scene, rounds);
+  assert.deepEqual([scene.states(), limits.at(-1)], [{ claimed: 41 }, CLAIM_GROUP_SIZE]);
 });
 
 Deno.test("claims: a source that does not know the request leaves the row alone until that is certain", async () => {

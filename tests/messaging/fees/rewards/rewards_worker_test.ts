@@ -1,3 +1,4 @@
+import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
@@ -137,6 +138,9 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
   });
   const foreign = deliverListed(scene, 5n, new Uint8Array(20).fill(4));
   await scene.blocks(5);
+  assert.equal(await new RewardRounds(scene.context).run(never), 0);
+  assert.deepEqual(states(scene, ["1", "2"]), ["pending", "pending"], "one answer ends nothing");
+  await scene.clock.advance(CONFIRM_AFTER_MS);
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["1", "2"]), ["claimed", "refused"]);
   assert.deepEqual(states(scene, [foreign], "request"), ["refused"]);

@@ -62,6 +62,24 @@ Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and d
   assert.equal(scene.context.calls.listOpen("withdraw").length, 0);
 });
 
+Deno.test("withdrawals: a receipt that the endpoints do not agree on ends no withdrawal", async () => {
+  const scene = await sceneWith();
+  scene.hub.accounts.credit(a, scene.address(a), 200n * one);
+  const rounds = new WithdrawalRounds(scene.context);
+  await rounds.orderNow(never);
+  scene.chain(a).areWitnessesUp = false;
+  for (let round = 0; round < 30; round++) {
+    await rounds.advance(never);
+    await scene.blocks(1);
+    await scene.settle(a, never);
+    await scene.clock.advance(60_000);
+  }
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["dispatched"]);
+  scene.chain(a).areWitnessesUp = true;
+  await payAll(scene, rounds);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
+});
+
 Deno.test("withdrawals: the row is on disk before the hub hears of the order", async () => {
   const scene = await sceneWith();
   scene.hub.accounts.credit(a, scene.address(a), 150n * one);

@@ -51,8 +51,8 @@ Deno.test("refusals: what a chain refuses is held, ended or held for good by its
     retryClass: "transient",
   });
   assert.deepEqual(judgeRefusal("bad_destination", false), {
-    kind: "end",
-    state: "rejected",
+    kind: "for_good",
+    to: "rejected",
     reason: "bad_destination",
   });
   assert.deepEqual(judgeRefusal("untraceable", false), {
@@ -73,7 +73,7 @@ Deno.test("refusals: what a chain refuses is held, ended or held for good by its
   for (const code of ["no_bandwidth", "blocked_sender"] as const) {
     assert.deepEqual(judgeRefusal(code, true), { kind: "hold", reason: code, retryClass: "hub_refused" });
   }
-  assert.equal(judgeRefusal("too_large", false).kind, "hold_for_good");
+  assert.equal(judgeRefusal("too_large", false).kind, "for_good");
   for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
     const verdict = judgeRefusal(code, false);
     assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");

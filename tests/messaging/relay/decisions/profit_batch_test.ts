@@ -221,13 +221,21 @@ Deno.test("batch: the order of the messages does not matter", () => {
 });
 
 Deno.test("break-even: the price found still pays and one wei more does not", () => {
-  const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
-  const wei = breakEvenGasPriceWei({ ...facts, offered18: 25n * 10n ** 18n });
-  assert.ok(wei !== undefined && wei > 0n);
-  const need = (gasPriceWei: bigint): bigint =>
-    requiredUsd18(costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n, 10);
-  assert.ok(need(wei) <= 25n * 10n ** 18n);
-  assert.ok(need(wei + 1n) > 25n * 10n ** 18n);
+  const amount = (max: bigint): fc.Arbitrary<bigint> => fc.bigInt({ min: 1n, max });
+  const facts = fc.record({
+    gas: amount(10n ** 8n),
+    dataCostWei: amount(10n ** 16n),
+    offered18: amount(10n ** 22n),
+    price27: amount(10n ** 32n).map((price) => price + 10n ** 19n),
+    profitPercent: fc.integer({ min: 1, max: 500 }),
+  });
+  fc.assert(fc.property(facts, (some) => {
+    const { price27, profitPercent, offered18 } = some;
+    const pays = (gasPriceWei: bigint): boolean =>
+      requiredUsd18(costUsd18(some, { gasPriceWei, price27 }) ?? 0n, profitPercent) <= offered18;
+    const wei = breakEvenGasPriceWei(some);
+    assert.ok(wei !== undefined && (wei === 0n || pays(wei)) && !pays(wei + 1n));
+  }));
 });
 
 Deno.test("signing bound: the fees just cover the cost, the wanted profit is room for the price to move", () => {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import {
+  CONFIRM_AFTER_MS,
   isRefusedForGood,
   NEVER_MS,
   nextAttemptMs,
+  nextReadingMs,
   type RetryClass,
 } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
@@ -88,4 +90,32 @@ Deno.test("retries: jitter spreads a delay by a quarter to both sides", () => {
     nextAttemptMs({ retryClass: "transient", attempts: 1, nowMs: 100, retryFrequencySec: undefined, jitter });
   assert.equal(at(0), 1_600);
   assert.equal(at(0.999_999), 2_600);
+});
+
+const readings: readonly [
+  string,
+  Parameters<typeof nextReadingMs>[0]["reason"],
+  number,
+  boolean,
+  number | undefined,
+][] = [
+  ["the first reading is repeated after a minute", "race", 0, false, 60_000],
+  ["the second one hours later", "unprofitable", 60_000, false, CONFIRM_AFTER_MS],
+  ["then it counts, whatever the one before found", "unprofitable", CONFIRM_AFTER_MS, false, undefined],
+  ["an end needs what was found before", "unprofitable", CONFIRM_AFTER_MS, true, 60_000],
+  ["and comes when it was", "too_large", CONFIRM_AFTER_MS, true, undefined],
+  ["a clock that was set back confirms nothing", "too_large", -CONFIRM_AFTER_MS, true, CONFIRM_AFTER_MS],
+];
+for (const [what, before, ageMs, isEnd, waitMs] of readings) {
+  Deno.test(`retries: of readings that decide for good, ${what}`, () => {
+    const nowMs = 10 * CONFIRM_AFTER_MS;
+    const row = { reason: before, updatedAtMs: nowMs - ageMs };
+    const next = nextReadingMs(row, { reason: "too_large", isEnd, nowMs });
+    assert.equal(next === undefined ? undefined : next - nowMs, waitMs);
+  });
+}
+
+Deno.test("retries: what a transaction has shown needs no second reading", () => {
+  const facts = { reason: "not_executed", isEnd: false, nowMs: 1 } as const;
+  assert.equal(nextReadingMs({ reason: undefined, updatedAtMs: 1 }, facts), undefined);
 });

@@ -823,7 +823,7 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
       await fixture.blocks(5);
       await fixture.clock.advance(STUCK_AFTER_MS);
       const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-      const replacing = { replacement, gas: replacement, profit: leg.profit };
+      const replacing = { replacement, profit: leg.profit };
       await settleAll({ ...relayer.on(relayer.two), replacing });
       const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
       assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);

@@ -3,9 +3,9 @@ import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
-import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
-import { inbound, round, settle } from "../rounds.ts";
+import { inbound, readAgain, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
@@ -42,7 +42,7 @@ Deno.test("profitability: a fee exactly at the requirement delivers, one below i
   const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "unprofitable"]);
   assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
-  assert.equal(nextAttemptAtMs, NEVER_MS);
+  assert.ok(nextAttemptAtMs < NEVER_MS, "one reading decides nothing for good");
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
@@ -99,10 +99,29 @@ Deno.test("profitability: fees are in units of their source's token", async () =
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
-Deno.test("profitability: without a retry frequency an unprofitable message is never tried again", async () => {
+Deno.test("profitability: a price of one moment holds nothing for good, also without a retry frequency", async () => {
+  for (const pauseMs of [60_000, 60_000 + CONFIRM_AFTER_MS]) {
+    const { relayer, fixture, first } = await prepare([REQUIRED_18]);
+    const { leg } = withProfitRule(relayer);
+    fixture.two.priceWei = PRICE_WEI * 100n;
+    await round(relayer, leg);
+    assert.equal(relayer.row(first).reason, "unprofitable");
+    for (let leftMs = pauseMs; leftMs > 60_000; leftMs -= CONFIRM_AFTER_MS) {
+      await fixture.clock.advance(60_000);
+      await round(relayer, leg);
+    }
+    fixture.two.priceWei = PRICE_WEI;
+    await fixture.clock.advance(pauseMs);
+    assert.equal((await round(relayer, leg)).sent, 1, `${pauseMs} ms later`);
+  }
+});
+
+Deno.test("profitability: without a retry frequency an unprofitable message is judged for two hours and never tried again", async () => {
   const { relayer, fixture, first } = await prepare([1n]);
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
+  await readAgain(relayer, leg);
+  assert.equal(relayer.row(first).nextAttemptAtMs, NEVER_MS);
   fixture.one.fund(first.commitment, REQUIRED_18);
   await fixture.blocks(1);
   await fixture.clock.advance(86_400_000);
@@ -176,7 +195,12 @@ Deno.test("profitability: a request that its source has forgotten ends, the rest
   const { relayer, fixture, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
   fixture.one.forget(first.commitment);
   await fixture.blocks(1);
-  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
+  const { leg } = withProfitRule(relayer);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "request_gone"]);
+  await fixture.blocks(3);
+  await settle(relayer);
+  await readAgain(relayer, leg);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
   assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
 });
@@ -203,6 +227,7 @@ Deno.test("profitability: a request that no endpoint knows does not end without 
   relayer.one.areWitnessesUp = true;
   await fixture.clock.advance(10_000);
   await round(relayer, leg);
+  await readAgain(relayer, leg);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
 });
 

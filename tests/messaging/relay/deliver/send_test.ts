@@ -3,9 +3,10 @@ import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { signDelivery } from "../competitor.ts";
-import { outbound, round, settle } from "../rounds.ts";
+import { outbound, readAgain, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
@@ -357,6 +358,19 @@ Deno.test("send: a batch that is too large to sign goes in halves (F13)", async 
   assert.deepEqual(states, ["submitted", "submitted", ...Array.from({ length: 6 }, () => "held")]);
   assert.ok(messages.every((message) => relayer.row(message).nextAttemptAtMs < Number.MAX_SAFE_INTEGER));
 });
+
+for (const code of ["too_large", "bad_destination"] as const) {
+  Deno.test(`send: a node that answers "${code}" once ends nothing, one that does for hours does`, async () => {
+    const { relayer, first, leg } = await prepare(1);
+    const { two } = relayer;
+    two.simulate = () => Promise.resolve({ kind: "refused", refusal: { code, detail: "so it says" } });
+    await round(relayer, leg);
+    assert.equal(relayer.row(first).nextAttemptAtMs - leg.clock.now(), 60_000);
+    await readAgain(relayer, leg);
+    const { state, nextAttemptAtMs: then } = relayer.row(first);
+    assert.ok(code === "too_large" ? then === NEVER_MS : state === "rejected", state);
+  });
+}
 
 Deno.test("send: nothing is sent when the journal cannot be written", async () => {
   const fixture = new Fixture();

@@ -41,7 +41,6 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
   const how: ReplacementContext = {
     replacement: replacing,
-    gas: replacing,
     profit,
   };
   return settleAll({ ...relayer.on(relayer.two), replacing: how });
@@ -77,7 +76,7 @@ function paying(dollars18: bigint): LegProfit {
   const fees: FeeReader = {
     id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
     fees: {
-      fetchFees: (keys) => Promise.resolve(keys.map(() => dollars18)),
+      fetchFees: (keys) => Promise.resolve({ units: keys.map(() => dollars18), decimals: 18 }),
       fetchFeeTokenDecimals: () => Promise.resolve(18),
     },
     certain: {

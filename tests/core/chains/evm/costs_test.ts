@@ -1,0 +1,132 @@
+/** What transactions cost besides gas, as far as oracles and receipts tell it. */
+import assert from "node:assert/strict";
+import { decodeFunctionData, parseAbi } from "viem";
+import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
+import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
+import { never } from "./chain_fixture.ts";
+import { blockHash, chainAt, deliveryOfPosts, node, readHost } from "./scripted_node.ts";
+
+const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
+const oracleAbi = parseAbi([
+  "function gasPrice() view returns (uint256)",
+  "function getL1Fee(bytes data) view returns (uint256)",
+  "function getOperatorFee(uint256 gasUsed) view returns (uint256)",
+]);
+const reverts = new ScriptedError(3, "execution reverted");
+const pruned = new ScriptedError(-32000, "missing trie node 00 (path )");
+const [SCALAR, CONSTANT, GAS, L1_FEE] = [7n, 5_000n, 200_000n, 100n];
+
+/** Answers of the oracle to the operator fee; `undefined`: the fork does not have it. */
+type OperatorFee = (gas: bigint, tag: string) => bigint | ScriptedError;
+const isthmus: OperatorFee = (gas) => gas * SCALAR / 1_000_000n + CONSTANT;
+const jovian: OperatorFee = (gas) => gas * SCALAR * 100n + CONSTANT;
+
+/** A node of the OP stack with a receipt of our transaction. */
+function opNode(operatorFee: OperatorFee, receipt: Readonly<Record<string, unknown>> = {}): ScriptedRpc {
+  return node({
+    eth_getCode: () => "0x60",
+    eth_call: ([call, tag], ...rest) => {
+      const { to, data } = call as { readonly to: string; readonly data: `0x${string}` };
+      if (to !== opStackOracle) return readHost([call, tag], ...rest);
+      const { functionName, args } = decodeFunctionData({ abi: oracleAbi, data });
+      if (functionName !== "getOperatorFee") return word(functionName === "gasPrice" ? 100n : 40n);
+      const wei = operatorFee(args[0], String(tag));
+      return wei instanceof ScriptedError ? wei : word(wei);
+    },
+    eth_getTransactionByHash: () => ({ hash: blockHash, blockNumber: "0xf0" }),
+    eth_getTransactionReceipt: () => ({
+      blockNumber: "0xf0",
+      blockHash,
+      status: "0x1",
+      gasUsed: `0x${GAS.toString(16)}`,
+      effectiveGasPrice: "0x64",
+      l1Fee: "0x64",
+      logs: [],
+      ...receipt,
+    }),
+  });
+}
+
+const named = { operatorFeeScalar: "0x7", operatorFeeConstant: "0x1388" };
+
+const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint][] = [
+  ["before Isthmus", () => reverts, {}, L1_FEE],
+  ["since Isthmus", isthmus, named, L1_FEE + 1n + CONSTANT],
+  ["since Jovian", jovian, named, L1_FEE + GAS * 700n + CONSTANT],
+  ["where receipts do not name it", jovian, {}, L1_FEE + GAS * 700n + CONSTANT],
+  ["where it is named as nothing", jovian, { operatorFeeScalar: "0x0", operatorFeeConstant: "0x0" }, L1_FEE],
+  ["with parameters of an unknown shape", isthmus, { operatorFeeScalar: [1] }, L1_FEE + 1n + CONSTANT],
+  [
+    "as it is now, where the block's state is gone",
+    (gas, tag) => tag === "latest" ? jovian(gas, tag) : pruned,
+    named,
+    L1_FEE + GAS * 700n + CONSTANT,
+  ],
+];
+
+for (const [what, operatorFee, receipt, dataCostWei] of mined) {
+  Deno.test(`costs: the operator fee of a mined transaction counts, ${what}`, async () => {
+    await using rpc = opNode(operatorFee, receipt);
+    const { chain } = chainAt([rpc]);
+    const delivery = deliveryOfPosts(1);
+    const simulation = await chain.simulator.simulate(delivery, never);
+    assert.ok(simulation.kind === "accepted");
+    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
+    assert.ok(signed.kind === "signed");
+    const outcome = await chain.outcomes.fetchOutcome(signed.submission, never);
+    assert.deepEqual(outcome.kind === "included" && outcome.spent, {
+      gasUsed: GAS,
+      gasPriceWei: 100n,
+      dataCostWei,
+    });
+  });
+}
+
+Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at every fork and when it is replaced", async () => {
+  for (const fee of [isthmus, jovian]) {
+    await using rpc = opNode(fee);
+    const { chain } = chainAt([rpc]);
+    const delivery = deliveryOfPosts(1);
+    const simulation = await chain.simulator.simulate(delivery, never);
+    assert.ok(simulation.kind === "accepted");
+    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
+    assert.ok(signed.kind === "signed");
+    const atMost = fee(simulation.gasLimit, "latest");
+    assert.ok(!(atMost instanceof ScriptedError));
+    const { submission } = signed;
+    const state = await chain.replacement.fetchReplacementState(submission, never);
+    const again = await chain.replacement.resign(submission, state.offered, never);
+    const bounds = [simulation.maxDataCostWei, submission.dataCostWei, state.dataCostWei, again.dataCostWei];
+    for (const bound of bounds) assert.ok(bound === 40n + atMost || bound === 41n + atMost, `${bound}`);
+  }
+});
+
+Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
+  await using rpc = opNode(jovian);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const simulate = async (): Promise<bigint | string> => {
+    const result = await chain.simulator.simulate(deliveryOfPosts(1), never);
+    return result.kind === "accepted" ? result.dataCostWei : result.kind;
+  };
+  rpc.on("eth_getCode", () => "0x");
+  assert.equal(await simulate(), 0n);
+  rpc.on("eth_getCode", () => "0x60");
+  await clock.advance(10 * 60_000);
+  assert.ok(await simulate() as bigint > CONSTANT, "a node that was wrong once");
+  rpc.on("eth_call", readHost);
+  rpc.on("eth_getCode", () => "0x");
+  assert.equal((await catchFault(simulate())).code, "malformed", "never taken for nothing at once");
+  assert.equal(await simulate(), 0n);
+});
+
+Deno.test("costs: elsewhere nothing is asked beside the price once the chain is known", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc]);
+  await chain.gas.fetchGasQuote(never);
+  const before = rpc.calls.length;
+  await chain.gas.fetchGasQuote(never);
+  assert.deepEqual(rpc.calls.slice(before).map(({ method }) => method), ["eth_gasPrice"]);
+});
