@@ -280,7 +280,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_587,
   "lines of devnet": 36_646,
-  "lines of tests": 101_599,
+  "lines of tests": 101_553,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 101,
