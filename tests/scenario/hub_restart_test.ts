@@ -47,7 +47,9 @@ Deno.test("hub restart: a working relayer waits and continues; one that starts m
       logLevel: "info",
     });
     const second = scene.relayer("relayer2");
-    const waiting = await second.start(secretly(devnet.endpoints, { signer: "relayer2" }));
+    const waiting = await second.start(secretly(devnet.endpoints, { signer: "relayer2" }), {
+      logLevel: "info",
+    });
     const host = endpointHost(devnet.hub.wsUrl);
     await Promise.all([
       assertHubAwaited(waiting, host, /connection refused, or the host cannot be reached/),
