@@ -280,7 +280,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 88_294,
   "lines of devnet": 36_646,
-  "lines of tests": 103_230,
+  "lines of tests": 103_189,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 98,

@@ -333,8 +333,8 @@ Deno.test("evm chain: with five URLs a delivery takes one request more than with
     await chain.sender.broadcast(signing.submission, never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
     // compared with, once: the fee history, which these nodes lack, the chain id that tells so, and the price of two others.
-    assert.equal(requests.count, 9);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [1, 1, 0, 0]);
+    assert.equal(requests.count, 10);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [2, 1, 0, 0]);
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }

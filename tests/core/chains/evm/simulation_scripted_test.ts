@@ -461,7 +461,10 @@ for (const status of [401, 403, 404, 405]) {
     rpc.onBatch(() => undefined);
     await clock.advance(60_000);
     assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
-    assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
+    assert.deepEqual([...log.events("warn"), ...log.events("info")], [
+      "endpoint_unauthorized",
+      "endpoint_ready",
+    ]);
   });
 }
 
