@@ -82,6 +82,8 @@ export interface SessionWatch {
 /** Open database, and the chains with their gates. */
 export interface Session {
   readonly ledger: Ledger;
+  /** When it began, before its chains answered, Unix milliseconds. */
+  readonly openedMs: number;
   readonly hub: HubChain;
   readonly hubGate: ChainGate;
   readonly chains: readonly GatedChain[];
@@ -137,6 +139,7 @@ export async function openSession(
   { deps, config, signal }: ProgramRun,
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
+  const openedMs = deps.clock.now();
   const { hub, chains } = deps.connect(config);
   const { watch, checks } = deps;
   const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
@@ -150,6 +153,7 @@ export async function openSession(
   const open = closing.move();
   return {
     ledger,
+    openedMs,
     hub,
     hubGate,
     chains: gated,

@@ -13,7 +13,7 @@ export interface ScanStart {
 }
 
 /** Time after the start within which a leg counts as having worked from the start, seconds. */
-const AT_ONCE_SEC = 15n;
+const AT_ONCE_SEC = 3n;
 
 /** What the first cursor of a leg is chosen by. */
 export interface ScanStartFacts {
