@@ -1,8 +1,10 @@
 /** Databases that cannot be used: each is told with its path and what to do, and nothing is lost or sent unrecorded. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
+import { waitUntil } from "../../devnet/waiting.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
@@ -404,19 +406,33 @@ async function canMount(): Promise<boolean> {
   }
 }
 
+/** Cuts the journal of a database in use, whose room would take the next writes although the disk is full. */
+function giveBackJournal(path: string): Promise<void> {
+  return waitUntil("the journal is cut", () => {
+    if (!existsSync(path)) return true;
+    const database = new DatabaseSync(path);
+    try {
+      return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+    } finally {
+      database.close();
+    }
+  });
+}
+
 async function playFullDisk(devnet: Devnet): Promise<void> {
   const disk = await Deno.makeTempDir({ prefix: "disk-" });
   const mounted = await runOnce("mount", ["-t", "tmpfs", "-o", "size=24m", "none", disk]);
   assert.deepEqual(mounted, { code: 0, stdout: "", stderr: "" });
   const filler = `${disk}/filler`;
+  const dbPath = `${disk}/relayer.db`;
   const fill = async (): Promise<void> => {
+    await giveBackJournal(dbPath);
     const { stderr } = await runOnce("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k"]);
     assert.match(stderr, /No space left/);
   };
   try {
     await playGuardedOn(devnet, async (scene) => {
       const relayer = scene.relayer();
-      const dbPath = `${disk}/relayer.db`;
       // Full from the start.
       await fill();
       const refused = await relayer.start(secretly(scene.devnet.endpoints), { dbPath });
