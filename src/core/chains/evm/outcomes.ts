@@ -1,9 +1,9 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
 import { dropOldest } from "../../runtime/slices.ts";
 import { parseTransaction } from "viem";
-import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
+import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
-import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
+import { namesOfCalls } from "../../evm/handler_calls.ts";
 import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
@@ -171,15 +171,13 @@ export class EvmOutcomes implements Outcomes {
     if (!(result instanceof RpcFault)) {
       return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
     }
-    return faultToRefusal(result, stepsOf(calldata)) ??
+    return faultToRefusal(result, Math.max(1, namesOfCalls(calldata).length)) ??
       { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
   }
 }
 
 function carriesProofs({ raw }: SignedSubmission): boolean {
-  const call = callOf(parseTransaction(toHex(raw)).data ?? "0x");
-  const calls = call?.tag === "batchCall" ? call.value.calls : [call];
-  return calls.some((one) => one?.tag === "handleConsensus");
+  return namesOfCalls(parseTransaction(toHex(raw)).data ?? "0x").includes("handleConsensus");
 }
 
 /** Events of a host when hub proofs advanced its client. */
@@ -192,20 +190,4 @@ function handledIn(logs: ReturnType<typeof decodeHostLogs>): Included["handled"]
     if (event.tag !== "PostRequestHandled" && event.tag !== "GetRequestHandled") return [];
     return [{ commitment: event.value.commitment, relayer: fromHex(event.value.relayer) }];
   });
-}
-
-/** Number of steps of a delivery; 1 for other transactions, such as cancellations. */
-function stepsOf(calldata: Hex): number {
-  const call = callOf(calldata);
-  return call?.tag === "batchCall" ? call.value.calls.length : 1;
-}
-
-/** Decodes the handler's call; `undefined`: the transaction is none, such as a cancellation. */
-function callOf(calldata: Hex): HandlerCall | undefined {
-  try {
-    return decodeHandlerCall(calldata);
-  } catch (error) {
-    if (error instanceof HandlerCallError) return undefined;
-    throw error;
-  }
 }
