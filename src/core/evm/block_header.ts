@@ -5,7 +5,7 @@
 import { RLP } from "@ethereumjs/rlp";
 import { enhanceCodec } from "scale-ts";
 import * as z from "zod";
-import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
 import { type Address, addressCodec, toAddress } from "./address.ts";
 
@@ -80,7 +80,8 @@ export class BlockHeaderError extends Error {
   }
 }
 
-const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
+/** In the order of SCALE and of RLP. */
+const carriedFields = {
   parentHash: hash256,
   unclesHash: hash256,
   coinbase: addressCodec,
@@ -102,7 +103,10 @@ const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
   excessBlobGas: Option(u64),
   parentBeaconBlockRoot: Option(hash256),
   requestsHash: Option(hash256),
-});
+} as const;
+
+/** Fields since Amsterdam, which follow. */
+const NOT_CARRIED = ["blockAccessListHash", "slotNumber"] as const;
 
 /**
  * SCALE of {@link EvmBlockHeader} (`CodecHeader`): 714 bytes, and the extra data with its length, when nothing is
@@ -110,11 +114,9 @@ const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
  * would compute another hash.
  */
 export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = enhanceCodec(
-  carriedHeaderCodec,
+  Struct(carriedFields),
   (header: EvmBlockHeader) => {
-    const surplus = (["blockAccessListHash", "slotNumber"] as const).find((name) =>
-      header[name] !== undefined
-    );
+    const surplus = NOT_CARRIED.find((name) => header[name] !== undefined);
     if (surplus !== undefined) throw new BlockHeaderError("not_carried", surplus);
     return header;
   },
@@ -125,35 +127,14 @@ export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = enhanceCodec(
  * RLP list of the fields. Absent fields at the end are omitted, an absent one before a present one is the empty string.
  */
 export function encodeBlockHeader(header: EvmBlockHeader): Uint8Array {
-  const later = [
-    header.baseFeePerGas,
-    header.withdrawalsRoot,
-    header.blobGasUsed,
-    header.excessBlobGas,
-    header.parentBeaconBlockRoot,
-    header.requestsHash,
-    header.blockAccessListHash,
-    header.slotNumber,
-  ];
-  const count = later.findLastIndex((field) => field !== undefined) + 1;
-  return RLP.encode([
-    fromHex(header.parentHash),
-    fromHex(header.unclesHash),
-    fromHex(header.coinbase),
-    fromHex(header.stateRoot),
-    fromHex(header.transactionsRoot),
-    fromHex(header.receiptsRoot),
-    header.logsBloom,
-    header.difficulty,
-    header.number,
-    header.gasLimit,
-    header.gasUsed,
-    header.timestampSec,
-    header.extraData,
-    fromHex(header.mixHash),
-    header.nonce,
-    ...later.slice(0, count).map((field) => typeof field === "bigint" ? field : fromHex(field ?? "0x")),
-  ]);
+  const fields = new Map<string, Hex | Uint8Array | bigint | undefined>(Object.entries(header));
+  const values = [...Object.keys(carriedFields), ...NOT_CARRIED].map((name) => fields.get(name));
+  const count = values.findLastIndex((value) => value !== undefined) + 1;
+  return RLP.encode(
+    values.slice(0, count).map((value) =>
+      typeof value === "bigint" || value instanceof Uint8Array ? value : fromHex(value ?? "0x")
+    ),
+  );
 }
 
 /** Hash of the block: Keccak-256 of {@link encodeBlockHeader}. */

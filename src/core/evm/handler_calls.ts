@@ -50,7 +50,11 @@ function sortedLeaves<T>(
 }
 
 /** The proof in the contracts' form. @throws {IdentifierError} `no_para_id`. */
-function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: MmrProof) {
+function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: MmrProof): {
+  readonly height: { readonly stateMachineId: bigint; readonly height: bigint };
+  readonly multiproof: readonly Hex[];
+  readonly leafCount: bigint;
+} {
   return {
     height: { stateMachineId: BigInt(toParaId(hub)), height: hubHeight },
     multiproof: items,

@@ -8,10 +8,8 @@ import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import type { Address } from "../../evm/address.ts";
 import type { Hex } from "../../encoding/bytes.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import type { Delivery, Refusal } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
-import type { RpcBatch } from "./rpc_batch.ts";
 
 /** Calldata for checking whether a handler has `batchCall`. */
 const data = encodeFunctionData({
@@ -28,30 +26,6 @@ export function batchCallSupport(handler: Address): Query<Hex> {
 /** True for a word that is 1; contracts without ERC-165 answer otherwise. */
 export function isSupported(result: Hex): boolean {
   return result.length === 66 && BigInt(result) === 1n;
-}
-
-/**
- * Adds the check whether the handler can carry the delivery to a batch; usually nothing. The result is available
- * after the batch was sent.
- */
-export function addBatchCheck(
-  context: EvmContext,
-  batch: RpcBatch,
-  work: { readonly delivery: Delivery; readonly handler: Address },
-): () => Refusal | undefined {
-  const { delivery, handler } = work;
-  if (delivery.steps.length < 2) return () => undefined;
-  const known = context.hasBatchCall(handler);
-  const asked = known === undefined ? batch.addOptional(batchCallSupport(handler)) : undefined;
-  return () => {
-    if (asked !== undefined) noteSupport(context, handler, asked());
-    if (context.hasBatchCall(handler) !== false) return undefined;
-    // A delivery at a height that is already known works step by step: `not_ready` leads to another attempt.
-    return {
-      code: "not_ready",
-      detail: `the handler ${handler} has no batchCall: it accepts one step at a time`,
-    };
-  };
 }
 
 /** Records what a handler answered: a revert means no, other faults decide nothing. */

@@ -8,8 +8,8 @@ import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
-import type { EvmContext } from "./evm_context.ts";
-import { blockAt, contractReadAt, type Query } from "./queries.ts";
+import { EvmPart } from "./evm_context.ts";
+import { contractReadAt, newestBlock, type Query } from "./queries.ts";
 import { relayerQuery } from "./reads.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { askWitnesses, type Witness, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
@@ -40,13 +40,7 @@ export interface CertainRead<T> {
 }
 
 /** Reads that two endpoints confirm. */
-export class EvmCertainReads implements CertainReads {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmCertainReads extends EvmPart implements CertainReads {
   /** Relayers of messages, as {@link readCertain} reads. */
   async fetchCertainReceipts(
     messages: readonly Message[],
@@ -54,7 +48,7 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     if (messages.length === 0) return [];
-    const { host, endpoints, clock } = this.#context.at;
+    const { host, endpoints, clock } = this.context.at;
     const queriesAt: QueriesAt<Uint8Array | undefined> = (block) =>
       messages.map((message) => relayerQuery(host, message, block));
     const nowSec = BigInt(Math.floor(clock.now() / 1_000));
@@ -69,7 +63,7 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<bigint | undefined>[]> {
     if (commitments.length === 0) return [];
-    const { host, endpoints } = this.#context.at;
+    const { host, endpoints } = this.context.at;
     const queriesAt: QueriesAt<bigint | undefined> = (block) =>
       commitments.map((commitment) => {
         const { call, read } = contractReadAt(block, host, hostReads.requestCommitments, commitment);
@@ -144,8 +138,7 @@ async function findWitnesses(
 ): Promise<readonly Witness<bigint>[]> {
   let isTooEarly = false;
   const found = await askWitnesses(endpoints.each(), async (endpoint) => {
-    const head = await callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    if (head === undefined) return undefined;
+    const head = await callOne(endpoint, newestBlock, { signal, timeoutMs: WITNESS_TIMEOUT_MS });
     isTooEarly ||= nowSec > 0n && head.timestamp < timeSec && head.timestamp + FRESH_SEC >= nowSec;
     return head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
   });

@@ -100,16 +100,13 @@ const MAX_OWN_OFFERS = 16;
 
 /** Prices of one chain's gas, bounded by comparison. */
 export class GasPrices {
-  readonly #deps: GasPricesDeps;
   #accepted: AcceptedPrice | undefined;
   /** Tip, or price without a base fee, that others offer: the last one named that was no echo, wei. */
   #othersWei: bigint | undefined;
   /** What own transactions offered above it. */
   readonly #ownWei = new Set<bigint>();
 
-  constructor(deps: GasPricesDeps) {
-    this.#deps = deps;
-  }
+  constructor(readonly deps: GasPricesDeps) {}
 
   /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
   noteOffer(price: GasPrice): void {
@@ -136,7 +133,7 @@ export class GasPrices {
   }
 
   async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.deps.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
@@ -156,7 +153,7 @@ export class GasPrices {
     });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.#deps.reportFault(host, "gas_price_implausible", {
+    this.deps.reportFault(host, "gas_price_implausible", {
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,
@@ -170,7 +167,7 @@ export class GasPrices {
     { host, isOther }: { readonly host: string; readonly isOther: boolean },
     signal: AbortSignal,
   ): Promise<readonly A[]> {
-    const asked = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
+    const asked = this.deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
     const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
     return answers.map(({ value }) => value);

@@ -9,7 +9,7 @@ import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./log_answers.ts";
+import type { Log } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -54,12 +54,9 @@ interface ReadConditions {
 
 /** Reads logs and remembers the maximum range of each endpoint. */
 export class LogReader {
-  readonly #options: LogReaderOptions;
   readonly #widths = new LogWidths();
 
-  constructor(options: LogReaderOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: LogReaderOptions) {}
 
   /**
    * Fetches the logs of blocks `from` to `to`, both inclusive, in the order of the chain. One request, more only if a
@@ -91,7 +88,7 @@ export class LogReader {
   }
 
   #lastOf(filter: LogFilter, { from, to }: LogRange): bigint {
-    const { endpoints, blocksPerQuery } = this.#options;
+    const { endpoints, blocksPerQuery } = this.options;
     const host = endpoints.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
     return from + lowest(to - from + 1n, blocksPerQuery, this.#widths.of(host)) - 1n;
   }
@@ -124,7 +121,7 @@ export class LogReader {
     onFault: (fault: RpcFault, host: string) => void,
   ): Promise<readonly Log[]> {
     const { from, to } = wanted;
-    const batch = new RpcBatch(this.#options.endpoints);
+    const batch = new RpcBatch(this.options.endpoints);
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
     const answer = batch.addOptional(logs(wanted));
@@ -153,7 +150,7 @@ export class LogReader {
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
   async #narrowSlow(hosts: ReadonlySet<string>, range: LogRange, signal: AbortSignal): Promise<boolean> {
     let isNarrowed = false;
-    for (const endpoint of hosts.size === 0 ? [] : this.#options.endpoints.each()) {
+    for (const endpoint of hosts.size === 0 ? [] : this.options.endpoints.each()) {
       const [host = ""] = endpoint.hosts;
       if (!hosts.has(host) || !await isAlive(endpoint, signal)) continue;
       this.#narrow(host, range);
@@ -165,7 +162,7 @@ export class LogReader {
   #narrow(host: string, { from, to }: LogRange): void {
     this.#widths.narrow(host, to - from + 1n);
     const span = this.#widths.of(host);
-    this.#options.log.debug("log_range_halved", { endpoint: host, from, to, span });
+    this.options.log.debug("log_range_halved", { endpoint: host, from, to, span });
   }
 }
 

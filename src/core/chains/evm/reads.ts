@@ -6,7 +6,7 @@ import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { blockAt, blockNumber, type BlockTag, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
@@ -80,31 +80,22 @@ export function addReceipts(
 }
 
 /** Reads of the chain and of its host at the newest block. */
-export class EvmReads implements ChainReads {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmReads extends EvmPart implements ChainReads {
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return callOne(this.#context.at.endpoints, blockNumber, { signal });
+    return callOne(this.context.at.endpoints, blockNumber, { signal });
   }
 
   /** Newest final block. One request. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const final = addFinalHeight(this.#context, batch);
+    const batch = new RpcBatch(this.context.at.endpoints);
+    const final = addFinalHeight(this.context, batch);
     await batch.send({ signal });
     return final.height();
   }
 
   /** Unix seconds of a block. One request. @throws {RpcFault} `lagging` when there is no such block yet. */
-  async fetchBlockTime(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
+  async fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
+    const batch = new RpcBatch(this.context.at.endpoints);
     const block = batch.add(blockAt(height));
     const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
       block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
@@ -115,11 +106,8 @@ export class EvmReads implements ChainReads {
   }
 
   /** Fetches the host's view of the hub. One request; all getters at the newest block. */
-  async fetchView(
-    counterparty: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<CounterpartyView> {
-    const { endpoints, host } = this.#context.at;
+  async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
+    const { endpoints, host } = this.context.at;
     const batch = new RpcBatch(endpoints);
     const paraId = toParaId(counterparty.stateMachine);
     const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
@@ -132,7 +120,7 @@ export class EvmReads implements ChainReads {
       height: height() <= 1n ? 0n : height(),
       nowSec: now(),
       challengePeriodSec: period(),
-      isFrozen: refusesMessages(this.#context.at.log, frozen()),
+      isFrozen: refusesMessages(this.context.at.log, frozen()),
     };
   }
 
@@ -141,7 +129,7 @@ export class EvmReads implements ChainReads {
     { id, height }: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const read = contractRead(
       host,
       hostReads.stateMachineCommitmentUpdateTime,
@@ -157,7 +145,7 @@ export class EvmReads implements ChainReads {
     { id, height }: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<Hash256 | undefined> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const read = contractRead(host, hostReads.stateMachineCommitment, toParaId(id.stateMachine), height);
     return (await callOne(endpoints, read, { signal }))?.stateRoot;
   }
@@ -168,8 +156,8 @@ export class EvmReads implements ChainReads {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (messages.length === 0) return [];
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const receipts = addReceipts(this.#context, batch, messages);
+    const batch = new RpcBatch(this.context.at.endpoints);
+    const receipts = addReceipts(this.context, batch, messages);
     await batch.send({ signal });
     return receipts();
   }

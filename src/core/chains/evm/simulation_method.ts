@@ -3,20 +3,24 @@
  * the other calls of a request and refuses this one, or answers it in a shape of its own. A node that is down and a
  * delivery that cannot be simulated look alike; a trivial call by the same method distinguishes them.
  */
-import type { Address } from "../../evm/address.ts";
-import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { HandledMessages } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
-import type { Delivery, Refusal, Simulation } from "../submission.ts";
+import type { Delivery, Simulation } from "../submission.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { addBatchCheck } from "./batching.ts";
 import { isArbitrum } from "./gas.ts";
-import { addCosts, type Costs } from "./costs.ts";
-import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
-import { accountBalance, blockAt, gasEstimate, type Query, readable, type SimulatedCall } from "./queries.ts";
+import { addCallCosts, type Costs } from "./costs.ts";
+import { type Capability, EvmPart } from "./evm_context.ts";
+import {
+  accountBalance,
+  gasEstimate,
+  newestBlock,
+  type Query,
+  readable,
+  type SimulatedCall,
+} from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
-import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
+import { addSigningFacts, type DeliveryCall, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
@@ -27,11 +31,7 @@ const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large",
 const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "server_error"]);
 
 /** Input of a simulation. */
-export interface SimulationInput {
-  readonly delivery: Delivery;
-  readonly messages: readonly Message[];
-  readonly handler: Address;
-  readonly call: SimulatedCall & TraceOptions;
+export interface SimulationInput extends DeliveryCall {
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
   /** True: gas and price are those of the transaction, so what a signature needs is read along. */
@@ -68,14 +68,9 @@ export type MethodResult<T> =
   | { readonly kind: "missing"; readonly isSilent?: boolean };
 
 /** Runs of simulation methods at the endpoints of one chain. */
-export class SimulationRuns {
-  readonly #context: EvmContext;
+export class SimulationRuns extends EvmPart {
   /** Methods whose lack was logged. */
   readonly #told = new Set<Capability>();
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
 
   /** Runs one method; retries once when there was no answer although the endpoints are healthy. */
   async runMethod<T extends MinOutcome>(
@@ -83,7 +78,7 @@ export class SimulationRuns {
     method: SimulationMethod<T>,
     signal: AbortSignal,
   ): Promise<MethodResult<T>> {
-    if (this.#context.isUnsupported(method.capability)) return { kind: "missing" };
+    if (this.context.isUnsupported(method.capability)) return { kind: "missing" };
     for (let attempt = 1;; attempt++) {
       const result = await this.#runOnce(input, method, signal);
       if (!(result instanceof RpcFault)) return result;
@@ -106,20 +101,21 @@ export class SimulationRuns {
     method: SimulationMethod<T>,
     signal: AbortSignal,
   ): Promise<MethodResult<T> | RpcFault> {
-    const { endpoints, sender, chainId } = this.#context.at;
+    const { endpoints, sender, chainId } = this.context.at;
     const batch = new RpcBatch(endpoints);
     // First, so that a node which works through a batch in order reads the facts after it.
     const query = method.query(input.call);
     const shown = batch.addOptional(readable(query));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
-    const around = addCostsAndChecks(this.#context, batch, input);
-    const head = batch.add(blockAt("latest"));
+    const read = addCallCosts(this.context, batch, input.call);
+    const head = batch.add(newestBlock);
     const balance = batch.add(accountBalance(sender));
-    const facts = input.readsFacts ? this.#addFacts(batch, input, { ...around, head, balance }) : undefined;
+    const facts = input.readsFacts
+      ? addSigningFacts(this.context, batch, { of: input, market: { costs: read, head, balance } })
+      : undefined;
     let isHeard = false;
     const check = (place: FaultPlace): RpcFault | undefined => {
-      if (head() === undefined) return faultAt("malformed", place, "no newest block");
       isHeard = true;
       const outcome = shown();
       const isMissing = outcome instanceof RpcFault
@@ -133,7 +129,7 @@ export class SimulationRuns {
     };
     const missing = (): MethodResult<T> => ({
       kind: "missing",
-      isSilent: !this.#context.isUnsupported(method.capability),
+      isSilent: !this.context.isUnsupported(method.capability),
     });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
@@ -149,13 +145,11 @@ export class SimulationRuns {
     if (outcome === undefined || (outcome instanceof RpcFault && outcome.code === "missing_method")) {
       return missing();
     }
-    const refusal = around.refusal();
-    if (refusal !== undefined) return { kind: "refused", refusal };
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const costs = await this.#context.prices.bound({ ...around.costs(), baseFeeWei }, batch.host, signal);
+    const baseFeeWei = head().baseFeePerGas;
+    const costs = await this.context.prices.bound({ ...read(), baseFeeWei }, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
@@ -168,12 +162,6 @@ export class SimulationRuns {
     };
   }
 
-  #addFacts(batch: RpcBatch, input: SimulationInput, market: Market): () => ReadFacts {
-    const { delivery, messages, handler, call: { data, gas } } = input;
-    const call = { delivery, messages, handler, data, gasLimit: gas };
-    return addSigningFacts(this.#context, batch, { call, market });
-  }
-
   /**
    * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
    * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
@@ -183,7 +171,7 @@ export class SimulationRuns {
     method: SimulationMethod<T>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { endpoints, sender } = this.#context.at;
+    const { endpoints, sender } = this.context.at;
     try {
       const trivial = readable(method.query({ ...call, to: sender, data: "0x" }));
       return await callOne(endpoints, trivial, { signal }) !== undefined;
@@ -195,10 +183,10 @@ export class SimulationRuns {
 
   /** Records that an endpoint lacks a method. */
   #noteMissing(capability: Capability, host: string): void {
-    this.#context.noteUnsupported(capability, host);
-    if (this.#told.has(capability) || !this.#context.isUnsupported(capability)) return;
+    this.context.noteUnsupported(capability, host);
+    if (this.#told.has(capability) || !this.context.isUnsupported(capability)) return;
     this.#told.add(capability);
-    const { log } = this.#context.at;
+    const { log } = this.context.at;
     if (capability === "tracing") log.info("tracing_unavailable");
     else log.warn("simulation_unavailable");
   }
@@ -206,18 +194,6 @@ export class SimulationRuns {
 
 function excess(a: bigint, b: bigint): bigint {
   return a > b ? a - b : 0n;
-}
-
-/** Adds the queries that go along with every simulation. */
-export function addCostsAndChecks(
-  context: EvmContext,
-  batch: RpcBatch,
-  input: SimulationInput,
-): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
-  return {
-    costs: addCosts(context, batch, () => unsignedCall({ chainId: context.at.chainId, ...input.call })),
-    refusal: addBatchCheck(context, batch, input),
-  };
 }
 
 /** True when a message would be recorded as handled. */
