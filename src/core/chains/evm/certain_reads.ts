@@ -29,8 +29,6 @@ const FRESH_SEC = 600n;
 /** Reads to confirm. */
 export interface CertainRead<T> {
   readonly queriesAt: QueriesAt<T>;
-  /** Number of queries. */
-  readonly count: number;
   readonly since: ReadSince & {
     /** Our own clock, Unix seconds; absent: no node is contradicted by it. */
     readonly nowSec?: bigint;
@@ -52,7 +50,7 @@ export class EvmCertainReads extends EvmPart implements CertainReads {
     const queriesAt: QueriesAt<Uint8Array | undefined> = (block) =>
       messages.map((message) => relayerQuery(host, message, block));
     const nowSec = BigInt(Math.floor(clock.now() / 1_000));
-    const read = { queriesAt, count: messages.length, since: { ...since, nowSec } };
+    const read = { queriesAt, since: { ...since, nowSec } };
     return await readCertain(endpoints, read, signal);
   }
 
@@ -69,7 +67,7 @@ export class EvmCertainReads extends EvmPart implements CertainReads {
         const { call, read } = contractReadAt(block, host, hostReads.requestCommitments, commitment);
         return { call, read: (result) => read(result)?.fee };
       });
-    return await readCertain(endpoints, { queriesAt, count: commitments.length, since }, signal);
+    return await readCertain(endpoints, { queriesAt, since }, signal);
   }
 }
 
@@ -91,7 +89,7 @@ export async function readCertain<T>(
   for (const { endpoint } of witnesses) {
     if (block !== undefined) told.push(await askAll(endpoint, { ...read, block }, signal));
   }
-  return Array.from({ length: read.count }, (_, index): Certain<T> => {
+  return read.queriesAt(0n).map((_, index): Certain<T> => {
     const [first, ...others] = told.filter((values) => values.has(index));
     if (first === undefined) return UNSURE;
     const value = first.get(index) as T;

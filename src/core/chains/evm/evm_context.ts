@@ -78,7 +78,8 @@ const REPORT_INTERVAL_MS = 10 * 60_000;
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
-  readonly #marketCache: Cached<KnownMarket>;
+  /** Price and balance as a simulation read them last. */
+  readonly market: Cached<KnownMarket>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -109,22 +110,9 @@ export class EvmContext {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
-    this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
+    this.market = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new Sightings(at.clock);
-    this.prices = new GasPrices({
-      ...at,
-      reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
-    });
-  }
-
-  /** Price and balance as a simulation read them last; `undefined` when that was long ago. */
-  get knownMarket(): KnownMarket | undefined {
-    return this.#marketCache.fresh;
-  }
-
-  /** Records price and balance that were just read. */
-  noteMarket({ costs, baseFeeWei, balanceWei }: KnownMarket): void {
-    this.#marketCache.set({ costs, baseFeeWei, balanceWei });
+    this.prices = new GasPrices(this);
   }
 
   /** Whether a handler has `batchCall`; `undefined`: not checked yet. */

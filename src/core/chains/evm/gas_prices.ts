@@ -3,10 +3,8 @@
  * that another endpoint names and with the last accepted price; only what all of them support is offered. The rule is
  * {@link boundPrice}; {@link GasPrices} collects its facts.
  */
-import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
-import type { LogFields } from "../../telemetry/log.ts";
+import type { EvmContext } from "./evm_context.ts";
 import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
 import { feeHistory, gasPrice, type Query } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
@@ -84,14 +82,6 @@ function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigi
   return baseFeeWei + highest(IDLE_TIP_WEI, tipWei, lowestTipWei);
 }
 
-/** Dependencies of {@link GasPrices}. */
-export interface GasPricesDeps {
-  readonly endpoints: RpcEndpointSet;
-  readonly clock: Clock;
-  /** Reports an endpoint whose price is not offered. */
-  readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
-}
-
 /** Costs that name a price, of a transaction whose base fee may be known. */
 export type NamedPrice = Pick<GasMarket, "gasPriceWei" | "lowestTipWei"> & Partial<GasMarket>;
 
@@ -106,7 +96,7 @@ export class GasPrices {
   /** What own transactions offered above it. */
   readonly #ownWei = new Set<bigint>();
 
-  constructor(readonly deps: GasPricesDeps) {}
+  constructor(readonly context: EvmContext) {}
 
   /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
   noteOffer(price: GasPrice): void {
@@ -133,7 +123,7 @@ export class GasPrices {
   }
 
   async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
-    const nowMs = this.deps.clock.now();
+    const nowMs = this.context.at.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
@@ -153,7 +143,7 @@ export class GasPrices {
     });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.deps.reportFault(host, "gas_price_implausible", {
+    this.context.reportFault(host, "gas_price_implausible", {
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,
@@ -167,7 +157,7 @@ export class GasPrices {
     { host, isOther }: { readonly host: string; readonly isOther: boolean },
     signal: AbortSignal,
   ): Promise<readonly A[]> {
-    const asked = this.deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
+    const asked = this.context.at.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
     const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
     return answers.map(({ value }) => value);

@@ -1,8 +1,9 @@
 /** View of the hub in the host's BEEFY client, and the kind of that client. */
-import { encodeFunctionData, parseAbi } from "viem";
+import { encodeFunctionData } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { consensusRouterAbi } from "../../evm/host_abi.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -91,13 +92,11 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
   }
 }
 
-const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
-
 /**
  * Only a router knows its verifiers. Standalone verifiers claim the router's interface too, but expect proofs without
  * the byte for their kind (docs/protocol/hub-consensus.md section 9).
  */
-const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
+const verifierOfSignatures = encodeFunctionData({ abi: consensusRouterAbi, functionName: "ecdsaBeefy" });
 
 /** True for a word that may be an address. @throws {RpcFault} when the fault says nothing about the contract. */
 function isAddress(answer: Hex | RpcFault): boolean {

@@ -9,7 +9,7 @@ import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./rpc_schemas.ts";
+import type { AskedLogs, Log } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -94,7 +94,7 @@ export class LogReader {
   }
 
   async #fetchRange(
-    wanted: LogFilter & LogRange,
+    wanted: AskedLogs,
     conditions: ReadConditions,
   ): Promise<readonly Log[] | "too_wide"> {
     const slow = new Set<string>();
@@ -116,7 +116,7 @@ export class LogReader {
 
   /** Sends one batch to the first endpoint that can answer it. */
   async #send(
-    wanted: LogFilter & LogRange,
+    wanted: AskedLogs,
     { signal, guard }: ReadConditions,
     onFault: (fault: RpcFault, host: string) => void,
   ): Promise<readonly Log[]> {

@@ -77,7 +77,6 @@ export class EvmGates extends EvmPart implements ModuleGates {
     ]);
     const answers = await readCertain(endpoints, {
       queriesAt: (block) => asked.map(({ module, data }) => gateQuery(module, data, block)),
-      count: asked.length,
       since: {},
       // A module without the getter, or before its gate was set up.
       reverted: { value: undefined },

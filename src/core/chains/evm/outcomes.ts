@@ -92,7 +92,7 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
       const final = addFinalHeight(this.context, batch);
       await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
       const found = block();
-      return found && { isSame: found.hash === blockHash, isFinal: blockNumber <= final.height() };
+      return found && { isSame: found.hash === blockHash, isFinal: blockNumber <= final() };
     });
     if (blocks.length === 0) return "unknown";
     if (!blocks.some(({ value }) => value.isSame)) return "orphaned";

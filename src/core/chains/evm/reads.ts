@@ -15,24 +15,18 @@ import type { Log } from "../../telemetry/log.ts";
 /** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
 
-/** Final height, read as part of a batch. */
-export interface FinalHeightSlot {
-  /** Available after the batch was sent. */
-  readonly height: () => bigint;
-}
-
 /**
  * Adds the queries for the final height to a batch: the newest block besides, until an endpoint has shown that it knows
  * the tag. @throws {RpcFault} (the result) when an endpoint does not, after others did: the next time both are asked.
  */
-export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeightSlot {
+export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigint {
   if (context.isUnsupported("finalized")) {
     const head = batch.add(blockNumber);
-    return { height: () => below(head()) };
+    return () => below(head());
   }
   const block = batch.addOptional(blockAt("finalized"));
   const head = context.hasFinalized ? undefined : batch.add(blockNumber);
-  const height = (): bigint => {
+  return () => {
     const found = block();
     const isFound = found !== undefined && !(found instanceof RpcFault);
     context.hasFinalized = isFound;
@@ -46,7 +40,6 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeigh
     if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);
     return below(head());
   };
-  return { height };
 }
 
 function below(head: bigint): bigint {
@@ -90,7 +83,7 @@ export class EvmReads extends EvmPart implements ChainReads {
     const batch = new RpcBatch(this.context.at.endpoints);
     const final = addFinalHeight(this.context, batch);
     await batch.send({ signal });
-    return final.height();
+    return final();
   }
 
   /** Unix seconds of a block. One request. @throws {RpcFault} `lagging` when there is no such block yet. */

@@ -21,10 +21,6 @@ import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 /** Requests decoded at once, about 5 ms. */
 export const LOGS_AT_ONCE = 50;
 
-/** A state that no endpoint keeps, and those of the blocks just above it, are not asked for again for this time. */
-const STATE_MISSED_MS = 10 * 60_000;
-/** Blocks for which most nodes keep the state. */
-const KEPT_STATES = 128n;
 /** Requests that no endpoint returns are given up when the same ones are missing for this time ... */
 const GIVE_UP_AFTER_MS = 10 * 60_000;
 /** ... or, where more and more are missing, when the first one is for this time. */
@@ -102,7 +98,6 @@ export class RequestGaps extends EvmPart {
   #known: Known | undefined;
   /** A gap before the range that showed it: at the end of `block` the host's next nonce is `next` or higher. */
   #open: { readonly block: bigint; readonly next: bigint } | undefined;
-  #missedState: { readonly height: bigint; readonly untilMs: number } | undefined;
   /** When gaps were seen first and last, ms; the one seen last is the last one. */
   readonly #seenMs = new Map<string, { readonly first: number; readonly last: number }>();
 
@@ -203,20 +198,13 @@ export class RequestGaps extends EvmPart {
     return true;
   }
 
-  /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
+  /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state, or there is no host yet. */
   #addNonce(batch: RpcBatch, height: bigint): () => bigint | undefined {
-    const { clock, host } = this.context.at;
-    const missed = this.#missedState;
-    const isMissed = missed !== undefined && clock.now() < missed.untilMs;
-    if (isMissed && height <= missed.height + KEPT_STATES) return () => undefined;
-    // Before the host was deployed there is nothing to read.
-    const slot = batch.addOptional(readable(contractReadAt(height, host, hostReads.nonce)));
+    const read = readable(contractReadAt(height, this.context.at.host, hostReads.nonce));
+    const slot = batch.addOptional(read);
     return () => {
       const nonce = slot();
-      const isThere = !(nonce instanceof RpcFault);
-      if (!isThere) this.#missedState = { height, untilMs: clock.now() + STATE_MISSED_MS };
-      else if (this.#missedState?.height === height) this.#missedState = undefined;
-      return isThere ? nonce : undefined;
+      return nonce instanceof RpcFault ? undefined : nonce;
     };
   }
 }

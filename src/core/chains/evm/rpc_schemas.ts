@@ -2,9 +2,9 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import * as z from "zod";
-import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
+import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { hexBytes, parseResponse, SchemaError } from "../../evm/schema.ts";
+import type { LogFilter, LogRange } from "./log_reader.ts";
 
 export { hexBytes, parseResponse };
 
@@ -56,12 +56,7 @@ const log = receiptLog.extend({
 export type Log = z.output<typeof log>;
 
 /** What was asked for, in lower case: an answer with other logs is another question's. */
-export interface AskedLogs {
-  readonly address: Address;
-  readonly topics: readonly Hex[];
-  readonly from: bigint;
-  readonly to: bigint;
-}
+export type AskedLogs = LogFilter & LogRange;
 
 const logs = z.array(log);
 

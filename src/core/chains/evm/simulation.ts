@@ -4,8 +4,6 @@
  * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link EvmSimulator}; one method is run in
  * `simulation_method.ts`.
  */
-import type { Address } from "../../evm/address.ts";
-import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
@@ -22,19 +20,19 @@ import { addCallCosts, type Costs } from "./costs.ts";
 import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
-import type { SimulatedCall, SimulatedOutcome } from "./queries.ts";
-import { callResult, gasEstimate, simulatedCall, trace } from "./queries.ts";
+import { callResult, gasEstimate, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
 import {
   handledBy,
   type MethodResult,
+  type Outcome,
   refusedBy,
   type SimulationInput,
-  type SimulationMethod,
   SimulationRuns,
 } from "./simulation_method.ts";
 import { signingFactsOf } from "./sender.ts";
+import type { DeliveryCall } from "./signing_facts.ts";
 import { Limit } from "../../runtime/limit.ts";
 
 /**
@@ -92,9 +90,9 @@ export class EvmSimulator extends EvmPart implements Simulator {
     const call = { from: at.sender, to: handler, data, ...await this.context.traceOptions(signal) };
     const messages = collectMessages(delivery);
     const input = { delivery, messages, call, isFirst: true, readsFacts: false };
-    const traced = await this.#simulateBy(input, tracing(at.host, messages.length), signal);
+    const traced = await this.#simulateBy({ ...input, method: "tracing" }, signal);
     if (traced.kind !== "missing") return traced;
-    const ran = await this.#simulateBy(input, running(at.host), signal);
+    const ran = await this.#simulateBy({ ...input, method: "simulating" }, signal);
     if (ran.kind !== "missing") return ran;
     if (messages.length > 0) this.#refuseToGuess(traced.isSilent === true || ran.isSilent === true);
     return await this.#simulateCalled(input, signal);
@@ -114,13 +112,8 @@ export class EvmSimulator extends EvmPart implements Simulator {
   }
 
   /** Simulates by one method. */
-  async #simulateBy<T extends Outcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<Simulation | Missing> {
-    const expected = await this.#simulateExpected(input, method, signal);
-    const first = expected ?? await this.#runs.runMethod(input, method, signal);
+  async #simulateBy(input: SimulationInput, signal: AbortSignal): Promise<Simulation | Missing> {
+    const first = await this.#simulateExpected(input, signal) ?? await this.#runs.runMethod(input, signal);
     if (first.kind !== "shown") return first;
     this.#blindSinceMs = undefined;
     const { costs, layer1Gas } = first;
@@ -139,14 +132,14 @@ export class EvmSimulator extends EvmPart implements Simulator {
     if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
     const terms = exactTerms(this.context, first, needed);
     const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
-    const exact = await this.#runs.runMethod(exactInput, method, signal);
+    const exact = await this.#runs.runMethod(exactInput, signal);
     if (exact.kind !== "shown") return exact;
     const { outcome } = exact;
     if (outcome.revertData !== undefined) {
       return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
     }
     // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-    const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : needed;
+    const gasUsed = input.method === "tracing" ? outcome.gasUsed + layer1Gas : needed;
     return this.#accept(input, exact, { gasUsed, gasLimit: needed, costs });
   }
 
@@ -155,19 +148,15 @@ export class EvmSimulator extends EvmPart implements Simulator {
    * not every message is handled: then a simulation without a limit shows why. Without facts when the price has changed
    * much since.
    */
-  async #simulateExpected<T extends Outcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<Shown<T> | undefined> {
-    const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.context;
+  async #simulateExpected(input: SimulationInput, signal: AbortSignal): Promise<Shown | undefined> {
+    const { market: { fresh: known }, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    if (known === undefined || method.capability !== "tracing" || isArbitrum(chainId)) return undefined;
+    if (known === undefined || input.method !== "tracing" || isArbitrum(chainId)) return undefined;
     const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
     if (limit === undefined || limit > input.call.gas) return undefined;
     const terms = exactTerms(this.context, known, limit);
     const call = { ...input.call, ...terms };
-    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, method, signal);
+    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, signal);
     if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
     if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
     const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
@@ -175,13 +164,9 @@ export class EvmSimulator extends EvmPart implements Simulator {
     return isOfNow ? result : { ...result, facts: undefined };
   }
 
-  #accept<T extends Outcome>(
-    input: SimulationInput,
-    result: Shown<T>,
-    terms: AcceptedTerms,
-  ): AcceptedSimulation {
-    this.context.noteMarket(result);
-    const { outcome, facts } = result;
+  #accept(input: SimulationInput, result: Shown, terms: AcceptedTerms): AcceptedSimulation {
+    const { outcome, facts, costs, baseFeeWei, balanceWei } = result;
+    this.context.market.set({ costs, baseFeeWei, balanceWei });
     const accepted = accept(input, outcome, terms);
     if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
       const { delivery, call: { data } } = input;
@@ -194,7 +179,7 @@ export class EvmSimulator extends EvmPart implements Simulator {
    * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
    * module may use all the gas that it is given, so all of it counts as used.
    */
-  async #simulateCalled(input: SimulationInput, signal: AbortSignal): Promise<Simulation> {
+  async #simulateCalled(input: DeliveryCall, signal: AbortSignal): Promise<Simulation> {
     const { delivery, messages, call } = input;
     const batch = new RpcBatch(this.context.at.endpoints);
     const called = batch.addOptional(callResult(call));
@@ -223,32 +208,8 @@ interface AcceptedTerms {
   readonly costs: Costs;
 }
 
-/** Result of a simulation; `steps` if inner calls are visible. */
-type Outcome = SimulatedOutcome & { readonly steps?: readonly StepFrame[] };
-
-type Shown<T> = Extract<MethodResult<T>, { kind: "shown" }>;
-type Missing = Extract<MethodResult<never>, { kind: "missing" }>;
-
-/** Method by traces, which show what is handled. */
-function tracing(host: Address, messages: number): SimulationMethod<TraceOutcome> {
-  return {
-    capability: "tracing",
-    query: (call) => trace(call, host),
-    isBlind: (outcome) => isBlind(outcome, messages),
-  };
-}
-
-/** Method by `eth_simulateV1`. */
-function running(host: Address): SimulationMethod<SimulatedOutcome> {
-  return { capability: "simulating", query: (call) => simulatedCall(call, host) };
-}
-
-/** True when the trace shows no log although messages would be handled, or does not show the host's part at all. */
-function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number): boolean {
-  if (logCount > 0 || revertData !== undefined || messages === 0) return false;
-  const dispatches = steps.flatMap((step) => step.dispatches);
-  return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
-}
+type Shown = Extract<MethodResult, { kind: "shown" }>;
+type Missing = Extract<MethodResult, { kind: "missing" }>;
 
 /** Gas and price of a transaction. */
 type ExactTerms = Pick<SimulatedCall, "baseFeeWei" | "balanceWei"> & {
@@ -293,7 +254,7 @@ function refusalOf(
 
 /** What the host would take, at these terms. */
 function accept(
-  { delivery, messages }: SimulationInput,
+  { delivery, messages }: DeliveryCall,
   outcome: Outcome | undefined,
   { gasUsed, gasLimit, costs }: AcceptedTerms,
 ): AcceptedSimulation {

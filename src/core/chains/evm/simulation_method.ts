@@ -3,7 +3,7 @@
  * the other calls of a request and refuses this one, or answers it in a shape of its own. A node that is down and a
  * delivery that cannot be simulated look alike; a trivial call by the same method distinguishes them.
  */
-import type { HandledMessages } from "../../evm/trace.ts";
+import type { HandledMessages, TraceOutcome } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Simulation } from "../submission.ts";
@@ -17,7 +17,9 @@ import {
   newestBlock,
   type Query,
   readable,
-  type SimulatedCall,
+  simulatedCall,
+  type SimulatedOutcome,
+  trace,
 } from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { addSigningFacts, type DeliveryCall, type ReadFacts } from "./signing_facts.ts";
@@ -32,28 +34,22 @@ const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "
 
 /** Input of a simulation. */
 export interface SimulationInput extends DeliveryCall {
+  /** By a trace, which shows everything, or by `eth_simulateV1`. */
+  readonly method: Extract<Capability, "tracing" | "simulating">;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
   /** True: gas and price are those of the transaction, so what a signature needs is read along. */
   readonly readsFacts: boolean;
 }
 
-/** Minimum result of every method. */
-type MinOutcome = HandledMessages & { readonly gasUsed: bigint };
-
-/** Simulation method: the query and the capability it needs. */
-export interface SimulationMethod<T extends MinOutcome> {
-  readonly capability: Extract<Capability, "tracing" | "simulating">;
-  readonly query: (call: SimulatedCall) => Query<T>;
-  /** True for an outcome that shows too little: as if the endpoint lacked the method. Absent: none does. */
-  readonly isBlind?: (outcome: T) => boolean;
-}
+/** Effects of a simulated delivery; its steps, and the number of its logs, where inner calls are visible. */
+export type Outcome = SimulatedOutcome & Partial<TraceOutcome>;
 
 /** Result of a method. */
-export type MethodResult<T> =
+export type MethodResult =
   | {
     readonly kind: "shown";
-    readonly outcome: T;
+    readonly outcome: Outcome;
     /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
@@ -73,14 +69,10 @@ export class SimulationRuns extends EvmPart {
   readonly #told = new Set<Capability>();
 
   /** Runs one method; retries once when there was no answer although the endpoints are healthy. */
-  async runMethod<T extends MinOutcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<MethodResult<T>> {
-    if (this.context.isUnsupported(method.capability)) return { kind: "missing" };
+  async runMethod(input: SimulationInput, signal: AbortSignal): Promise<MethodResult> {
+    if (this.context.isUnsupported(input.method)) return { kind: "missing" };
     for (let attempt = 1;; attempt++) {
-      const result = await this.#runOnce(input, method, signal);
+      const result = await this.#runOnce(input, signal);
       if (!(result instanceof RpcFault)) return result;
       const isWithoutAnswer = NO_ANSWER.has(result.code);
       if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
@@ -88,7 +80,7 @@ export class SimulationRuns extends EvmPart {
         if (isWithoutAnswer) throw result;
         return { kind: "missing" };
       }
-      if (!await this.#simulatesTrivial(input, method, signal)) return { kind: "missing" };
+      if (!await this.#simulatesTrivial(input, signal)) return { kind: "missing" };
       if (isWithoutAnswer && attempt === 1) continue;
       const detail = `no endpoint can simulate it: ${result.message}`;
       return { kind: "refused", refusal: { code: "untraceable", detail } };
@@ -96,15 +88,11 @@ export class SimulationRuns extends EvmPart {
   }
 
   /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
-  async #runOnce<T extends MinOutcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<MethodResult<T> | RpcFault> {
+  async #runOnce(input: SimulationInput, signal: AbortSignal): Promise<MethodResult | RpcFault> {
     const { endpoints, sender, chainId } = this.context.at;
     const batch = new RpcBatch(endpoints);
     // First, so that a node which works through a batch in order reads the facts after it.
-    const query = method.query(input.call);
+    const query = this.#queryOf(input);
     const shown = batch.addOptional(readable(query));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
@@ -120,16 +108,16 @@ export class SimulationRuns extends EvmPart {
       const outcome = shown();
       const isMissing = outcome instanceof RpcFault
         ? outcome.code === "missing_method"
-        : outcome === undefined || method.isBlind?.(outcome) === true;
+        : outcome === undefined || isBlind(outcome, input.messages.length);
       if (!isMissing) return undefined;
-      this.#noteMissing(method.capability, place.endpointHost);
+      this.#noteMissing(input.method, place.endpointHost);
       if (outcome instanceof RpcFault) return undefined;
       const missing = { ...place, method: query.call.method };
       return faultAt("missing_method", missing, "its answers do not show what is delivered");
     };
-    const missing = (): MethodResult<T> => ({
+    const missing = (): MethodResult => ({
       kind: "missing",
-      isSilent: !this.context.isUnsupported(method.capability),
+      isSilent: !this.context.isUnsupported(input.method),
     });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
@@ -166,19 +154,19 @@ export class SimulationRuns extends EvmPart {
    * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
    * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
    */
-  async #simulatesTrivial<T extends MinOutcome>(
-    { call }: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #simulatesTrivial(input: SimulationInput, signal: AbortSignal): Promise<boolean> {
     const { endpoints, sender } = this.context.at;
     try {
-      const trivial = readable(method.query({ ...call, to: sender, data: "0x" }));
+      const trivial = readable(this.#queryOf({ ...input, call: { ...input.call, to: sender, data: "0x" } }));
       return await callOne(endpoints, trivial, { signal }) !== undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.reaction !== "drop") throw fault;
       return false;
     }
+  }
+
+  #queryOf({ method, call }: SimulationInput): Query<Outcome> {
+    return (method === "tracing" ? trace : simulatedCall)(call, this.context.at.host);
   }
 
   /** Records that an endpoint lacks a method. */
@@ -190,6 +178,16 @@ export class SimulationRuns extends EvmPart {
     if (capability === "tracing") log.info("tracing_unavailable");
     else log.warn("simulation_unavailable");
   }
+}
+
+/**
+ * True when a trace shows no log although messages would be handled, or does not show the host's part at all: as if the
+ * endpoint lacked the method.
+ */
+function isBlind({ logCount = 0, steps, revertData }: Outcome, messages: number): boolean {
+  if (steps === undefined || logCount > 0 || revertData !== undefined || messages === 0) return false;
+  const dispatches = steps.flatMap((step) => step.dispatches);
+  return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
 }
 
 function excess(a: bigint, b: bigint): bigint {
