@@ -45,7 +45,7 @@ import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
@@ -234,10 +234,7 @@ export class EvmEvents extends EvmPart implements ChainEvents {
   }
 
   async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const receipt = batch.add(transactionReceipt(hash));
-    await batch.send({ signal });
-    return receipt()?.blockNumber;
+    return (await callOne(this.context.at.endpoints, transactionReceipt(hash), { signal }))?.blockNumber;
   }
 
   #toEvent(entry: HostLog, decode: GapRead["decode"]): ChainEvent | undefined {

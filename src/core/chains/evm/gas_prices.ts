@@ -3,8 +3,10 @@
  * that another endpoint names and with the last accepted price; only what all of them support is offered. The rule is
  * {@link boundPrice}; {@link GasPrices} collects its facts.
  */
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
-import type { EvmContext } from "./evm_context.ts";
+import type { LogFields } from "../../telemetry/log.ts";
 import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
 import { feeHistory, gasPrice, type Query } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
@@ -96,7 +98,13 @@ export class GasPrices {
   /** What own transactions offered above it. */
   readonly #ownWei = new Set<bigint>();
 
-  constructor(readonly context: EvmContext) {}
+  constructor(
+    readonly context: {
+      readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock };
+      /** Reports an endpoint whose price is not offered. */
+      reportFault(endpoint: string, event: "gas_price_implausible", fields: LogFields): void;
+    },
+  ) {}
 
   /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
   noteOffer(price: GasPrice): void {

@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
-import { consensusRouterAbi } from "../../evm/host_abi.ts";
+import { consensusRouterAbi, handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -15,9 +15,8 @@ import type {
   StoredAuthoritySet,
 } from "../hub_client.ts";
 import { EvmPart } from "./evm_context.ts";
-import { callResult, contractRead, contractReadAt } from "./queries.ts";
+import { callResult, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { batchCallSupport, noteSupport } from "./batching.ts";
 
 /** The hub's light client in the host. */
 export class EvmHubClient extends EvmPart implements HubLightClient {
@@ -38,8 +37,9 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
     await batch.send({ signal });
     const told = support();
     if (told instanceof RpcFault && told.code !== "reverted") throw told;
-    noteSupport(this.context, handler, told);
-    return this.context.hasBatchCall(handler) === true;
+    const isThere = !(told instanceof RpcFault) && isSupported(told);
+    this.context.noteBatchCall(handler, isThere);
+    return isThere;
   }
 
   /** Reads the host. One request; all getters at the newest block, besides the check of the mempool. */
@@ -90,6 +90,23 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
     await batch.send({ signal });
     return isAddress(verifier()) ? "router" : "other";
   }
+}
+
+/** Calldata for checking whether a handler has `batchCall`; those of the first generation do not. */
+const supportsBatchCall = encodeFunctionData({
+  abi: handlerV2Abi,
+  functionName: "supportsInterface",
+  args: [handlerInterfaceIds.withBatchCall],
+});
+
+/** Query of a handler's support for several steps in one transaction; {@link isSupported} reads the answer. */
+export function batchCallSupport(handler: Address): Query<Hex> {
+  return callResult({ to: handler, data: supportsBatchCall });
+}
+
+/** True for a word that is 1; contracts without ERC-165 answer otherwise. */
+export function isSupported(result: Hex): boolean {
+  return result.length === 66 && BigInt(result) === 1n;
 }
 
 /**

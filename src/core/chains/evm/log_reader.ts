@@ -1,31 +1,16 @@
 /**
  * Logs of one contract in a range of blocks, complete and in order, whatever limits the endpoints have.
  */
-import type { Hex } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, resultOf, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { AskedLogs, Log } from "./rpc_schemas.ts";
+import type { AskedLogs, Log, LogFilter, LogRange } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
-
-/** Filter of logs. */
-export interface LogFilter {
-  readonly address: Address;
-  /** Alternatives for the first topic. */
-  readonly topics: readonly Hex[];
-}
-
-/** Blocks of one query, both inclusive. */
-export interface LogRange {
-  readonly from: bigint;
-  readonly to: bigint;
-}
 
 /** Adds queries to the batch for a range, and checks its answers. */
 export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {

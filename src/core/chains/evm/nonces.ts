@@ -7,7 +7,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces } from "../replacement.ts";
 import type { SigningInput } from "../submission.ts";
-import type { EvmDependencies } from "./evm_context.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { lowest } from "./gas.ts";
 import { accountNonce } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -53,7 +53,9 @@ export interface SeenNonces {
 export class NonceChoice {
   #disputedSinceMs: number | undefined;
 
-  constructor(readonly at: Pick<EvmDependencies, "endpoints" | "clock" | "sender">) {}
+  constructor(
+    readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock; readonly sender: Address },
+  ) {}
 
   /**
    * Chooses the lowest nonce that nothing holds; transactions of a wallet in the mempool are left in front. No request

@@ -11,8 +11,9 @@ import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts
 import { reactionTo, RpcFault } from "../../rpc/call.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
-import type { EvmChainDeps } from "./evm_chain.ts";
+import type { EvmEndpointSetDeps } from "./evm_endpoint_set.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,
@@ -63,7 +64,7 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   #isFailing = false;
 
   constructor(
-    readonly deps: Omit<EvmChainDeps, "budgetOf">,
+    readonly deps: EvmEndpointSetDeps & { readonly log: Log },
     readonly options: { readonly chain: StateMachine; readonly signer: RemoteSigner },
   ) {
     const { chain, signer } = options;

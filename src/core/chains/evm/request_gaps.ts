@@ -13,8 +13,8 @@ import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
 import { EvmPart } from "./evm_context.ts";
 import { highest } from "./gas.ts";
-import type { Log } from "./rpc_schemas.ts";
-import type { BatchGuard, LogRange } from "./log_reader.ts";
+import type { Log, LogRange } from "./rpc_schemas.ts";
+import type { BatchGuard } from "./log_reader.ts";
 import { contractReadAt, readable } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 

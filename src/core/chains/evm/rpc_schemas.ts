@@ -2,9 +2,9 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import * as z from "zod";
-import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
 import { hexBytes, parseResponse, SchemaError } from "../../evm/schema.ts";
-import type { LogFilter, LogRange } from "./log_reader.ts";
 
 export { hexBytes, parseResponse };
 
@@ -54,6 +54,19 @@ const log = receiptLog.extend({
 
 /** Log with its position. `removed` logs belong to blocks that were reorganised away. */
 export type Log = z.output<typeof log>;
+
+/** Filter of logs. */
+export interface LogFilter {
+  readonly address: Address;
+  /** Alternatives for the first topic. */
+  readonly topics: readonly Hex[];
+}
+
+/** Blocks of one query, both inclusive. */
+export interface LogRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
 
 /** What was asked for, in lower case: an answer with other logs is another question's. */
 export type AskedLogs = LogFilter & LogRange;
