@@ -251,12 +251,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 516,
   "core/beefy": 461,
-  "core/chains": 14_650,
+  "core/chains": 14_189,
   "core/checks": 629,
   "core/commands": 1568,
   "core/config": 3244,
   "core/encoding": 570,
-  "core/evm": 2386,
+  "core/evm": 1836,
   "core/hub_proofs": 139,
   "core/ismp": 2055,
   "core/merkle": 975,
@@ -278,9 +278,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_294,
-  "lines of devnet": 36_646,
-  "lines of tests": 103_189,
+  "lines of src": 87_283,
+  "lines of devnet": 36_634,
+  "lines of tests": 103_070,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 98,

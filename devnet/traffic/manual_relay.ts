@@ -2,15 +2,9 @@
  * A relayer by hand, step by step and with nothing of the product but its encodings: for tests of what the devnet
  * itself accepts, and for competitors. Works on devnets whose EVM chains mine a block per transaction.
  */
-import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../src/core/evm/address.ts";
-import {
-  encodeHandlerCall,
-  getResponsesCall,
-  type HandlerCall,
-  postRequestsCall,
-  type ProvedAt,
-} from "../../src/core/evm/handler_calls.ts";
+import { getResponsesCall, postRequestsCall, type ProvedAt } from "../../src/core/evm/handler_calls.ts";
 import { evmStateProofCodec, type MmrProof, mmrProofCodec, type Proof } from "../../src/core/ismp/proof.ts";
 import type { GetResponse, PostRequest } from "../../src/core/ismp/message.ts";
 import { commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
@@ -102,7 +96,7 @@ export function deliverResponses(
 async function deliver(
   devnet: Devnet,
   chain: DevnetChain,
-  what: { readonly keys: unknown; readonly call: (at: ProvedAt, proof: MmrProof) => HandlerCall },
+  what: { readonly keys: unknown; readonly call: (at: ProvedAt, proof: MmrProof) => Hex },
   account: LocalAccount,
 ): Promise<TransactionReceipt> {
   const hub = devnet.hub.identity.stateMachine;
@@ -115,7 +109,7 @@ async function deliver(
   const at = { host: toAddress(chain.host.addresses.host), hub, hubHeight };
   return await chain.host.transact(account, {
     to: chain.host.addresses.handler,
-    data: encodeHandlerCall(what.call(at, proof)),
+    data: what.call(at, proof),
     gas: 5_000_000n,
   });
 }

@@ -3,13 +3,7 @@ import assert from "node:assert/strict";
 import { type Abi, type Hex, toFunctionSelector } from "viem";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
-import {
-  batchCall,
-  consensusCall,
-  encodeHandlerCall,
-  type HandlerCall,
-  postRequestsCall,
-} from "../../src/core/evm/handler_calls.ts";
+import { batchCall, consensusCall, postRequestsCall } from "../../src/core/evm/handler_calls.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import {
   hub,
@@ -101,7 +95,7 @@ async function deliveryTo(
   host: IsmpHost,
   messages: readonly Extract<Message, { kind: "post" }>[],
   hubHeight: bigint,
-): Promise<HandlerCall> {
+): Promise<Hex> {
   const { leafCount, leafIndices, items } = await proveFromHub(host, messages, hubHeight);
   return postRequestsCall(
     { host: toAddress(host.addresses.host), hub: hub.stateMachine, hubHeight },
@@ -114,8 +108,8 @@ Deno.test("spent gas: wasted transactions, and wasted parts of them, are found i
   withHost(31441, async (host) => {
     const { relayer, user } = DEVNET_ACCOUNTS;
     const to = host.addresses.handler;
-    const send = (call: HandlerCall, gas = 5_000_000n): ReturnType<IsmpHost["transact"]> =>
-      host.transact(relayer, { to, data: encodeHandlerCall(call), gas });
+    const send = (data: Hex, gas = 5_000_000n): ReturnType<IsmpHost["transact"]> =>
+      host.transact(relayer, { to, data, gas });
     const node = { rpcUrl: host.rpcUrl, resume: (): void => {} };
     const wasted = async (): Promise<Readonly<Record<string, bigint>>> =>
       Object.fromEntries((await readSpentGas([{ node, host }])).wasted);

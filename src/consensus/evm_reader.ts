@@ -7,7 +7,7 @@ import {
   type EvmEndpointSetDeps,
   type EvmEndpointSetOptions,
 } from "../core/chains/evm/evm_endpoint_set.ts";
-import { type BatchGuard, type LogFilter, LogReader } from "../core/chains/evm/log_reader.ts";
+import { type BatchGuard, LogReader } from "../core/chains/evm/log_reader.ts";
 import {
   blockNumber,
   type BlockReference,
@@ -21,7 +21,7 @@ import {
   storageWord,
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
-import type { Log } from "../core/chains/evm/log_answers.ts";
+import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import type { Address } from "../core/evm/address.ts";

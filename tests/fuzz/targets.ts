@@ -64,7 +64,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { parseBlockHeader, parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import { decodeArbPrices, decodeOracleWei } from "../../src/core/evm/fee_oracles.ts";
-import { decodeHandlerCall } from "../../src/core/evm/handler_calls.ts";
+import { namesOfCalls } from "../../src/core/evm/handler_calls.ts";
 import { hostEventTopics } from "../../src/core/evm/host_abi.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import { decodeRouterPrice, decodeWrappedNative } from "../../src/core/evm/native_price.ts";
@@ -234,7 +234,7 @@ export const TARGETS: readonly Target[] = [
   ofBytes("decodeRlp", (bytes) => decodeRlp(bytes)),
   ofBytes("decodeSubstrateNode", (bytes) => decodeSubstrateNode(bytes)),
   ofBytes("decodeRevert", (bytes) => decodeRevert(toHex(bytes))),
-  ofBytes("decodeHandlerCall", (bytes) => decodeHandlerCall(toHex(bytes))),
+  ofBytes("namesOfCalls", (bytes) => namesOfCalls(toHex(bytes))),
   ofBytes("decodeWrappedNative", (bytes) => decodeWrappedNative(toHex(bytes))),
   ofBytes("decodeRouterPrice", (bytes) => decodeRouterPrice(toHex(bytes), 18)),
   ofBytes("decodeOracleWei", (bytes) => decodeOracleWei(toHex(bytes))),

@@ -1,6 +1,5 @@
 /** Both compiled programs on hosts with a challenge period: one brings heights of the hub, the other waits until they have aged. */
 import assert from "node:assert/strict";
-import { decodeHandlerCall, type HandlerCall } from "../../src/core/evm/handler_calls.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
@@ -8,6 +7,7 @@ import { findDeliverer } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { readTransactionsOf } from "./support/account_history.ts";
+import { handlerCallsIn } from "./support/consensus_hosts.ts";
 import { beginSessions, proveHub, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
@@ -96,8 +96,8 @@ async function readAges({ host }: DevnetChain, after: bigint): Promise<readonly 
       host.reader.getTransaction({ hash }),
       host.reader.getBlock({ blockNumber: height }),
     ]);
-    const proved = flat(decodeHandlerCall(input)).flatMap((call) =>
-      call.tag === "handlePostRequests" ? [call.value.proof.height] : []
+    const proved = handlerCallsIn(input).flatMap((call) =>
+      call.functionName === "handlePostRequests" ? [call.args[1].proof.height] : []
     );
     return await Promise.all(proved.map(async (hubHeight) => {
       const storedSec = await host.reader.readContract({
@@ -110,8 +110,4 @@ async function readAges({ host }: DevnetChain, after: bigint): Promise<readonly 
     }));
   }));
   return ages.flat();
-}
-
-function flat(call: HandlerCall): readonly HandlerCall[] {
-  return call.tag === "batchCall" ? call.value.calls.flatMap(flat) : [call];
 }

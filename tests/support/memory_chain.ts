@@ -24,7 +24,7 @@ import {
   type Simulation,
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { MempoolSightings } from "../../src/core/chains/evm/evm_context.ts";
+import { Sightings } from "../../src/core/chains/evm/evm_context.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -77,12 +77,12 @@ export class MemoryChain extends MemoryReads implements Chain {
   findings: readonly CheckFinding[] = [];
   readonly #readsAlong: boolean;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
-  readonly #sightings: MempoolSightings;
+  readonly #sightings: Sightings;
   #signatures = 0;
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
     super(node, clock, options);
-    this.#sightings = new MempoolSightings(clock);
+    this.#sightings = new Sightings(clock);
     this.#readsAlong = options.readsAlong ?? false;
     this.limits = {
       maxMessagesPerStep: node.family === "evm" ? 100 : 200,

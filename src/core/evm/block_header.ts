@@ -3,49 +3,11 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/geth-primitives/src/lib.rs (CodecHeader, Header).
  */
 import { RLP } from "@ethereumjs/rlp";
-import { enhanceCodec } from "scale-ts";
+import { type CodecType, enhanceCodec } from "scale-ts";
 import * as z from "zod";
-import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
-import { type Address, addressCodec, toAddress } from "./address.ts";
-
-/** A header with the fields of its fork; those that a chain does not have yet are undefined. */
-export interface EvmBlockHeader {
-  readonly parentHash: Hash256;
-  readonly unclesHash: Hash256;
-  readonly coinbase: Address;
-  readonly stateRoot: Hash256;
-  readonly transactionsRoot: Hash256;
-  readonly receiptsRoot: Hash256;
-  /** 256 bytes. */
-  readonly logsBloom: Uint8Array;
-  readonly difficulty: bigint;
-  readonly number: bigint;
-  readonly gasLimit: bigint;
-  readonly gasUsed: bigint;
-  /** Unix time in seconds. */
-  readonly timestampSec: bigint;
-  readonly extraData: Uint8Array;
-  readonly mixHash: Hash256;
-  /** 8 bytes. */
-  readonly nonce: Uint8Array;
-  /** In wei. EIP-1559. */
-  readonly baseFeePerGas: bigint | undefined;
-  /** EIP-4895; on OP stack chains since Isthmus the storage root of the message passer. */
-  readonly withdrawalsRoot: Hash256 | undefined;
-  /** EIP-4844. */
-  readonly blobGasUsed: bigint | undefined;
-  /** EIP-4844. */
-  readonly excessBlobGas: bigint | undefined;
-  /** EIP-4788. */
-  readonly parentBeaconBlockRoot: Hash256 | undefined;
-  /** EIP-7685. */
-  readonly requestsHash: Hash256 | undefined;
-  /** EIP-7928. */
-  readonly blockAccessListHash?: Hash256 | undefined;
-  /** EIP-7843. */
-  readonly slotNumber?: bigint | undefined;
-}
+import { addressCodec, toAddress } from "./address.ts";
 
 /** Reason why a block header is not usable. */
 export type BlockHeaderErrorCode =
@@ -80,7 +42,8 @@ export class BlockHeaderError extends Error {
   }
 }
 
-const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
+/** Fields that the hub knows, in the order of SCALE and of RLP. */
+const carriedFields = {
   parentHash: hash256,
   unclesHash: hash256,
   coinbase: addressCodec,
@@ -96,13 +59,31 @@ const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
   extraData: bytes,
   mixHash: hash256,
   nonce: fixedBytes(8),
+  /** In wei. EIP-1559. */
   baseFeePerGas: Option(u256),
+  /** EIP-4895; on OP stack chains since Isthmus the storage root of the message passer. */
   withdrawalsRoot: Option(hash256),
+  /** EIP-4844. */
   blobGasUsed: Option(u64),
   excessBlobGas: Option(u64),
+  /** EIP-4788. */
   parentBeaconBlockRoot: Option(hash256),
+  /** EIP-7685. */
   requestsHash: Option(hash256),
-});
+} as const;
+
+const carriedCodec = Struct(carriedFields);
+
+/** A header with the fields of its fork; those that a chain does not have yet are undefined. */
+export interface EvmBlockHeader extends Readonly<CodecType<typeof carriedCodec>> {
+  /** EIP-7928. */
+  readonly blockAccessListHash?: Hash256 | undefined;
+  /** EIP-7843. */
+  readonly slotNumber?: bigint | undefined;
+}
+
+/** Fields since Amsterdam, which follow. */
+const NOT_CARRIED = ["blockAccessListHash", "slotNumber"] as const;
 
 /**
  * SCALE of {@link EvmBlockHeader} (`CodecHeader`): 714 bytes, and the extra data with its length, when nothing is
@@ -110,11 +91,9 @@ const carriedHeaderCodec: Codec<EvmBlockHeader> = Struct({
  * would compute another hash.
  */
 export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = enhanceCodec(
-  carriedHeaderCodec,
+  carriedCodec,
   (header: EvmBlockHeader) => {
-    const surplus = (["blockAccessListHash", "slotNumber"] as const).find((name) =>
-      header[name] !== undefined
-    );
+    const surplus = NOT_CARRIED.find((name) => header[name] !== undefined);
     if (surplus !== undefined) throw new BlockHeaderError("not_carried", surplus);
     return header;
   },
@@ -125,35 +104,14 @@ export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = enhanceCodec(
  * RLP list of the fields. Absent fields at the end are omitted, an absent one before a present one is the empty string.
  */
 export function encodeBlockHeader(header: EvmBlockHeader): Uint8Array {
-  const later = [
-    header.baseFeePerGas,
-    header.withdrawalsRoot,
-    header.blobGasUsed,
-    header.excessBlobGas,
-    header.parentBeaconBlockRoot,
-    header.requestsHash,
-    header.blockAccessListHash,
-    header.slotNumber,
-  ];
-  const count = later.findLastIndex((field) => field !== undefined) + 1;
-  return RLP.encode([
-    fromHex(header.parentHash),
-    fromHex(header.unclesHash),
-    fromHex(header.coinbase),
-    fromHex(header.stateRoot),
-    fromHex(header.transactionsRoot),
-    fromHex(header.receiptsRoot),
-    header.logsBloom,
-    header.difficulty,
-    header.number,
-    header.gasLimit,
-    header.gasUsed,
-    header.timestampSec,
-    header.extraData,
-    fromHex(header.mixHash),
-    header.nonce,
-    ...later.slice(0, count).map((field) => typeof field === "bigint" ? field : fromHex(field ?? "0x")),
-  ]);
+  const fields = new Map<string, Hex | Uint8Array | bigint | undefined>(Object.entries(header));
+  const values = [...Object.keys(carriedFields), ...NOT_CARRIED].map((name) => fields.get(name));
+  const count = values.findLastIndex((value) => value !== undefined) + 1;
+  return RLP.encode(
+    values.slice(0, count).map((value) =>
+      typeof value === "bigint" || value instanceof Uint8Array ? value : fromHex(value ?? "0x")
+    ),
+  );
 }
 
 /** Hash of the block: Keccak-256 of {@link encodeBlockHeader}. */

@@ -1,111 +1,23 @@
 /**
- * Calldata of HandlerV2, which relayers send to an EVM chain: encoding and decoding. Source:
- * polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; @polytope-labs/solidity-merkle-trees 1.1.0 (leaf order).
+ * Calldata of HandlerV2, which relayers send to an EVM chain. Source: polytope-labs/hyperbridge:
+ * evm/src/core/HandlerV2.sol; @polytope-labs/solidity-merkle-trees 1.1.0 (leaf order).
  */
 import { decodeFunctionData, encodeFunctionData } from "viem";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import {
-  type GetRequest,
-  type GetRequestAbiValue,
-  type GetResponse,
-  type GetResponseAbiValue,
-  getToAbi,
-  type PostRequest,
-  type PostRequestAbiValue,
-  postToAbi,
-  responseToAbi,
-} from "../ismp/message.ts";
+import { type Hex, toHex } from "../encoding/bytes.ts";
+import { type GetResponse, type PostRequest, postToAbi, responseToAbi } from "../ismp/message.ts";
 import type { MmrProof } from "../ismp/proof.ts";
-import { type StateMachine, stateMachineFromBytes, toParaId } from "../ismp/state_machine.ts";
-import { type Address, toAddress } from "./address.ts";
-import { handlerV2Abi } from "./host_abi.ts";
+import { type StateMachine, toParaId } from "../ismp/state_machine.ts";
+import type { Address } from "./address.ts";
+import { handlerV2Abi as abi } from "./host_abi.ts";
 
-/** Hub height in the contracts' form: bare para id and block number. */
-export interface HubHeight {
-  readonly stateMachineId: bigint;
-  readonly height: bigint;
-}
-
-/** MMR proof in calldata form. */
-export interface HandlerProof {
-  readonly height: HubHeight;
-  readonly multiproof: readonly Hash256[];
-  readonly leafCount: bigint;
-}
-
-/** A post request and the index of its leaf in the hub's MMR. */
-export interface PostLeaf {
-  readonly request: PostRequest;
-  readonly index: bigint;
-}
-
-/** A response and the index of its leaf in the hub's MMR. */
-export interface ResponseLeaf {
-  readonly response: GetResponse;
-  readonly index: bigint;
-}
-
-/** A call of HandlerV2, by the name of the function. */
-export type HandlerCall =
-  | {
-    readonly tag: "handleConsensus";
-    readonly value: { readonly host: Address; readonly proof: Uint8Array };
-  }
-  | {
-    readonly tag: "handlePostRequests";
-    readonly value: {
-      readonly host: Address;
-      readonly proof: HandlerProof;
-      /** Strictly ascending by index. */
-      readonly requests: readonly PostLeaf[];
-    };
-  }
-  | {
-    readonly tag: "handleGetResponses";
-    readonly value: {
-      readonly host: Address;
-      readonly proof: HandlerProof;
-      /** Strictly ascending by index. */
-      readonly responses: readonly ResponseLeaf[];
-    };
-  }
-  | {
-    readonly tag: "handlePostRequestTimeouts";
-    readonly value: {
-      readonly host: Address;
-      readonly timeouts: readonly PostRequest[];
-      readonly height: HubHeight;
-      /** Nodes of the hub's ISMP child trie. */
-      readonly proof: readonly Uint8Array[];
-    };
-  }
-  | {
-    readonly tag: "handleGetRequestTimeouts";
-    readonly value: {
-      readonly host: Address;
-      readonly timeouts: readonly GetRequest[];
-      readonly height: HubHeight;
-      readonly proof: readonly Uint8Array[];
-    };
-  }
-  | { readonly tag: "batchCall"; readonly value: { readonly calls: readonly HandlerCall[] } };
-
-/** Reason why a call cannot be built or read. */
-export type HandlerCallErrorCode =
-  /** The proof has another number of leaves than there are messages. */
-  | "leaf_count_mismatch"
-  /** Two messages have the same leaf. */
-  | "duplicate_leaf"
-  /** The leaf index is not below the leaf count. */
-  | "leaf_out_of_range"
-  /** The calldata is not that of a HandlerV2 function. */
-  | "undecodable";
-
-/** A handler call that cannot be built from a proof, or calldata that is none. */
+/** A handler call that cannot be built from a proof. */
 export class HandlerCallError extends Error {
   override readonly name = "HandlerCallError";
-  constructor(readonly code: HandlerCallErrorCode, options?: ErrorOptions) {
-    super(`Handler call: ${code}`, options);
+  constructor(
+    /** How the leaves of the proof do not fit the messages, or the mountain range. */
+    readonly code: "leaf_count_mismatch" | "duplicate_leaf" | "leaf_out_of_range",
+  ) {
+    super(`Handler call: ${code}`);
   }
 }
 
@@ -115,11 +27,6 @@ export interface ProvedAt {
   /** The hub; only parachains of Polkadot and Kusama can be expressed. */
   readonly hub: StateMachine;
   readonly hubHeight: bigint;
-}
-
-/** Hub height in the contracts' form. @throws {IdentifierError} `no_para_id`. */
-export function toHubHeight(at: Pick<ProvedAt, "hub" | "hubHeight">): HubHeight {
-  return { stateMachineId: BigInt(toParaId(at.hub)), height: at.hubHeight };
 }
 
 /**
@@ -142,186 +49,54 @@ function sortedLeaves<T>(
   return leaves;
 }
 
-function handlerProof(at: ProvedAt, proof: MmrProof): HandlerProof {
-  return { height: toHubHeight(at), multiproof: proof.items, leafCount: proof.leafCount };
-}
-
-/**
- * Delivery of post requests. `requests` are in the order of the proof request.
- * @throws {HandlerCallError}
- */
-export function postRequestsCall(
-  at: ProvedAt,
-  requests: readonly PostRequest[],
-  proof: MmrProof,
-): HandlerCall {
-  const leaves = sortedLeaves(requests, proof);
+/** The proof in the contracts' form. @throws {IdentifierError} `no_para_id`. */
+function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: MmrProof): {
+  readonly height: { readonly stateMachineId: bigint; readonly height: bigint };
+  readonly multiproof: readonly Hex[];
+  readonly leafCount: bigint;
+} {
   return {
-    tag: "handlePostRequests",
-    value: {
-      host: at.host,
-      proof: handlerProof(at, proof),
-      requests: leaves.map(({ message, index }) => ({ request: message, index })),
-    },
+    height: { stateMachineId: BigInt(toParaId(hub)), height: hubHeight },
+    multiproof: items,
+    leafCount,
   };
 }
 
-/**
- * Delivery of responses to get requests of this chain.
- * @throws {HandlerCallError}
- */
-export function getResponsesCall(
-  at: ProvedAt,
-  responses: readonly GetResponse[],
-  proof: MmrProof,
-): HandlerCall {
-  const leaves = sortedLeaves(responses, proof);
-  return {
-    tag: "handleGetResponses",
-    value: {
-      host: at.host,
-      proof: handlerProof(at, proof),
-      responses: leaves.map(({ message, index }) => ({ response: message, index })),
-    },
-  };
+/** Delivers post requests, in the order of the proof request. @throws {HandlerCallError} */
+export function postRequestsCall(at: ProvedAt, posts: readonly PostRequest[], mmr: MmrProof): Hex {
+  const requests = sortedLeaves(posts, mmr)
+    .map(({ message, index }) => ({ request: postToAbi(message), index }));
+  const args = [at.host, { proof: proofToAbi(at, mmr), requests }] as const;
+  return encodeFunctionData({ abi, functionName: "handlePostRequests", args });
 }
 
-/** Update of the hub's light client. The proof keeps its first byte, which selects the verifier. */
-export function consensusCall(host: Address, proof: Uint8Array): HandlerCall {
-  return { tag: "handleConsensus", value: { host, proof } };
+/** Delivers responses to get requests of this chain, in the order of the proof request. @throws {HandlerCallError} */
+export function getResponsesCall(at: ProvedAt, gets: readonly GetResponse[], mmr: MmrProof): Hex {
+  const responses = sortedLeaves(gets, mmr)
+    .map(({ message, index }) => ({ response: responseToAbi(message), index }));
+  const args = [at.host, { proof: proofToAbi(at, mmr), responses }] as const;
+  return encodeFunctionData({ abi, functionName: "handleGetResponses", args });
+}
+
+/** Updates the hub's light client. The proof keeps its first byte, which selects the verifier. */
+export function consensusCall(host: Address, proof: Uint8Array): Hex {
+  return encodeFunctionData({ abi, functionName: "handleConsensus", args: [host, toHex(proof)] });
 }
 
 /** Several calls in one transaction: executed in order, the first failure reverts all. */
-export function batchCall(calls: readonly HandlerCall[]): HandlerCall {
-  return { tag: "batchCall", value: { calls } };
-}
-
-const abi = handlerV2Abi;
-
-/** Calldata of a call. */
-export function encodeHandlerCall(call: HandlerCall): Hex {
-  const functionName = call.tag;
-  switch (functionName) {
-    case "handleConsensus":
-      return encodeFunctionData({ abi, functionName, args: [call.value.host, toHex(call.value.proof)] });
-    case "handlePostRequests": {
-      const { host, proof, requests } = call.value;
-      const leaves = requests.map(({ request, index }) => ({ request: postToAbi(request), index }));
-      return encodeFunctionData({ abi, functionName, args: [host, { proof, requests: leaves }] });
-    }
-    case "handleGetResponses": {
-      const { host, proof, responses } = call.value;
-      const leaves = responses.map(({ response, index }) => ({ response: responseToAbi(response), index }));
-      return encodeFunctionData({ abi, functionName, args: [host, { proof, responses: leaves }] });
-    }
-    case "handlePostRequestTimeouts": {
-      const { host, height, timeouts, proof } = call.value;
-      const message = { timeouts: timeouts.map(postToAbi), height, proof: proof.map(toHex) };
-      return encodeFunctionData({ abi, functionName, args: [host, message] });
-    }
-    case "handleGetRequestTimeouts": {
-      const { host, height, timeouts, proof } = call.value;
-      const message = { timeouts: timeouts.map(getToAbi), height, proof: proof.map(toHex) };
-      return encodeFunctionData({ abi, functionName, args: [host, message] });
-    }
-    case "batchCall":
-      return encodeFunctionData({ abi, functionName, args: [call.value.calls.map(encodeHandlerCall)] });
-  }
+export function batchCall(calls: readonly Hex[]): Hex {
+  return encodeFunctionData({ abi, functionName: "batchCall", args: [calls] });
 }
 
 /**
- * Decodes the call in calldata. Empty values of responses read as absent.
- * @throws {HandlerCallError} `undecodable`.
+ * Names of the handler's functions that a transaction calls, those in a batch one by one; none for calldata of anything
+ * else, such as a cancellation.
  */
-export function decodeHandlerCall(calldata: Hex): HandlerCall {
+export function namesOfCalls(data: Hex): readonly string[] {
   try {
-    return decodeCall(calldata);
-  } catch (cause) {
-    if (cause instanceof HandlerCallError) throw cause;
-    throw new HandlerCallError("undecodable", { cause });
+    const call = decodeFunctionData({ abi, data });
+    return call.functionName === "batchCall" ? call.args[0].flatMap(namesOfCalls) : [call.functionName];
+  } catch {
+    return []; // viem reports everything that it cannot decode by throwing
   }
-}
-
-function decodeCall(data: Hex): HandlerCall {
-  const call = decodeFunctionData({ abi, data });
-  switch (call.functionName) {
-    case "handleConsensus": {
-      const [host, proof] = call.args;
-      return consensusCall(toAddress(host), fromHex(proof));
-    }
-    case "handlePostRequests": {
-      const [host, { proof, requests }] = call.args;
-      const leaves = requests.map(({ request, index }) => ({ request: postFromAbi(request), index }));
-      return {
-        tag: call.functionName,
-        value: { host: toAddress(host), proof: proofFromAbi(proof), requests: leaves },
-      };
-    }
-    case "handleGetResponses": {
-      const [host, { proof, responses }] = call.args;
-      const leaves = responses.map(({ response, index }) => ({ response: responseFromAbi(response), index }));
-      return {
-        tag: call.functionName,
-        value: { host: toAddress(host), proof: proofFromAbi(proof), responses: leaves },
-      };
-    }
-    case "handlePostRequestTimeouts": {
-      const [host, { timeouts, height, proof }] = call.args;
-      const value = { host: toAddress(host), height, proof: proof.map(fromHex) };
-      return { tag: call.functionName, value: { ...value, timeouts: timeouts.map(postFromAbi) } };
-    }
-    case "handleGetRequestTimeouts": {
-      const [host, { timeouts, height, proof }] = call.args;
-      const value = { host: toAddress(host), height, proof: proof.map(fromHex) };
-      return { tag: call.functionName, value: { ...value, timeouts: timeouts.map(getFromAbi) } };
-    }
-    case "batchCall":
-      return batchCall(call.args[0].map(decodeCall));
-    case "supportsInterface":
-      throw new HandlerCallError("undecodable");
-  }
-}
-
-function proofFromAbi(
-  proof: { readonly height: HubHeight; readonly multiproof: readonly Hex[]; readonly leafCount: bigint },
-): HandlerProof {
-  return { ...proof, multiproof: proof.multiproof.map((item) => toHash256(item)) };
-}
-
-/** A post request from its Solidity form. @throws {IdentifierError} */
-function postFromAbi(value: PostRequestAbiValue): PostRequest {
-  return {
-    source: stateMachineFromBytes(fromHex(value.source)),
-    dest: stateMachineFromBytes(fromHex(value.dest)),
-    nonce: value.nonce,
-    from: fromHex(value.from),
-    to: fromHex(value.to),
-    timeoutTimestampSec: value.timeoutTimestamp,
-    body: fromHex(value.body),
-  };
-}
-
-/** A get request from its Solidity form. @throws {IdentifierError} */
-function getFromAbi(value: GetRequestAbiValue): GetRequest {
-  return {
-    source: stateMachineFromBytes(fromHex(value.source)),
-    dest: stateMachineFromBytes(fromHex(value.dest)),
-    nonce: value.nonce,
-    from: fromHex(value.from),
-    keys: value.keys.map(fromHex),
-    height: value.height,
-    context: fromHex(value.context),
-    timeoutTimestampSec: value.timeoutTimestamp,
-  };
-}
-
-/** A response from its Solidity form; empty values read as absent. @throws {IdentifierError} */
-function responseFromAbi(value: GetResponseAbiValue): GetResponse {
-  return {
-    get: getFromAbi(value.request),
-    values: value.values.map((item) => ({
-      key: fromHex(item.key),
-      value: item.value === "0x" ? undefined : fromHex(item.value),
-    })),
-  };
 }

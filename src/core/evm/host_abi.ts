@@ -205,28 +205,10 @@ export const erc20Abi = parseAbi([
 /** ERC-165 ids that distinguish handler generations: HandlerV2 with `batchCall`, and without. */
 export const handlerInterfaceIds = { withBatchCall: "0x1cf34b27", withoutBatchCall: "0x744d77d5" } as const;
 
-/** topic0 of each event of the host by name. */
-export const hostEventTopics = {
-  PostRequestEvent: topicOf("PostRequestEvent"),
-  GetRequestEvent: topicOf("GetRequestEvent"),
-  PostRequestHandled: topicOf("PostRequestHandled"),
-  GetRequestHandled: topicOf("GetRequestHandled"),
-  PostRequestTimeoutHandled: topicOf("PostRequestTimeoutHandled"),
-  GetRequestTimeoutHandled: topicOf("GetRequestTimeoutHandled"),
-  StateMachineUpdated: topicOf("StateMachineUpdated"),
-  StateCommitmentVetoed: topicOf("StateCommitmentVetoed"),
-  NewEpoch: topicOf("NewEpoch"),
-  RequestFunded: topicOf("RequestFunded"),
-  HostFrozen: topicOf("HostFrozen"),
-  HostWithdrawal: topicOf("HostWithdrawal"),
-  HostParamsUpdated: topicOf("HostParamsUpdated"),
-} as const;
-
 /** Name of an event of the host. */
-export type HostEventName = keyof typeof hostEventTopics;
+export type HostEventName = Extract<typeof evmHostAbi[number], { type: "event" }>["name"];
 
-function topicOf(name: string): Hex {
-  const event = evmHostAbi.find((item) => item.type === "event" && item.name === name);
-  if (event === undefined || event.type !== "event") throw new Error(`The host has no event ${name}`);
-  return toEventSelector(event);
-}
+/** topic0 of each event of the host by name. */
+export const hostEventTopics = Object.fromEntries(
+  evmHostAbi.flatMap((item) => item.type === "event" ? [[item.name, toEventSelector(item)]] : []),
+) as Readonly<Record<HostEventName, Hex>>;

@@ -2,20 +2,17 @@
  * `eth_call` of the host's getters: calldata and readers of the answers. Zero words become `undefined`. Source:
  * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
-import { decodeFunctionResult, encodeFunctionData, getAbiItem, toFunctionSelector } from "viem";
+import { decodeFunctionResult, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
 import { nameVariant, type UnknownVariant } from "../encoding/scale.ts";
 import { type StateCommitment, type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
 import { type Address, presentAddress, toAddress } from "./address.ts";
 import { erc20Abi, evmHostAbi } from "./host_abi.ts";
+import { SchemaError } from "./schema.ts";
 
 /** Answer that does not decode as the getter's result (for example `0x` from an address without code). */
-export class HostReadError extends Error {
+export class HostReadError extends SchemaError {
   override readonly name = "HostReadError";
-  readonly code = "malformed_result";
-  constructor(readonly getter: string, options?: ErrorOptions) {
-    super(`Read ${getter}: malformed result`, options);
-  }
 }
 
 /** Getter: calldata of a call and the reader of its answer. */
@@ -51,40 +48,37 @@ export interface FeeMetadata {
   readonly sender: Address;
 }
 
-const abi = evmHostAbi;
+const abi = [...evmHostAbi, ...erc20Abi] as const;
 
-function read<Args extends readonly unknown[], Value>(
-  getter: string,
-  encode: (...args: Args) => Hex,
+/** An argument: one word. */
+type Word = Hash256 | number | bigint;
+
+type Getter = Extract<typeof abi[number], { type: "function" }>["name"];
+
+function selectorOf(name: Getter): Hex {
+  const [item] = abi.flatMap((each) => each.type === "function" && each.name === name ? [each] : []);
+  return toFunctionSelector(item ?? name);
+}
+
+/** Getter of that name, whose arguments are words. viem hashes the signature of a function each time it is asked. */
+function read<Args extends readonly Word[], Value>(
+  name: Getter,
   decode: (data: Hex) => Value,
 ): HostRead<Args, Value> {
+  let selector: Hex | undefined;
   return {
-    encode,
+    encode(...args: Args): Hex {
+      selector ??= selectorOf(name);
+      return `${selector}${args.map((arg) => BigInt(arg).toString(16).padStart(64, "0")).join("")}`;
+    },
     decode(result: Hex): Value {
       try {
         return decode(result);
       } catch (cause) {
-        throw new HostReadError(getter, { cause });
+        throw new HostReadError(name, { cause });
       }
     },
   };
-}
-
-/** Calldata that is always the same: viem hashes the signature of a function each time it is asked. */
-function fixed(encode: () => Hex): () => Hex {
-  let data: Hex | undefined;
-  return () => data ??= encode();
-}
-
-/**
- * Calldata of a getter by commitment: the selector and the word itself, as the ABI encodes a `bytes32`. They are read for
- * every message, and viem hashes the signature each time.
- */
-function byCommitment(
-  name: "requestReceipts" | "responseReceipts" | "requestCommitments",
-): (commitment: Hash256) => Hex {
-  const selector = fixed(() => toFunctionSelector(getAbiItem({ abi, name })));
-  return (commitment) => `${selector()}${commitment.slice(2)}`;
 }
 
 /** A word that holds an address; viem hashes each for its checksum. What comes after the word is ignored, as there. */
@@ -97,15 +91,6 @@ function decodeAddress(data: Hex): Address | undefined {
   return presentAddress(digits);
 }
 
-/** Calldata of the para id that was asked for last: a relayer asks for that of its hub. */
-function lastOf(encode: (paraId: number) => Hex): (paraId: number) => Hex {
-  let last: { readonly paraId: number; readonly data: Hex } | undefined;
-  return (paraId) => {
-    if (last?.paraId !== paraId) last = { paraId, data: encode(paraId) };
-    return last.data;
-  };
-}
-
 /** A word with a number of 63 bits. What comes after the word is ignored, as by viem. */
 const counterWord = /^0x0{48}([0-7][0-9a-f]{15})/i;
 
@@ -116,51 +101,9 @@ function decodeCounter(data: Hex): bigint {
   return BigInt(`0x${digits}`);
 }
 
-function readUint(
-  functionName:
-    | "challengePeriod"
-    | "unStakingPeriod"
-    | "timestamp"
-    | "consensusUpdateTime"
-    | "currentEpoch"
-    | "nonce",
-): HostRead<[], bigint> {
-  return read(functionName, fixed(() => encodeFunctionData({ abi, functionName })), decodeCounter);
-}
-
-function readName(functionName: "host" | "hyperbridge"): HostRead<[], StateMachine> {
-  return read(
-    functionName,
-    fixed(() => encodeFunctionData({ abi, functionName })),
-    (data) => stateMachineFromBytes(fromHex(decodeFunctionResult({ abi, functionName, data }))),
-  );
-}
-
-function heightArgs(paraId: number, height: bigint): [{ stateMachineId: bigint; height: bigint }] {
-  return [{ stateMachineId: BigInt(paraId), height }];
-}
-
+/** Decodes the parameters. @throws {IdentifierError} when `hyperbridge` names no state machine. */
 function decodeHostParams(data: Hex): HostParams {
-  const params = decodeFunctionResult({ abi, functionName: "hostParams", data });
-  return toHostParams(params);
-}
-
-/** Contract form of {@link HostParams}, as viem decodes it. */
-export interface RawHostParams {
-  readonly feeToken: Hex;
-  readonly admin: Hex;
-  readonly handler: Hex;
-  readonly hostManager: Hex;
-  readonly uniswapV2: Hex;
-  readonly unStakingPeriod: bigint;
-  readonly challengePeriod: bigint;
-  readonly consensusClient: Hex;
-  readonly stateMachines: readonly bigint[];
-  readonly hyperbridge: Hex;
-}
-
-/** Typed form of the contract's struct. @throws {IdentifierError} when `hyperbridge` names no state machine. */
-export function toHostParams(raw: RawHostParams): HostParams {
+  const raw = decodeFunctionResult({ abi, functionName: "hostParams", data });
   return {
     feeToken: toAddress(raw.feeToken),
     admin: toAddress(raw.admin),
@@ -175,19 +118,12 @@ export function toHostParams(raw: RawHostParams): HostParams {
   };
 }
 
-function decodeStateCommitment(data: Hex): StateCommitment | undefined {
-  const raw = decodeFunctionResult({ abi, functionName: "stateMachineCommitment", data });
-  return toStateCommitment(raw);
-}
-
 const zeroWord = toHash256(new Uint8Array(32));
 
-/** Typed form of the contract's struct; undefined when it is not set (all words zero). */
-export function toStateCommitment(
-  raw: { readonly timestamp: bigint; readonly overlayRoot: Hex; readonly stateRoot: Hex },
-): StateCommitment | undefined {
-  const overlayRoot = toHash256(raw.overlayRoot);
-  const stateRoot = toHash256(raw.stateRoot);
+/** Decodes a commitment; `undefined`: it is not set (all words zero). */
+function decodeStateCommitment(data: Hex): StateCommitment | undefined {
+  const raw = decodeFunctionResult({ abi, functionName: "stateMachineCommitment", data });
+  const [overlayRoot, stateRoot] = [toHash256(raw.overlayRoot), toHash256(raw.stateRoot)];
   if (raw.timestamp === 0n && overlayRoot === zeroWord && stateRoot === zeroWord) return undefined;
   return {
     timestampSec: raw.timestamp,
@@ -198,112 +134,67 @@ export function toStateCommitment(
 
 const frozenStatuses: readonly FrozenStatus[] = ["none", "incoming", "outgoing", "all"];
 
-function decodeFrozen(data: Hex): FrozenStatus | UnknownVariant {
-  return nameVariant(frozenStatuses, decodeFunctionResult({ abi, functionName: "frozen", data }));
-}
-
 function decodeResponseReceipt(
   data: Hex,
 ): { readonly responseCommitment: Hash256; readonly relayer: Address } | undefined {
   const receipt = decodeFunctionResult({ abi, functionName: "responseReceipts", data });
   const relayer = presentAddress(receipt.relayer);
-  if (relayer === undefined) return undefined;
-  return { responseCommitment: toHash256(receipt.responseCommitment), relayer };
+  return relayer && { responseCommitment: toHash256(receipt.responseCommitment), relayer };
 }
 
 function decodeFeeMetadata(data: Hex): FeeMetadata | undefined {
-  const metadata = decodeFunctionResult({ abi, functionName: "requestCommitments", data });
-  const sender = presentAddress(metadata.sender);
-  return sender === undefined ? undefined : { fee: metadata.fee, sender };
+  const { fee, sender: payer } = decodeFunctionResult({ abi, functionName: "requestCommitments", data });
+  const sender = presentAddress(payer);
+  return sender && { fee, sender };
 }
 
 /** The host's getters that relayers use, by name. Para ids are the bare numbers of the hub. */
 export const hostReads = {
-  hostParams: read(
-    "hostParams",
-    fixed(() => encodeFunctionData({ abi, functionName: "hostParams" })),
-    decodeHostParams,
-  ),
+  hostParams: read<[], HostParams>("hostParams", decodeHostParams),
   /** 0: the host accepts no state of this para id; 1: none yet. */
-  latestStateMachineHeight: read(
-    "latestStateMachineHeight",
-    lastOf((paraId) =>
-      encodeFunctionData({ abi, functionName: "latestStateMachineHeight", args: [BigInt(paraId)] })
-    ),
-    decodeCounter,
-  ),
-  stateMachineCommitment: read(
+  latestStateMachineHeight: read<[paraId: number], bigint>("latestStateMachineHeight", decodeCounter),
+  stateMachineCommitment: read<[paraId: number, height: bigint], StateCommitment | undefined>(
     "stateMachineCommitment",
-    (paraId: number, height: bigint) =>
-      encodeFunctionData({ abi, functionName: "stateMachineCommitment", args: heightArgs(paraId, height) }),
     decodeStateCommitment,
   ),
   /** Unix seconds; 0 when the height is unknown. */
-  stateMachineCommitmentUpdateTime: read(
+  stateMachineCommitmentUpdateTime: read<[paraId: number, height: bigint], bigint>(
     "stateMachineCommitmentUpdateTime",
-    (paraId: number, height: bigint) =>
-      encodeFunctionData({
-        abi,
-        functionName: "stateMachineCommitmentUpdateTime",
-        args: heightArgs(paraId, height),
-      }),
     decodeCounter,
   ),
   /** Seconds. */
-  challengePeriod: readUint("challengePeriod"),
-  /** Seconds. */
-  unStakingPeriod: readUint("unStakingPeriod"),
+  challengePeriod: read<[], bigint>("challengePeriod", decodeCounter),
   /** Unix seconds of the block. */
-  timestamp: readUint("timestamp"),
+  timestamp: read<[], bigint>("timestamp", decodeCounter),
   /** ABI of the BEEFY client's state. */
-  consensusState: read(
+  consensusState: read<[], Uint8Array>(
     "consensusState",
-    () => encodeFunctionData({ abi, functionName: "consensusState" }),
     (data) => fromHex(decodeFunctionResult({ abi, functionName: "consensusState", data })),
   ),
   /** Unix seconds. */
-  consensusUpdateTime: readUint("consensusUpdateTime"),
+  consensusUpdateTime: read<[], bigint>("consensusUpdateTime", decodeCounter),
   /** Relayer that delivered the post request; undefined when it is not delivered. */
-  requestReceipts: read(
-    "requestReceipts",
-    byCommitment("requestReceipts"),
-    decodeAddress,
-  ),
+  requestReceipts: read<[commitment: Hash256], Address | undefined>("requestReceipts", decodeAddress),
   /** By the commitment of the get request. */
-  responseReceipts: read(
+  responseReceipts: read<[commitment: Hash256], ReturnType<typeof decodeResponseReceipt>>(
     "responseReceipts",
-    byCommitment("responseReceipts"),
     decodeResponseReceipt,
   ),
   /** Undefined when the host never dispatched it. */
-  requestCommitments: read(
+  requestCommitments: read<[commitment: Hash256], FeeMetadata | undefined>(
     "requestCommitments",
-    byCommitment("requestCommitments"),
     decodeFeeMetadata,
   ),
-  currentEpoch: readUint("currentEpoch"),
-  relayerOf: read(
-    "relayerOf",
-    (setId: bigint) => encodeFunctionData({ abi, functionName: "relayerOf", args: [setId] }),
-    decodeAddress,
+  frozen: read<[], FrozenStatus | UnknownVariant>(
+    "frozen",
+    (data) => nameVariant(frozenStatuses, decodeFunctionResult({ abi, functionName: "frozen", data })),
   ),
-  frozen: read("frozen", fixed(() => encodeFunctionData({ abi, functionName: "frozen" })), decodeFrozen),
-  /** Fisherman that vetoed the height. */
-  vetoes: read(
-    "vetoes",
-    (paraId: number, height: bigint) =>
-      encodeFunctionData({ abi, functionName: "vetoes", args: [BigInt(paraId), height] }),
-    decodeAddress,
-  ),
-  host: readName("host"),
-  hyperbridge: readName("hyperbridge"),
   /** Nonce of the next dispatch. */
-  nonce: readUint("nonce"),
+  nonce: read<[], bigint>("nonce", decodeCounter),
 } as const;
 
 /** `decimals()` of a fee token. */
-export const feeTokenDecimals: HostRead<[], number> = read(
+export const feeTokenDecimals: HostRead<[], number> = read<[], number>(
   "decimals",
-  () => encodeFunctionData({ abi: erc20Abi, functionName: "decimals" }),
-  (data) => decodeFunctionResult({ abi: erc20Abi, functionName: "decimals", data }),
+  (data) => decodeFunctionResult({ abi, functionName: "decimals", data }),
 );

@@ -46,7 +46,8 @@ export type Revert =
 /** Inner reverts are followed this deep; a batch inside a batch cannot happen on HandlerV2. */
 const maxDepth = 4;
 
-const plainErrors = [
+const errors = [
+  ...solidityAbi,
   ...evmHostAbi,
   ...handlerV2Abi,
   ...hostManagerAbi,
@@ -54,54 +55,33 @@ const plainErrors = [
   ...beefyVerifierAbi,
 ].filter((item) => item.type === "error");
 
-/** Selectors of all errors that are known; hashed at the first revert, and never again. */
+/** Selectors of all errors that are known; hashed at the first revert, and never again as the library does. */
 let selectors: ReadonlySet<string> | undefined;
 
-function isKnown(data: Hex): boolean {
-  selectors ??= new Set([...solidityAbi, ...plainErrors].map(selectorOf));
-  return selectors.has(data.slice(0, 10).toLowerCase());
-}
-
-function selectorOf(item: Extract<Abi[number], { type: "error" }>): string {
-  return toFunctionSelector(formatAbiItem(item));
-}
-
 /** Reads revert data; never throws. */
-export function decodeRevert(data: Hex): Revert {
-  return decodeAt(data, 0);
-}
-
-function decodeAt(data: Hex, depth: number): Revert {
+export function decodeRevert(data: Hex, depth = 0): Revert {
   if (data === "0x") return { code: "empty" };
-  // The library hashes each error's signature for each look-up.
-  if (!isKnown(data)) return { code: "unknown", data };
-  return decodeSolidity(data) ?? decodeKnown(data, depth) ?? { code: "unknown", data };
-}
-
-function decodeKnown(data: Hex, depth: number): Revert | undefined {
-  const decoded = tryDecode(() => decodeErrorResult({ abi: plainErrors, data }));
-  if (decoded === undefined) return undefined;
-  if (decoded.errorName !== "BatchCallFailed") return { code: decoded.errorName };
-  const [index, reason] = decoded.args;
-  if (depth >= maxDepth) return { code: "unknown", data };
-  return { code: "BatchCallFailed", index, inner: decodeAt(reason, depth + 1) };
-}
-
-function decodeSolidity(data: Hex): Revert | undefined {
-  const decoded = tryDecode(() => decodeErrorResult({ abi: solidityAbi, data }));
-  if (decoded === undefined) return undefined;
-  return decoded.errorName === "Error"
-    ? { code: "Error", reason: decoded.args[0] }
-    : { code: "Panic", panic: decoded.args[0] };
-}
-
-/** Returns `undefined` if decoding throws: viem reports everything that it cannot decode that way. */
-function tryDecode<T>(decode: () => T): T | undefined {
+  selectors ??= new Set(errors.map((item) => toFunctionSelector(formatAbiItem(item))));
+  if (!selectors.has(data.slice(0, 10).toLowerCase())) return { code: "unknown", data };
   try {
-    return decode();
+    const decoded = decodeErrorResult({ abi: errors, data });
+    switch (decoded.errorName) {
+      case "Error":
+        return { code: "Error", reason: decoded.args[0] };
+      case "Panic":
+        return { code: "Panic", panic: decoded.args[0] };
+      case "BatchCallFailed": {
+        const [index, reason] = decoded.args;
+        if (depth >= maxDepth) break;
+        return { code: "BatchCallFailed", index, inner: decodeRevert(reason, depth + 1) };
+      }
+      default:
+        return { code: decoded.errorName };
+    }
   } catch {
-    return undefined;
+    // The library reports everything that it cannot decode by throwing.
   }
+  return { code: "unknown", data };
 }
 
 /** The revert that a batch failed for, or the revert itself. */

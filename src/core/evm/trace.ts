@@ -4,9 +4,11 @@
  * ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { type Abi, toFunctionSelector } from "viem";
-import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../encoding/bytes.ts";
+import * as z from "zod";
+import { type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
 import type { Address } from "./address.ts";
 import { evmHostAbi, handlerV2Abi, hostEventTopics, hostManagerAbi } from "./host_abi.ts";
+import { hexBytes, parseResponse } from "./schema.ts";
 
 /** Messages that a host reports as delivered. */
 export interface HandledMessages {
@@ -28,31 +30,15 @@ export class HandledLogs implements HandledMessages {
   readonly gets = new Set<Hash256>();
   /** Number of logs seen, of any contract. */
   count = 0;
-  readonly #host: Address;
 
-  constructor(host: Address) {
-    this.#host = host;
-  }
+  constructor(readonly host: Address) {}
 
   /** Adds a log; those of other contracts and other events are only counted. */
   add({ address, topics: [topic, commitment] }: PlainLog): void {
     this.count++;
-    if (address.toLowerCase() !== this.#host || topic === undefined || commitment?.length !== 66) return;
+    if (address.toLowerCase() !== this.host || topic === undefined || commitment?.length !== 66) return;
     if (topic.toLowerCase() === hostEventTopics.PostRequestHandled) this.posts.add(toHash256(commitment));
     if (topic.toLowerCase() === hostEventTopics.GetRequestHandled) this.gets.add(toHash256(commitment));
-  }
-}
-
-/** A trace without the shape of the callTracer. */
-export class TraceError extends Error {
-  override readonly name = "TraceError";
-  readonly code = "malformed_trace";
-  constructor(
-    /** Path of the first part that does not fit, e.g. `calls.0.gasUsed`. */
-    readonly field: string,
-    options?: ErrorOptions,
-  ) {
-    super(`Trace: malformed at ${field}`, options);
   }
 }
 
@@ -90,20 +76,22 @@ export const callTracerOptions = {
   enableMemory: false,
 } as const;
 
-/** Gas that a transaction can have: 64 bits. */
-const gasText = /^0x0*[0-9a-fA-F]{1,16}$/;
+const text = z.string().nullish();
 
-/** Fields of a frame that are used. */
-interface Frame {
-  readonly gasUsed: bigint;
-  readonly type: string | undefined;
-  readonly to: string | undefined;
-  readonly input: string | undefined;
-  readonly error: string | undefined;
-  readonly output: Hex | undefined;
-  readonly logs: readonly PlainLog[];
-  readonly calls: readonly unknown[];
-}
+/** A frame, its inner calls apart, so that their depth is no matter. Some nodes tell absent members as null. */
+const frameSchema = z.object({
+  /** Gas that a transaction can have: 64 bits. */
+  gasUsed: z.string().regex(/^0x0*[0-9a-fA-F]{1,16}$/).transform(BigInt),
+  type: text,
+  to: text,
+  input: text,
+  error: text,
+  output: hexBytes.nullish(),
+  logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) })).nullish(),
+  calls: z.array(z.unknown()).nullish(),
+});
+
+type Frame = z.output<typeof frameSchema>;
 
 function selectorsOf(abi: Abi, names: readonly string[]): ReadonlySet<string> {
   const functions = abi.filter((item) => item.type === "function");
@@ -127,6 +115,8 @@ interface TraceContext {
   readonly steps: StepFrame[];
 }
 
+const METHOD = "debug_traceCall";
+
 interface Visit {
   readonly frame: Frame;
   readonly path: string;
@@ -136,28 +126,32 @@ interface Visit {
 /**
  * Reads a callTracer answer. Only logs of the host itself count, and only in frames of which neither they nor any
  * caller failed: their effects would be undone.
- * @throws {TraceError} when the answer has another shape.
+ * @throws {SchemaError} when the answer has another shape.
  */
 export function readTrace(trace: unknown, host: Address): TraceOutcome {
   const handled = new HandledLogs(host);
   const steps: StepFrame[] = [];
-  const top = parseFrame(trace, "");
-  const pending: Visit[] = [{ frame: top, path: "", within: { kind: "nothing" } }];
+  const top = parseResponse(frameSchema, trace, METHOD);
+  const pending: Visit[] = [{ frame: top, path: METHOD, within: { kind: "nothing" } }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
     const { frame, path } = visit;
-    if (frame.error !== undefined) continue;
-    frame.logs.forEach((log) => handled.add(log));
+    if (isFailed(frame)) continue;
+    frame.logs?.forEach((log) => handled.add(log));
     const within = placeFrame(frame, visit.within, { host, steps });
-    const calls = frame.calls.map((call, index): Visit => {
-      const place = `${path}calls.${index}.`;
-      return { frame: parseFrame(call, place), path: place, within };
+    const calls = (frame.calls ?? []).map((call, index): Visit => {
+      const place = `${path}.calls.${index}`;
+      return { frame: parseResponse(frameSchema, call, place), path: place, within };
     });
     // The first one is to be popped first.
     pending.push(...calls.reverse());
   }
-  const revertData = top.error === undefined ? undefined : toLowerHex(top.output ?? "0x");
+  const revertData = isFailed(top) ? top.output ?? "0x" : undefined;
   const { posts, gets, count: logCount } = handled;
   return { posts, gets, gasUsed: top.gasUsed, revertData, logCount, steps };
+}
+
+function isFailed({ error }: Frame): boolean {
+  return error !== undefined && error !== null;
 }
 
 /** Records a successful frame under its step and dispatch; returns the place of its own calls. */
@@ -186,54 +180,4 @@ function beginStep(frame: Frame, steps: StepFrame[]): Within {
   const step = { gasUsed: frame.gasUsed, dispatches: [] };
   steps.push(step);
   return { kind: "step", step };
-}
-
-/** Checks a frame; by hand, since the trace of one batch has thousands of them. Some nodes tell absent members as null. */
-function parseFrame(frame: unknown, path: string): Frame {
-  if (!isObject(frame)) throw new TraceError(path);
-  const { gasUsed, output } = frame;
-  if (typeof gasUsed !== "string" || !gasText.test(gasUsed)) throw new TraceError(`${path}gasUsed`);
-  if (!isAbsent(output) && !isHexBytes(output)) throw new TraceError(`${path}output`);
-  return {
-    gasUsed: BigInt(gasUsed),
-    type: readText(frame, path, "type"),
-    to: readText(frame, path, "to"),
-    input: readText(frame, path, "input"),
-    error: readText(frame, path, "error"),
-    output: output ?? undefined,
-    logs: readList(frame, path, "logs").map((log, index) => parseLog(log, `${path}logs.${index}`)),
-    calls: readList(frame, path, "calls"),
-  };
-}
-
-function readText(frame: JsonMembers, path: string, field: string): string | undefined {
-  const value = frame[field];
-  if (!isAbsent(value) && typeof value !== "string") throw new TraceError(`${path}${field}`);
-  return value ?? undefined;
-}
-
-function readList(frame: JsonMembers, path: string, field: string): readonly unknown[] {
-  const value = frame[field];
-  if (!isAbsent(value) && !Array.isArray(value)) throw new TraceError(`${path}${field}`);
-  return value ?? [];
-}
-
-function parseLog(log: unknown, path: string): PlainLog {
-  if (!isObject(log)) throw new TraceError(path);
-  const { address, topics } = log;
-  if (!isHexBytes(address)) throw new TraceError(`${path}.address`);
-  if (!Array.isArray(topics)) throw new TraceError(`${path}.topics`);
-  const odd = topics.findIndex((topic: unknown) => !isHexBytes(topic));
-  if (odd >= 0) throw new TraceError(`${path}.topics.${odd}`);
-  return { address, topics };
-}
-
-type JsonMembers = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is JsonMembers {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
 }

@@ -133,7 +133,7 @@ const getResponseAbi = [
 ] as const;
 
 /** Argument of viem for the Solidity struct `PostRequest`. */
-export interface PostRequestAbiValue {
+interface PostRequestAbiValue {
   readonly source: Hex;
   readonly dest: Hex;
   readonly nonce: bigint;
@@ -144,7 +144,7 @@ export interface PostRequestAbiValue {
 }
 
 /** Argument of viem for {@link getRequestAbi}. */
-export interface GetRequestAbiValue {
+interface GetRequestAbiValue {
   readonly source: Hex;
   readonly dest: Hex;
   readonly nonce: bigint;
@@ -156,7 +156,7 @@ export interface GetRequestAbiValue {
 }
 
 /** Argument of viem for {@link getResponseAbi}. */
-export interface GetResponseAbiValue {
+interface GetResponseAbiValue {
   readonly request: GetRequestAbiValue;
   readonly values: readonly { readonly key: Hex; readonly value: Hex }[];
 }
@@ -179,7 +179,7 @@ export function postToAbi(request: PostRequest): PostRequestAbiValue {
 }
 
 /** The Solidity form of a get request. */
-export function getToAbi(request: GetRequest): GetRequestAbiValue {
+function getToAbi(request: GetRequest): GetRequestAbiValue {
   return {
     source: nameHex(request.source),
     dest: nameHex(request.dest),

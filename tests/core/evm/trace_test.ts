@@ -4,7 +4,8 @@ import calls from "../../vectors/evm-handler-calls.json" with { type: "json" };
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../../src/core/evm/host_abi.ts";
-import { callTracerOptions, readTrace, TraceError } from "../../../src/core/evm/trace.ts";
+import { SchemaError } from "../../../src/core/evm/schema.ts";
+import { callTracerOptions, readTrace } from "../../../src/core/evm/trace.ts";
 
 const host = toAddress(vectors.host);
 const commitment = toHash256("ab".repeat(32));
@@ -116,13 +117,16 @@ Deno.test("trace: members that are null are absent", () => {
 
 Deno.test("trace: other shapes are refused with the place", () => {
   const refuses = (trace: unknown, field: string): void =>
-    throws(() => readTrace(trace, host), (error) => error instanceof TraceError && error.field === field);
+    throws(
+      () => readTrace(trace, host),
+      (error) => error instanceof SchemaError && error.place === `debug_traceCall${field}`,
+    );
   refuses(null, "");
-  refuses({}, "gasUsed");
-  refuses({ gasUsed: 5 }, "gasUsed");
-  refuses({ gasUsed: "0x10000000000000000" }, "gasUsed");
-  refuses({ ...quiet, calls: [{ ...quiet, calls: [{ gasUsed: "0xzz" }] }] }, "calls.0.calls.0.gasUsed");
-  refuses({ ...quiet, logs: [{ address: host }] }, "logs.0.topics");
+  refuses({}, ".gasUsed");
+  refuses({ gasUsed: 5 }, ".gasUsed");
+  refuses({ gasUsed: "0x10000000000000000" }, ".gasUsed");
+  refuses({ ...quiet, calls: [{ ...quiet, calls: [{ gasUsed: "0xzz" }] }] }, ".calls.0.calls.0.gasUsed");
+  refuses({ ...quiet, logs: [{ address: host }] }, ".logs.0.topics");
 });
 
 Deno.test("trace: ten thousand nested frames do not exhaust the stack", () => {

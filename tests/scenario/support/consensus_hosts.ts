@@ -3,13 +3,19 @@
  * nothing was wasted, nothing went to a host that takes nothing, no set of authorities was left out.
  * Start reading at {@link hostViolations}; the facts are read by {@link readHostFacts}.
  */
-import { createPublicClient, http, type PublicClient } from "viem";
+import {
+  createPublicClient,
+  decodeFunctionData,
+  type DecodeFunctionDataReturnType,
+  http,
+  type PublicClient,
+} from "viem";
 import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { BeefyError } from "../../../src/core/beefy/commitment.ts";
 import { checkProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
-import { decodeHandlerCall, type HandlerCall } from "../../../src/core/evm/handler_calls.ts";
+import { handlerV2Abi } from "../../../src/core/evm/host_abi.ts";
 import { decodeHostLog } from "../../../src/core/evm/host_events.ts";
 import type { DevnetChain } from "../../../devnet/devnet.ts";
 import { HOST_ABI } from "../../../devnet/evm/abi.ts";
@@ -174,8 +180,10 @@ async function deliveriesIn(
   for (const { number, timestamp, transactions } of blocks) {
     let known: HostState | undefined;
     for (const { hash, to, from, input } of transactions) {
-      const calls = to?.toLowerCase() === handler ? flat(decodeHandlerCall(input)) : [];
-      const proofs = calls.flatMap((call) => call.tag === "handleConsensus" ? [call.value.proof] : []);
+      const calls = to?.toLowerCase() === handler ? handlerCallsIn(input) : [];
+      const proofs = calls.flatMap((call) =>
+        call.functionName === "handleConsensus" ? [fromHex(call.args[1])] : []
+      );
       if (proofs.length === 0) continue;
       known ??= await readState(reader, host, number - 1n);
       const { status } = await reader.getTransactionReceipt({ hash });
@@ -262,6 +270,8 @@ function replay(
   return { effects, trusted };
 }
 
-function flat(call: HandlerCall): readonly HandlerCall[] {
-  return call.tag === "batchCall" ? call.value.calls.flatMap(flat) : [call];
+/** The handler's calls in a transaction, those in a batch one by one. */
+export function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
+  const call = decodeFunctionData({ abi: handlerV2Abi, data });
+  return call.functionName === "batchCall" ? call.args[0].flatMap(handlerCallsIn) : [call];
 }

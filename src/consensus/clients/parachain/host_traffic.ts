@@ -2,7 +2,7 @@
  * Messages and receipts of the ISMP host on Polkadot Hub, by its events: the header of that chain does not tell whether
  * there are any.
  */
-import type { LogRange } from "../../../core/chains/evm/log_reader.ts";
+import type { LogRange } from "../../../core/chains/evm/rpc_schemas.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { hostEventTopics } from "../../../core/evm/host_abi.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";

@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { EvmEndpointSetDeps } from "../../../core/chains/evm/evm_endpoint_set.ts";
 import type { Query } from "../../../core/chains/evm/queries.ts";
 import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";
-import { SchemaError } from "../../../core/chains/evm/schema_error.ts";
+import { SchemaError } from "../../../core/evm/schema.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";

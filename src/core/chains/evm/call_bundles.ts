@@ -28,22 +28,17 @@ interface PlacedRead extends BundledRead {
 
 /** Bundles at one endpoint. */
 export class CallBundles implements JoinedCalls {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #onRefused: () => void;
   #refusedUntilMs = 0;
 
   /** @param onRefused called when the endpoint turns out not to run bundles */
-  constructor(clock: Pick<Clock, "now">, onRefused: () => void) {
-    this.#clock = clock;
-    this.#onRefused = onRefused;
-  }
+  constructor(readonly clock: Pick<Clock, "now">, readonly onRefused: () => void) {}
 
   /** Sends calls: one request, and another one for reads that were not answered together. */
   async send(
     calls: readonly RpcCall[],
     send: (calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
   ): Promise<readonly RpcAnswer[]> {
-    const bundles = this.#clock.now() < this.#refusedUntilMs ? [] : bundleReads(calls);
+    const bundles = this.clock.now() < this.#refusedUntilMs ? [] : bundleReads(calls);
     if (bundles.length === 0) return await send(calls);
     const inBundles = new Set(bundles.flat().map(({ index }) => index));
     const plain = calls.flatMap((_, index) => inBundles.has(index) ? [] : [index]);
@@ -76,8 +71,8 @@ export class CallBundles implements JoinedCalls {
   }
 
   #noteRefused(): void {
-    this.#refusedUntilMs = this.#clock.now() + REFUSED_TTL_MS;
-    this.#onRefused();
+    this.#refusedUntilMs = this.clock.now() + REFUSED_TTL_MS;
+    this.onRefused();
   }
 }
 

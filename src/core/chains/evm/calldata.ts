@@ -4,14 +4,7 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
-import {
-  batchCall,
-  consensusCall,
-  encodeHandlerCall,
-  getResponsesCall,
-  type HandlerCall,
-  postRequestsCall,
-} from "../../evm/handler_calls.ts";
+import { batchCall, consensusCall, getResponsesCall, postRequestsCall } from "../../evm/handler_calls.ts";
 import { leafPosition } from "../../merkle/mmr.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Delivery, DeliveryStep } from "../submission.ts";
@@ -25,7 +18,7 @@ export function encodeDelivery(delivery: Delivery, host: Address): Hex {
   const calls = delivery.steps.map((step) => callOf(step, host));
   const [first] = calls;
   if (first === undefined) throw new Error("A delivery without steps");
-  return encodeHandlerCall(calls.length === 1 ? first : batchCall(calls));
+  return calls.length === 1 ? first : batchCall(calls);
 }
 
 /** All messages of a delivery, over all steps in order. */
@@ -33,7 +26,7 @@ export function collectMessages(delivery: Delivery): readonly Message[] {
   return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
-function callOf(step: DeliveryStep, host: Address): HandlerCall {
+function callOf(step: DeliveryStep, host: Address): Hex {
   if (step.kind === "consensus") return consensusCall(host, step.proof);
   const { proof, messages } = step;
   if (proof.kind !== "mmr") throw new Error("An EVM host takes proofs of the hub's mountain range only");

@@ -8,8 +8,8 @@ import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
-import type { EvmContext } from "./evm_context.ts";
-import { blockAt, contractReadAt, type Query } from "./queries.ts";
+import { EvmPart } from "./evm_context.ts";
+import { contractReadAt, newestBlock, type Query } from "./queries.ts";
 import { relayerQuery } from "./reads.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { askWitnesses, type Witness, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
@@ -29,8 +29,6 @@ const FRESH_SEC = 600n;
 /** Reads to confirm. */
 export interface CertainRead<T> {
   readonly queriesAt: QueriesAt<T>;
-  /** Number of queries. */
-  readonly count: number;
   readonly since: ReadSince & {
     /** Our own clock, Unix seconds; absent: no node is contradicted by it. */
     readonly nowSec?: bigint;
@@ -40,13 +38,7 @@ export interface CertainRead<T> {
 }
 
 /** Reads that two endpoints confirm. */
-export class EvmCertainReads implements CertainReads {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmCertainReads extends EvmPart implements CertainReads {
   /** Relayers of messages, as {@link readCertain} reads. */
   async fetchCertainReceipts(
     messages: readonly Message[],
@@ -54,11 +46,11 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     if (messages.length === 0) return [];
-    const { host, endpoints, clock } = this.#context.at;
+    const { host, endpoints, clock } = this.context.at;
     const queriesAt: QueriesAt<Uint8Array | undefined> = (block) =>
       messages.map((message) => relayerQuery(host, message, block));
     const nowSec = BigInt(Math.floor(clock.now() / 1_000));
-    const read = { queriesAt, count: messages.length, since: { ...since, nowSec } };
+    const read = { queriesAt, since: { ...since, nowSec } };
     return await readCertain(endpoints, read, signal);
   }
 
@@ -69,13 +61,13 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<bigint | undefined>[]> {
     if (commitments.length === 0) return [];
-    const { host, endpoints } = this.#context.at;
+    const { host, endpoints } = this.context.at;
     const queriesAt: QueriesAt<bigint | undefined> = (block) =>
       commitments.map((commitment) => {
         const { call, read } = contractReadAt(block, host, hostReads.requestCommitments, commitment);
         return { call, read: (result) => read(result)?.fee };
       });
-    return await readCertain(endpoints, { queriesAt, count: commitments.length, since }, signal);
+    return await readCertain(endpoints, { queriesAt, since }, signal);
   }
 }
 
@@ -97,7 +89,7 @@ export async function readCertain<T>(
   for (const { endpoint } of witnesses) {
     if (block !== undefined) told.push(await askAll(endpoint, { ...read, block }, signal));
   }
-  return Array.from({ length: read.count }, (_, index): Certain<T> => {
+  return read.queriesAt(0n).map((_, index): Certain<T> => {
     const [first, ...others] = told.filter((values) => values.has(index));
     if (first === undefined) return UNSURE;
     const value = first.get(index) as T;
@@ -144,8 +136,7 @@ async function findWitnesses(
 ): Promise<readonly Witness<bigint>[]> {
   let isTooEarly = false;
   const found = await askWitnesses(endpoints.each(), async (endpoint) => {
-    const head = await callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    if (head === undefined) return undefined;
+    const head = await callOne(endpoint, newestBlock, { signal, timeoutMs: WITNESS_TIMEOUT_MS });
     isTooEarly ||= nowSec > 0n && head.timestamp < timeSec && head.timestamp + FRESH_SEC >= nowSec;
     return head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
   });

@@ -17,13 +17,14 @@ import {
   type OperatorFee,
   operatorFeeWei,
   opStackOracle,
+  unsignedCall,
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
-import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";
+import { callResult, contractCode, gasPrice, newestBlock, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 
@@ -66,12 +67,21 @@ export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: ()
   };
 }
 
+/** Adds the queries for what a simulated call costs, whose transaction is not known yet. */
+export function addCallCosts(
+  context: EvmContext,
+  batch: RpcBatch,
+  call: Pick<SimulatedCall, "to" | "data">,
+): () => Costs {
+  return addCosts(context, batch, () => unsignedCall({ chainId: context.at.chainId, ...call }));
+}
+
 /** Adds the price that the node names; where it may name less than it takes, at least base fee and lowest tip. */
 function addNodePrice(batch: RpcBatch, lowestTipWei: bigint): () => bigint {
   const named = batch.add(gasPrice);
   if (lowestTipWei === 0n) return named;
-  const head = batch.add(blockAt("latest"));
-  return () => highest(named(), (head()?.baseFeePerGas ?? 0n) + lowestTipWei);
+  const head = batch.add(newestBlock);
+  return () => highest(named(), (head().baseFeePerGas ?? 0n) + lowestTipWei);
 }
 
 function arbitrumCosts(
@@ -90,11 +100,7 @@ function arbitrumCosts(
 }
 
 /** Adds the queries for the OP stack's charges besides gas. */
-function addDataCost(
-  context: EvmContext,
-  batch: RpcBatch,
-  unsigned: Hex,
-): () => Pick<Costs, "dataCostWei"> {
+function addDataCost(context: EvmContext, batch: RpcBatch, unsigned: Hex): () => Pick<Costs, "dataCostWei"> {
   const layer1 = addRaw(batch, opStackOracle, encodeDataCost(unsigned));
   const atZero = addRaw(batch, opStackOracle, encodeOperatorFee(0n));
   const atProbe = addRaw(batch, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));

@@ -29,12 +29,12 @@ import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { planEvmChecks } from "./chain_checks.ts";
-import { EvmContext } from "./evm_context.ts";
+import { EvmContext, EvmPart } from "./evm_context.ts";
 import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { defaultMaximumPrice } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import type { Log as HostLog } from "./log_answers.ts";
+import type { Log as HostLog } from "./rpc_schemas.ts";
 import { LogReader } from "./log_reader.ts";
 import { EvmGates } from "./module_gates.ts";
 import { EvmOutcomes } from "./outcomes.ts";
@@ -45,7 +45,7 @@ import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
@@ -208,14 +208,13 @@ const topics = [
 ];
 
 /** Reads the events of one host and remembers the maximum range of its endpoints. */
-export class EvmEvents implements ChainEvents {
-  readonly #context: EvmContext;
+export class EvmEvents extends EvmPart implements ChainEvents {
   readonly #logs: LogReader;
   readonly #gaps: RequestGaps;
 
   constructor(context: EvmContext) {
+    super(context);
     const { endpoints, log, blocksPerEventQuery } = context.at;
-    this.#context = context;
     this.#logs = new LogReader({ endpoints, log, blocksPerQuery: blocksPerEventQuery });
     this.#gaps = new RequestGaps(context);
   }
@@ -225,7 +224,7 @@ export class EvmEvents implements ChainEvents {
    * the host, the next endpoint is used; requests found to be missing before `from` come with the next read.
    */
   async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    const address = this.#context.at.host;
+    const address = this.context.at.host;
     const read = this.#gaps.begin(from);
     const range = { from: from > to ? from : read.from, to };
     const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
@@ -235,24 +234,20 @@ export class EvmEvents implements ChainEvents {
   }
 
   async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const receipt = batch.add(transactionReceipt(hash));
-    await batch.send({ signal });
-    return receipt()?.blockNumber;
+    return (await callOne(this.context.at.endpoints, transactionReceipt(hash), { signal }))?.blockNumber;
   }
 
   #toEvent(entry: HostLog, decode: GapRead["decode"]): ChainEvent | undefined {
     const decoded = decode(entry);
     const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
     if (decoded.kind === "undecodable") {
-      this.#context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
+      this.context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
     }
     return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
   }
 }
 
-/** Converts an event; `undefined` for administrative events. */
-function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefined {
+function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent {
   switch (event.tag) {
     case "PostRequestEvent":
     case "GetRequestEvent":
@@ -264,9 +259,10 @@ function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefin
       return { kind: "handled", of, commitment, relayer: fromHex(relayer), at };
     }
     case "PostRequestTimeoutHandled":
-      return { kind: "timeoutHandled", of: "post", commitment: event.value.commitment, at };
-    case "GetRequestTimeoutHandled":
-      return { kind: "timeoutHandled", of: "get", commitment: event.value.commitment, at };
+    case "GetRequestTimeoutHandled": {
+      const of = event.tag === "PostRequestTimeoutHandled" ? "post" : "get";
+      return { kind: "timeoutHandled", of, commitment: event.value.commitment, at };
+    }
     case "RequestFunded":
       return { kind: "funded", commitment: event.value.commitment, fee: event.value.newFee, at };
     case "StateMachineUpdated": {
@@ -279,10 +275,6 @@ function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefin
       const { authoritySetId, relayer } = event.value;
       return { kind: "newEpoch", setId: authoritySetId, relayer: fromHex(relayer), at };
     }
-    case "HostFrozen":
-    case "HostWithdrawal":
-    case "HostParamsUpdated":
-      return undefined;
   }
 }
 
@@ -293,20 +285,15 @@ const PROOF_TIMEOUT_MS = 60_000;
 const MAX_PROOF_SLOTS = 1_024;
 
 /** Prover of a chain whose state is in Ethereum's trie. */
-class TrieProver implements SlotProver {
+class TrieProver extends EvmPart implements SlotProver {
   readonly method = "eth_getProof";
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
 
   /** An endpoint whose proof does not verify is followed by the next one. One request. @throws {UnprovableKeyError} */
   async prove(
     wanted: ProvenBlock & { readonly keys: readonly Uint8Array[] },
     signal: AbortSignal,
   ): Promise<StateProof> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const { keys, height } = wanted;
     const batch = new RpcBatch(endpoints);
     const root = wanted.stateRoot === undefined
@@ -332,7 +319,7 @@ class TrieProver implements SlotProver {
         if (!(cause instanceof EvmProofError)) throw cause;
         if (cause.code !== "account_not_present") {
           const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.#context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
+          this.context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
             block: height,
             reason: cause.code,
             storedRoot: wanted.stateRoot !== undefined,

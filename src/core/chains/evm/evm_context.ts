@@ -78,7 +78,8 @@ const REPORT_INTERVAL_MS = 10 * 60_000;
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
-  readonly #marketCache: Cached<KnownMarket>;
+  /** Price and balance as a simulation read them last. */
+  readonly market: Cached<KnownMarket>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -88,7 +89,7 @@ export class EvmContext {
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
   /** Deliveries of competitors seen in the mempool. */
-  readonly mempoolSightings: MempoolSightings;
+  readonly mempoolSightings: Sightings;
   /** Gas prices that endpoints name, bounded by comparison. */
   readonly prices: GasPrices;
   /** The nonce of the next transaction. */
@@ -109,22 +110,9 @@ export class EvmContext {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
-    this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
-    this.mempoolSightings = new MempoolSightings(at.clock);
-    this.prices = new GasPrices({
-      ...at,
-      reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
-    });
-  }
-
-  /** Price and balance as a simulation read them last; `undefined` when that was long ago. */
-  get knownMarket(): KnownMarket | undefined {
-    return this.#marketCache.fresh;
-  }
-
-  /** Records price and balance that were just read. */
-  noteMarket({ costs, baseFeeWei, balanceWei }: KnownMarket): void {
-    this.#marketCache.set({ costs, baseFeeWei, balanceWei });
+    this.market = new Cached(at.clock, MARKET_TTL_MS);
+    this.mempoolSightings = new Sightings(at.clock);
+    this.prices = new GasPrices(this);
   }
 
   /** Whether a handler has `batchCall`; `undefined`: not checked yet. */
@@ -183,28 +171,31 @@ export class EvmContext {
   }
 }
 
+/** Part of one EVM chain's adapter. */
+export abstract class EvmPart {
+  constructor(protected readonly context: EvmContext) {}
+}
+
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
 /** Parameters of one host. */
 export class HostParamsReader {
-  readonly #at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">;
   readonly #cache: Cached<HostParams>;
 
-  constructor(at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {
-    this.#at = at;
+  constructor(readonly at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {
     this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
   }
 
   /** Query of the parameters; pass its result to {@link note}. */
   get query(): Query<HostParams> {
-    return contractRead(this.#at.host, hostReads.hostParams);
+    return contractRead(this.at.host, hostReads.hostParams);
   }
 
   /** Returns the parameters, at most five minutes old; usually no request. */
   async read(signal: AbortSignal): Promise<HostParams> {
     return await this.#cache.get(async () => {
-      const params = await callOne(this.#at.endpoints, this.query, { signal });
+      const params = await callOne(this.at.endpoints, this.query, { signal });
       this.#logChanges(params);
       return params;
     });
@@ -226,7 +217,7 @@ export class HostParamsReader {
     const { handler } = await this.read(signal);
     const simulation = await simulate();
     if (simulation.kind === "accepted" || simulation.refusal.code !== "handler_replaced") return simulation;
-    this.note(await callOne(this.#at.endpoints, this.query, { signal }));
+    this.note(await callOne(this.at.endpoints, this.query, { signal }));
     return (await this.read(signal)).handler === handler ? simulation : await simulate();
   }
 
@@ -235,7 +226,7 @@ export class HostParamsReader {
     const before = this.#cache.last ?? params;
     const changes = REPORTED.filter((name) => before[name] !== params[name])
       .map((name) => [name, `${before[name]} -> ${params[name]}`]);
-    if (changes.length > 0) this.#at.log.info("host_changed", Object.fromEntries(changes));
+    if (changes.length > 0) this.at.log.info("host_changed", Object.fromEntries(changes));
   }
 }
 
@@ -244,38 +235,40 @@ const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as co
 
 /** Maximum wait for a competitor's transaction: it may never be mined. */
 const PATIENCE_MS = 60_000;
-/** Maximum number of messages remembered; the oldest is forgotten first. */
+/** Maximum number of sights remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 1000;
 
-/** Times at which messages were first seen in the mempool. */
-export class MempoolSightings {
-  readonly #clock: Clock;
-  readonly #firstSeenMs = new Map<Hash256, number>();
+/** Times at which messages, or doubts, were first seen. */
+export class Sightings {
+  readonly #firstSeenMs = new Map<string, number>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(readonly clock: Clock) {}
+
+  /** Records what is seen now, and returns since when it has been, ms. */
+  ageMs(what: string): number {
+    const nowMs = this.clock.now();
+    const firstMs = this.#firstSeenMs.get(what) ?? nowMs;
+    this.#firstSeenMs.set(what, firstMs);
+    dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
+    return nowMs - firstMs;
   }
 
-  /** Records a message as seen now; false when it has been in the mempool for too long to be waited for. */
+  /** Records a message in the mempool; false when it has been there for too long to be waited for. */
   isWorthWaiting(commitment: Hash256): boolean {
-    const nowMs = this.#clock.now();
-    const firstMs = this.#firstSeenMs.get(commitment) ?? nowMs;
-    this.#firstSeenMs.set(commitment, firstMs);
-    dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
-    return nowMs - firstMs < PATIENCE_MS;
+    return this.ageMs(commitment) < PATIENCE_MS;
+  }
+
+  /** What is seen next is seen for the first time. */
+  forget(what: string): void {
+    this.#firstSeenMs.delete(what);
   }
 }
 
 /** One value with an age limit. */
 class Cached<T> {
-  readonly #clock: Clock;
-  readonly #ttlMs: number;
   #entry: { readonly value: T; readonly untilMs: number } | undefined;
 
-  constructor(clock: Clock, ttlMs: number) {
-    this.#clock = clock;
-    this.#ttlMs = ttlMs;
-  }
+  constructor(readonly clock: Clock, readonly ttlMs: number) {}
 
   /** Latest value, however old. */
   get last(): T | undefined {
@@ -284,13 +277,13 @@ class Cached<T> {
 
   /** The value, while it is not too old. */
   get fresh(): T | undefined {
-    return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
+    return this.#entry !== undefined && this.clock.now() < this.#entry.untilMs
       ? this.#entry.value
       : undefined;
   }
 
   set(value: T): void {
-    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
+    this.#entry = { value, untilMs: this.clock.now() + this.ttlMs };
   }
 
   async get(fetchValue: () => Promise<T>): Promise<T> {

@@ -13,7 +13,7 @@ import { isJsonObject, type Json } from "../../rpc/json.ts";
 import { type EndpointState, parseQuantity } from "../../rpc/observed_endpoint.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { CallBundles } from "./call_bundles.ts";
-import { blockAt, chainId } from "./queries.ts";
+import { chainId, newestBlock } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
 export interface EvmEndpointSetDeps extends EndpointLineDeps {
@@ -45,7 +45,7 @@ export function createEvmEndpointSet(
     ),
     maxConcurrent,
     identity: { call: chainId.call, isExpected: (result) => parseQuantity(result) === number },
-    head: { call: blockAt("latest").call, read: readHead },
+    head: { call: newestBlock.call, read: readHead },
     joining: (endpoint) =>
       new CallBundles(deps.clock, () => deps.log?.info("call_bundles_unavailable", { chain, endpoint })),
     onState: (endpoint, state, before) => reportState(deps.log?.with({ chain, endpoint }), state, before),

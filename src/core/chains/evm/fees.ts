@@ -14,7 +14,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { ChainFees, ChainGas, GasQuote, PaidFees } from "../fees.ts";
 import { highest, lowest } from "./gas.ts";
 import { addCosts } from "./costs.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { EvmPart } from "./evm_context.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
@@ -28,13 +28,7 @@ interface ToldFees extends PaidFees {
 }
 
 /** Fees of the host's requests. */
-export class EvmFees implements ChainFees {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmFees extends EvmPart implements ChainFees {
   /**
    * Fetches the fee per commitment, and the decimals of the fee token at the same block: profits depend on both, so no
    * endpoint speaks alone. Of two that know a request the lower fee counts, and one that does not know it may be behind.
@@ -42,8 +36,8 @@ export class EvmFees implements ChainFees {
    * @throws {RpcFault} `malformed` when they name other tokens or decimals
    */
   async fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees> {
-    const { endpoints } = this.#context.at;
-    const { feeToken } = await this.#context.hostParams.read(signal);
+    const { endpoints } = this.context.at;
+    const { feeToken } = await this.context.hostParams.read(signal);
     const ask = (endpoint: RpcEndpointSet): Promise<ToldFees> =>
       this.#ask(endpoint, { commitments, feeToken }, signal);
     const told = (await askWitnesses(endpoints.each(), ask)).map(({ value }) => value);
@@ -53,7 +47,7 @@ export class EvmFees implements ChainFees {
     const isAgreed = others.every((other) =>
       other.decimals === decimals && other.params.feeToken === params.feeToken
     );
-    if (isAgreed) this.#context.hostParams.note(params);
+    if (isAgreed) this.context.hostParams.note(params);
     if (!isAgreed || params.feeToken !== feeToken) {
       const place = { chain: endpoints.chain, endpointHost: "", method: "eth_call" };
       throw faultAt(
@@ -78,12 +72,12 @@ export class EvmFees implements ChainFees {
     { commitments, feeToken }: { readonly commitments: readonly Hash256[]; readonly feeToken: Address },
     signal: AbortSignal,
   ): Promise<ToldFees> {
-    const { host } = this.#context.at;
+    const { host } = this.context.at;
     const batch = new RpcBatch(endpoint);
     const found = commitments.map((each) =>
       batch.add(contractRead(host, hostReads.requestCommitments, each))
     );
-    const params = batch.add(this.#context.hostParams.query);
+    const params = batch.add(this.context.hostParams.query);
     const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
     const check = (place: FaultPlace): RpcFault | undefined =>
       decimals() <= MAX_DECIMALS
@@ -100,50 +94,42 @@ function lowestKnown(fees: readonly (bigint | undefined)[]): bigint | undefined 
 }
 
 /** Cost of transactions and the means to pay for it. */
-export class EvmGas implements ChainGas {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmGas extends EvmPart implements ChainGas {
   /**
    * Fetches the dollars per native token with 27 decimals from the host's router; `undefined` if it is not available,
    * for whatever reason, also where two endpoints disagree: limits and profits depend on it, so none speaks alone. Two
    * requests to each of two endpoints. Hosts of a test hub have no liquidity pools: there it is one dollar.
    */
-  async fetchRouterPrice(
-    signal: AbortSignal,
-  ): Promise<bigint | undefined> {
+  async fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
     try {
-      const params = await this.#context.hostParams.read(signal);
+      const params = await this.context.hostParams.read(signal);
       if (params.hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
       const { uniswapV2: router, feeToken } = params;
       if (router === undefined) return undefined;
       const quotes = await askWitnesses(
-        this.#context.at.endpoints.each(),
+        this.context.at.endpoints.each(),
         async (endpoint) => ({ price27: await this.#fetchQuote(endpoint, { router, feeToken }, signal) }),
       );
       return agreedPrice(quotes.map(({ value: { price27 } }) => price27));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      this.#context.at.log.debug("swap_price_unavailable", { error });
+      this.context.at.log.debug("swap_price_unavailable", { error });
       return undefined;
     }
   }
 
   /** Fetches the current gas price. One request. */
   async fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const costs = addCosts(this.#context, batch);
+    const batch = new RpcBatch(this.context.at.endpoints);
+    const costs = addCosts(this.context, batch);
     await batch.send({ signal });
-    const { gasPriceWei } = await this.#context.prices.bound(costs(), batch.host, signal);
+    const { gasPriceWei } = await this.context.prices.bound(costs(), batch.host, signal);
     return { gasPriceWei };
   }
 
   /** Fetches the native balance of our account, wei. One request. */
   fetchBalance(signal: AbortSignal): Promise<bigint> {
-    const { endpoints, sender } = this.#context.at;
+    const { endpoints, sender } = this.context.at;
     return callOne(endpoints, accountBalance(sender), { signal });
   }
 
@@ -164,7 +150,7 @@ export class EvmGas implements ChainGas {
     const batch = new RpcBatch(endpoint);
     const answer = batch.add(callResult({ to: router, data: encodeRouterQuote(feeToken, token) }));
     const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
-    const params = batch.add(this.#context.hostParams.query);
+    const params = batch.add(this.context.hostParams.query);
     await batch.send({ signal });
     const { uniswapV2, feeToken: feeTokenNow } = params();
     if (uniswapV2 !== router || feeTokenNow !== feeToken || decimals() > MAX_DECIMALS) return undefined;

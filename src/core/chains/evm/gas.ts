@@ -84,11 +84,7 @@ export function expectedGas(gasLimit: bigint): bigint {
  * Gas limit without a trace. The estimate is of little use, since the host swallows callbacks that run out of gas: a
  * quarter of the chain's limit for each message up to four fifths for all, or twice the estimate if that is more.
  */
-export function untracedGasLimit(
-  limit: bigint,
-  messages: number,
-  estimate: bigint | undefined,
-): bigint {
+export function untracedGasLimit(limit: bigint, messages: number, estimate: bigint | undefined): bigint {
   const shares = limit / 4n * BigInt(Math.max(1, messages));
   const maxGas = limit * 8n / 10n;
   const share = shares < maxGas ? shares : maxGas;

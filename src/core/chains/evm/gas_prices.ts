@@ -84,14 +84,6 @@ function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigi
   return baseFeeWei + highest(IDLE_TIP_WEI, tipWei, lowestTipWei);
 }
 
-/** Dependencies of {@link GasPrices}. */
-export interface GasPricesDeps {
-  readonly endpoints: RpcEndpointSet;
-  readonly clock: Clock;
-  /** Reports an endpoint whose price is not offered. */
-  readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
-}
-
 /** Costs that name a price, of a transaction whose base fee may be known. */
 export type NamedPrice = Pick<GasMarket, "gasPriceWei" | "lowestTipWei"> & Partial<GasMarket>;
 
@@ -100,16 +92,19 @@ const MAX_OWN_OFFERS = 16;
 
 /** Prices of one chain's gas, bounded by comparison. */
 export class GasPrices {
-  readonly #deps: GasPricesDeps;
   #accepted: AcceptedPrice | undefined;
   /** Tip, or price without a base fee, that others offer: the last one named that was no echo, wei. */
   #othersWei: bigint | undefined;
   /** What own transactions offered above it. */
   readonly #ownWei = new Set<bigint>();
 
-  constructor(deps: GasPricesDeps) {
-    this.#deps = deps;
-  }
+  constructor(
+    readonly context: {
+      readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock };
+      /** Reports an endpoint whose price is not offered. */
+      reportFault(endpoint: string, event: "gas_price_implausible", fields: LogFields): void;
+    },
+  ) {}
 
   /** Records what a transaction of ours offers: nodes name what recent ones offered, and own ones are no market. */
   noteOffer(price: GasPrice): void {
@@ -136,7 +131,7 @@ export class GasPrices {
   }
 
   async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.context.at.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
@@ -156,7 +151,7 @@ export class GasPrices {
     });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.#deps.reportFault(host, "gas_price_implausible", {
+    this.context.reportFault(host, "gas_price_implausible", {
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,
@@ -170,7 +165,7 @@ export class GasPrices {
     { host, isOther }: { readonly host: string; readonly isOther: boolean },
     signal: AbortSignal,
   ): Promise<readonly A[]> {
-    const asked = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
+    const asked = this.context.at.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
     const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
     return answers.map(({ value }) => value);

@@ -1,8 +1,9 @@
 /** View of the hub in the host's BEEFY client, and the kind of that client. */
-import { encodeFunctionData, parseAbi } from "viem";
+import { encodeFunctionData } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { consensusRouterAbi, handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -13,59 +14,50 @@ import type {
   HubLightClient,
   StoredAuthoritySet,
 } from "../hub_client.ts";
-import type { EvmContext } from "./evm_context.ts";
-import { callResult, contractRead, contractReadAt } from "./queries.ts";
+import { EvmPart } from "./evm_context.ts";
+import { callResult, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { batchCallSupport, noteSupport } from "./batching.ts";
 
 /** The hub's light client in the host. */
-export class EvmHubClient implements HubLightClient {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmHubClient extends EvmPart implements HubLightClient {
   /** Fetches the id of the client's authority set. One request. */
   async fetchAuthoritySet(signal: AbortSignal): Promise<StoredAuthoritySet> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const stored = await callOne(endpoints, contractRead(host, hostReads.consensusState), { signal });
     return { setId: decodeBeefyClientState(stored)?.current.id, stateBytes: stored.length };
   }
 
   /** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
   async fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
-    const { handler } = await this.#context.hostParams.read(signal);
-    const known = this.#context.hasBatchCall(handler);
+    const { handler } = await this.context.hostParams.read(signal);
+    const known = this.context.hasBatchCall(handler);
     if (known !== undefined) return known;
-    const batch = new RpcBatch(this.#context.at.endpoints);
+    const batch = new RpcBatch(this.context.at.endpoints);
     const support = batch.addOptional(batchCallSupport(handler));
     await batch.send({ signal });
     const told = support();
     if (told instanceof RpcFault && told.code !== "reverted") throw told;
-    noteSupport(this.#context, handler, told);
-    return this.#context.hasBatchCall(handler) === true;
+    const isThere = !(told instanceof RpcFault) && isSupported(told);
+    this.context.noteBatchCall(handler, isThere);
+    return isThere;
   }
 
   /** Reads the host. One request; all getters at the newest block, besides the check of the mempool. */
-  async fetchConsensusView(
-    hub: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<HostConsensusView> {
-    const { endpoints, host } = this.#context.at;
+  async fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView> {
+    const { endpoints, host } = this.context.at;
     const paraId = toParaId(hub.stateMachine);
     const batch = new RpcBatch(endpoints);
     const bytes = batch.add(contractRead(host, hostReads.consensusState));
     const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-    const params = batch.add(this.#context.hostParams.query);
+    const params = batch.add(this.context.hostParams.query);
     const nowSec = batch.add(contractRead(host, hostReads.timestamp));
     const updatedSec = batch.add(contractRead(host, hostReads.consensusUpdateTime));
     const frozen = batch.add(contractRead(host, hostReads.frozen));
-    const pending = this.#context.isUnsupported("mempool")
+    const pending = this.context.isUnsupported("mempool")
       ? undefined
       : batch.addOptional(contractReadAt("pending", host, hostReads.consensusState));
     await batch.send({ signal });
-    this.#context.hostParams.note(params());
+    this.context.hostParams.note(params());
     const state = decodeBeefyClientState(bytes());
     const inPool = pending?.();
     const poolState = inPool === undefined || inPool instanceof RpcFault
@@ -85,31 +77,43 @@ export class EvmHubClient implements HubLightClient {
       updatedSec: updatedSec(),
       unstakingSec: params().unStakingPeriodSec,
       challengePeriodSec: params().challengePeriodSec,
-      isFrozen: refusesMessages(this.#context.at.log, frozen()),
+      isFrozen: refusesMessages(this.context.at.log, frozen()),
       pendingHeight: newest?.latestHeight ?? 0n,
       pendingSetId: newest?.current.id ?? 0n,
     };
   }
 
   /** Probes a consensus client. One request; a revert counts as an answer. */
-  async fetchClientKind(
-    client: Address,
-    signal: AbortSignal,
-  ): Promise<ConsensusClientKind> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
+  async fetchClientKind(client: Address, signal: AbortSignal): Promise<ConsensusClientKind> {
+    const batch = new RpcBatch(this.context.at.endpoints);
     const verifier = batch.addOptional(callResult({ to: client, data: verifierOfSignatures }));
     await batch.send({ signal });
     return isAddress(verifier()) ? "router" : "other";
   }
 }
 
-const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
+/** Calldata for checking whether a handler has `batchCall`; those of the first generation do not. */
+const supportsBatchCall = encodeFunctionData({
+  abi: handlerV2Abi,
+  functionName: "supportsInterface",
+  args: [handlerInterfaceIds.withBatchCall],
+});
+
+/** Query of a handler's support for several steps in one transaction; {@link isSupported} reads the answer. */
+export function batchCallSupport(handler: Address): Query<Hex> {
+  return callResult({ to: handler, data: supportsBatchCall });
+}
+
+/** True for a word that is 1; contracts without ERC-165 answer otherwise. */
+export function isSupported(result: Hex): boolean {
+  return result.length === 66 && BigInt(result) === 1n;
+}
 
 /**
  * Only a router knows its verifiers. Standalone verifiers claim the router's interface too, but expect proofs without
  * the byte for their kind (docs/protocol/hub-consensus.md section 9).
  */
-const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
+const verifierOfSignatures = encodeFunctionData({ abi: consensusRouterAbi, functionName: "ecdsaBeefy" });
 
 /** True for a word that may be an address. @throws {RpcFault} when the fault says nothing about the contract. */
 function isAddress(answer: Hex | RpcFault): boolean {

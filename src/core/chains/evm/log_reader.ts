@@ -1,31 +1,16 @@
 /**
  * Logs of one contract in a range of blocks, complete and in order, whatever limits the endpoints have.
  */
-import type { Hex } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, resultOf, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./log_answers.ts";
+import type { AskedLogs, Log, LogFilter, LogRange } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
-
-/** Filter of logs. */
-export interface LogFilter {
-  readonly address: Address;
-  /** Alternatives for the first topic. */
-  readonly topics: readonly Hex[];
-}
-
-/** Blocks of one query, both inclusive. */
-export interface LogRange {
-  readonly from: bigint;
-  readonly to: bigint;
-}
 
 /** Adds queries to the batch for a range, and checks its answers. */
 export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
@@ -54,12 +39,9 @@ interface ReadConditions {
 
 /** Reads logs and remembers the maximum range of each endpoint. */
 export class LogReader {
-  readonly #options: LogReaderOptions;
   readonly #widths = new LogWidths();
 
-  constructor(options: LogReaderOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: LogReaderOptions) {}
 
   /**
    * Fetches the logs of blocks `from` to `to`, both inclusive, in the order of the chain. One request, more only if a
@@ -91,13 +73,13 @@ export class LogReader {
   }
 
   #lastOf(filter: LogFilter, { from, to }: LogRange): bigint {
-    const { endpoints, blocksPerQuery } = this.#options;
+    const { endpoints, blocksPerQuery } = this.options;
     const host = endpoints.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
     return from + lowest(to - from + 1n, blocksPerQuery, this.#widths.of(host)) - 1n;
   }
 
   async #fetchRange(
-    wanted: LogFilter & LogRange,
+    wanted: AskedLogs,
     conditions: ReadConditions,
   ): Promise<readonly Log[] | "too_wide"> {
     const slow = new Set<string>();
@@ -119,12 +101,12 @@ export class LogReader {
 
   /** Sends one batch to the first endpoint that can answer it. */
   async #send(
-    wanted: LogFilter & LogRange,
+    wanted: AskedLogs,
     { signal, guard }: ReadConditions,
     onFault: (fault: RpcFault, host: string) => void,
   ): Promise<readonly Log[]> {
     const { from, to } = wanted;
-    const batch = new RpcBatch(this.#options.endpoints);
+    const batch = new RpcBatch(this.options.endpoints);
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
     const answer = batch.addOptional(logs(wanted));
@@ -153,7 +135,7 @@ export class LogReader {
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
   async #narrowSlow(hosts: ReadonlySet<string>, range: LogRange, signal: AbortSignal): Promise<boolean> {
     let isNarrowed = false;
-    for (const endpoint of hosts.size === 0 ? [] : this.#options.endpoints.each()) {
+    for (const endpoint of hosts.size === 0 ? [] : this.options.endpoints.each()) {
       const [host = ""] = endpoint.hosts;
       if (!hosts.has(host) || !await isAlive(endpoint, signal)) continue;
       this.#narrow(host, range);
@@ -165,7 +147,7 @@ export class LogReader {
   #narrow(host: string, { from, to }: LogRange): void {
     this.#widths.narrow(host, to - from + 1n);
     const span = this.#widths.of(host);
-    this.#options.log.debug("log_range_halved", { endpoint: host, from, to, span });
+    this.options.log.debug("log_range_halved", { endpoint: host, from, to, span });
   }
 }
 

@@ -9,7 +9,7 @@ import { DAY_MS } from "../../pricing/loss_bound.ts";
 import { dropOldest, partsOf } from "../../runtime/slices.ts";
 import type { Certain, Gate, ModuleGates } from "../reads.ts";
 import { readCertain } from "./certain_reads.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { EvmPart } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
 
 /** Selector of `relayer()`. */
@@ -32,18 +32,13 @@ const MAX_DOUBT_MS = 2 * DAY_MS;
 const MAX_MODULES = 1_000;
 
 /** Gates of the modules of one chain. */
-export class EvmGates implements ModuleGates {
-  readonly #context: EvmContext;
+export class EvmGates extends EvmPart implements ModuleGates {
   readonly #known = new Map<Hex, Gate>();
   /** Contracts of the host that {@link pollHost} compares. */
   #host: string | undefined;
 
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
   async fetchGates(modules: readonly Uint8Array[], signal: AbortSignal): Promise<readonly Gate[]> {
-    const nowMs = this.#context.at.clock.now();
+    const nowMs = this.context.at.clock.now();
     const addresses = modules.map(toHex);
     const due = [...new Set(addresses)].filter((module) =>
       module.length === 42 && !((this.#known.get(module)?.untilMs ?? 0) > nowMs)
@@ -65,7 +60,7 @@ export class EvmGates implements ModuleGates {
   async pollHost(signal: AbortSignal): Promise<boolean> {
     if (![...this.#known.values()].some(({ account }) => account !== undefined)) return false;
     const before = this.#host;
-    const { handler, hostManager } = await this.#context.hostParams.read(signal);
+    const { handler, hostManager } = await this.context.hostParams.read(signal);
     this.#host = `${handler} ${hostManager}`;
     if (before === undefined || before === this.#host) return false;
     this.forget();
@@ -73,8 +68,8 @@ export class EvmGates implements ModuleGates {
   }
 
   async #read(modules: readonly Address[], signal: AbortSignal): Promise<void> {
-    const { endpoints } = this.#context.at;
-    const { handler, hostManager } = await this.#context.hostParams.read(signal);
+    const { endpoints } = this.context.at;
+    const { handler, hostManager } = await this.context.hostParams.read(signal);
     this.#host ??= `${handler} ${hostManager}`;
     const asked = modules.flatMap((module) => [
       { module, data: RELAYER },
@@ -82,7 +77,6 @@ export class EvmGates implements ModuleGates {
     ]);
     const answers = await readCertain(endpoints, {
       queriesAt: (block) => asked.map(({ module, data }) => gateQuery(module, data, block)),
-      count: asked.length,
       since: {},
       // A module without the getter, or before its gate was set up.
       reverted: { value: undefined },
@@ -94,7 +88,7 @@ export class EvmGates implements ModuleGates {
   }
 
   #note(module: Address, answers: readonly Certain<Uint8Array | undefined>[]): void {
-    const nowMs = this.#context.at.clock.now();
+    const nowMs = this.context.at.clock.now();
     const before = this.#known.get(module);
     this.#known.delete(module);
     const values = answers.flatMap((answer) => answer.kind === "certain" ? [answer.value] : []);

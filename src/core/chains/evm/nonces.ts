@@ -5,9 +5,9 @@
 import type { Address } from "../../evm/address.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import type { AccountNonces } from "../replacement.ts";
 import type { SigningInput } from "../submission.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { lowest } from "./gas.ts";
 import { accountNonce } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -49,22 +49,13 @@ export interface SeenNonces {
   readonly host: string;
 }
 
-/** What a choice needs. */
-export interface NonceDeps {
-  readonly endpoints: RpcEndpointSet;
-  readonly clock: Clock;
-  /** Our account. */
-  readonly sender: Address;
-}
-
 /** Choice of the next nonce. */
 export class NonceChoice {
-  readonly #deps: NonceDeps;
   #disputedSinceMs: number | undefined;
 
-  constructor(deps: NonceDeps) {
-    this.#deps = deps;
-  }
+  constructor(
+    readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock; readonly sender: Address },
+  ) {}
 
   /**
    * Chooses the lowest nonce that nothing holds; transactions of a wallet in the mempool are left in front. No request
@@ -82,19 +73,19 @@ export class NonceChoice {
       return nonce;
     };
     const found = findFree(seen.nonces);
-    const all = this.#deps.endpoints.each();
+    const all = this.at.endpoints.each();
     const others = all.filter(({ hosts }) => !hosts.includes(seen.host));
     // Where there is no other endpoint, the same one is asked again for what the journal does not expect.
     const asked = found === nonceAtLeast ? [] : nonceAtLeast === undefined ? others : [...others, ...all];
     const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
-      askNonces(this.#deps.sender, endpoint, signal);
+      askNonces(this.at.sender, endpoint, signal);
     const [other] = await askWitnesses(asked, read, 1);
     const named = other === undefined ? found : findFree(other.value);
     if (named === found || named === nonceAtLeast) {
       this.#disputedSinceMs = undefined;
       return named;
     }
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.at.clock.now();
     this.#disputedSinceMs ??= nowMs;
     if (nowMs - this.#disputedSinceMs < DISPUTED_FOR_MS) return { named: [found, named] };
     return lowest(found, named);

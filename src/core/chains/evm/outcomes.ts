@@ -1,15 +1,14 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
-import { dropOldest } from "../../runtime/slices.ts";
 import { parseTransaction } from "viem";
-import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
+import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
-import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
-import { decodeHostLogs } from "../../evm/host_events.ts";
+import { namesOfCalls } from "../../evm/handler_calls.ts";
+import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import { fetchMinedDataCost } from "./costs.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { EvmPart, Sightings } from "./evm_context.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
@@ -25,27 +24,18 @@ const REPLACED_AFTER_MS = 90_000;
 /** Time after which one endpoint's word counts against another's, ms: that one may be behind, or on a branch, for good. */
 const DISPUTED_AFTER_MS = 30 * 60_000;
 
-/** Maximum number of doubts that are remembered. */
-const MAX_REMEMBERED = 256;
-
 type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 
 /** Search for our transactions. */
-export class EvmOutcomes implements Outcomes {
-  readonly #context: EvmContext;
-  /** When each doubt about a transaction arose, ms; oldest first. */
-  readonly #doubtsSinceMs = new Map<string, number>();
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
+export class EvmOutcomes extends EvmPart implements Outcomes {
+  readonly #doubts = new Sightings(this.context.at.clock);
 
   /**
    * Fetches the outcome of a submission: one request while it waits for its block, then one more to each of two
    * endpoints for that block. Where an endpoint has nothing of it, others are asked before that counts.
    */
   async fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    const { endpoints } = this.#context.at;
+    const { endpoints } = this.context.at;
     const first = await this.#look(endpoints, submission, signal);
     const isFound = first.kind === "included" || first.kind === "pending";
     const others = isFound || endpoints.hosts.length === 1
@@ -57,19 +47,10 @@ export class EvmOutcomes implements Outcomes {
     if (found === undefined && outcomes.some(({ kind }) => kind === "replaced")) {
       const isAgreed = outcomes.every(({ kind }) => kind === "replaced");
       const afterMs = isAgreed ? REPLACED_AFTER_MS : DISPUTED_AFTER_MS;
-      return { kind: this.#hasLasted(submission.hash, afterMs) ? "replaced" : "pending" };
+      return { kind: this.#doubts.ageMs(submission.hash) >= afterMs ? "replaced" : "pending" };
     }
-    this.#doubtsSinceMs.delete(submission.hash);
+    this.#doubts.forget(submission.hash);
     return found ?? { kind: "unknown" };
-  }
-
-  /** Records a doubt; true when it is that old. */
-  #hasLasted(doubt: string, ms: number): boolean {
-    const nowMs = this.#context.at.clock.now();
-    const sinceMs = this.#doubtsSinceMs.get(doubt) ?? nowMs;
-    this.#doubtsSinceMs.set(doubt, sinceMs);
-    dropOldest(this.#doubtsSinceMs, MAX_REMEMBERED);
-    return nowMs - sinceMs >= ms;
   }
 
   /** Outcome of a transaction as these endpoints show it; `replaced`: its nonce is used, and they have nothing of it. */
@@ -105,20 +86,20 @@ export class EvmOutcomes implements Outcomes {
     { blockNumber, blockHash }: Receipt,
     signal: AbortSignal,
   ): Promise<"orphaned" | "unknown" | "open" | "final"> {
-    const blocks = await askWitnesses(this.#context.at.endpoints.each(), async (endpoint) => {
+    const blocks = await askWitnesses(this.context.at.endpoints.each(), async (endpoint) => {
       const batch = new RpcBatch(endpoint);
       const block = batch.add(blockAt(blockNumber));
-      const final = addFinalHeight(this.#context, batch);
+      const final = addFinalHeight(this.context, batch);
       await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
       const found = block();
-      return found && { isSame: found.hash === blockHash, isFinal: blockNumber <= final.height() };
+      return found && { isSame: found.hash === blockHash, isFinal: blockNumber <= final() };
     });
     if (blocks.length === 0) return "unknown";
     if (!blocks.some(({ value }) => value.isSame)) return "orphaned";
     const final = blocks.filter(({ value }) => value.isSame && value.isFinal);
     if (final.length === 0) return "open";
     const isAgreed = final.length === blocks.length;
-    return isAgreed || this.#hasLasted(`end of ${blockHash}`, DISPUTED_AFTER_MS) ? "final" : "open";
+    return isAgreed || this.#doubts.ageMs(`end of ${blockHash}`) >= DISPUTED_AFTER_MS ? "final" : "open";
   }
 
   async #included(
@@ -127,38 +108,37 @@ export class EvmOutcomes implements Outcomes {
     signal: AbortSignal,
   ): Promise<Included> {
     const succeeded = found.status !== 0n;
-    const logs = decodeHostLogs(found.logs, this.#context.at.host);
+    const events = found.logs.flatMap((log) => {
+      const decoded = decodeHostLog(log, this.context.at.host);
+      return decoded.kind === "event" ? [decoded.event] : [];
+    });
     return {
       kind: "included",
       block: { height: found.blockNumber, hash: found.blockHash },
       isFinal,
       succeeded,
-      handled: succeeded ? handledIn(logs) : [],
+      handled: succeeded ? handledIn(events) : [],
       advancedClient: carriesProofs(submission)
-        ? logs.some(({ decoded }) => decoded.kind === "event" && CLIENT_ADVANCING.has(decoded.event.tag))
+        ? events.some(({ tag }) => CLIENT_ADVANCING.has(tag))
         : undefined,
       spent: {
         gasUsed: found.gasUsed,
         // Nodes older than London do not report it; then the offered price counts.
         gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
-        dataCostWei: await fetchMinedDataCost(this.#context, found, signal),
+        dataCostWei: await fetchMinedDataCost(this.context, found, signal),
       },
       refusal: succeeded ? undefined : await this.#reasonOf(submission, found, signal),
     };
   }
 
   /** Reason of a revert, as far as calling it again on top of its block shows. */
-  async #reasonOf(
-    submission: SignedSubmission,
-    found: Receipt,
-    signal: AbortSignal,
-  ): Promise<Refusal> {
+  async #reasonOf(submission: SignedSubmission, found: Receipt, signal: AbortSignal): Promise<Refusal> {
     const { to, data, gas } = parseTransaction(toHex(submission.raw));
     const calldata = data ?? "0x";
     if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
       return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
     }
-    const batch = new RpcBatch(this.#context.at.endpoints);
+    const batch = new RpcBatch(this.context.at.endpoints);
     const call = {
       from: toAddress(submission.account ?? ""),
       to: toAddress(to ?? ""),
@@ -171,41 +151,22 @@ export class EvmOutcomes implements Outcomes {
     if (!(result instanceof RpcFault)) {
       return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
     }
-    return faultToRefusal(result, stepsOf(calldata)) ??
+    return faultToRefusal(result, Math.max(1, namesOfCalls(calldata).length)) ??
       { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
   }
 }
 
 function carriesProofs({ raw }: SignedSubmission): boolean {
-  const call = callOf(parseTransaction(toHex(raw)).data ?? "0x");
-  const calls = call?.tag === "batchCall" ? call.value.calls : [call];
-  return calls.some((one) => one?.tag === "handleConsensus");
+  return namesOfCalls(parseTransaction(toHex(raw)).data ?? "0x").includes("handleConsensus");
 }
 
 /** Events of a host when hub proofs advanced its client. */
 const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
 
-function handledIn(logs: ReturnType<typeof decodeHostLogs>): Included["handled"] {
-  return logs.flatMap(({ decoded }) => {
-    if (decoded.kind !== "event") return [];
-    const { event } = decoded;
-    if (event.tag !== "PostRequestHandled" && event.tag !== "GetRequestHandled") return [];
-    return [{ commitment: event.value.commitment, relayer: fromHex(event.value.relayer) }];
-  });
-}
-
-/** Number of steps of a delivery; 1 for other transactions, such as cancellations. */
-function stepsOf(calldata: Hex): number {
-  const call = callOf(calldata);
-  return call?.tag === "batchCall" ? call.value.calls.length : 1;
-}
-
-/** Decodes the handler's call; `undefined`: the transaction is none, such as a cancellation. */
-function callOf(calldata: Hex): HandlerCall | undefined {
-  try {
-    return decodeHandlerCall(calldata);
-  } catch (error) {
-    if (error instanceof HandlerCallError) return undefined;
-    throw error;
-  }
+function handledIn(events: readonly HostEvent[]): Included["handled"] {
+  return events.flatMap(({ tag, value }) =>
+    tag === "PostRequestHandled" || tag === "GetRequestHandled"
+      ? [{ commitment: value.commitment, relayer: fromHex(value.relayer) }]
+      : []
+  );
 }

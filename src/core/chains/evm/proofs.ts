@@ -16,16 +16,15 @@ import {
   type ReceiptProof,
   UnprovableKeyError,
 } from "../proofs.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { faultAt } from "./rpc_batch.ts";
 
 /** Proofs of the host's state. */
-export class EvmProofs implements ChainProofs {
-  readonly #context: EvmContext;
+export class EvmProofs extends EvmPart implements ChainProofs {
   readonly #prover: SlotProver;
 
   constructor(context: EvmContext, prover: SlotProver) {
-    this.#context = context;
+    super(context);
     this.#prover = prover;
   }
 
@@ -38,7 +37,7 @@ export class EvmProofs implements ChainProofs {
     { height, target }: { readonly height: bigint; readonly target: ProofVerifier },
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    const { id } = this.#context.at;
+    const { id } = this.context.at;
     const slots = messages.map((message) => {
       if (message.kind === "getResponse") throw new Error("EVM hosts dispatch requests only");
       return fromHex(requestSenderSlot(message.commitment));
@@ -62,11 +61,7 @@ export class EvmProofs implements ChainProofs {
    * Proves fee and existence of requests, and returns the proven fees.
    * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
    */
-  async proveFees(
-    commitments: readonly Hash256[],
-    at: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<FeeProof> {
+  async proveFees(commitments: readonly Hash256[], at: ProvenBlock, signal: AbortSignal): Promise<FeeProof> {
     const wanted = [...new Set(commitments)];
     const keys = wanted.flatMap((each) => [requestFeeSlot(each), requestSenderSlot(each)]).map(fromHex);
     const proof = await this.#prover.prove({ keys, ...at }, signal);
@@ -91,18 +86,14 @@ export class EvmProofs implements ChainProofs {
    * Proves slots (52 bytes: contract and slot; 32 bytes: slot of the host) and, in Ethereum's trie, accounts (20 bytes).
    * @throws {UnprovableKeyError}
    */
-  async proveState(
-    keys: readonly Uint8Array[],
-    at: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<Uint8Array> {
+  async proveState(keys: readonly Uint8Array[], at: ProvenBlock, signal: AbortSignal): Promise<Uint8Array> {
     const wanted = [...new Set(keys.map(toHex))].map(fromHex);
     return (await this.#prover.prove({ keys: wanted, ...at }, signal)).bytes;
   }
 
   /** Creates the fault of a block whose state lacks what was to be proved. */
   #absentAt(height: bigint, what: string): RpcFault {
-    const place = { chain: this.#context.at.endpoints.chain, endpointHost: "", method: this.#prover.method };
+    const place = { chain: this.context.at.endpoints.chain, endpointHost: "", method: this.#prover.method };
     return faultAt("not_found", place, `at block ${height} there is ${what}`);
   }
 }

@@ -7,20 +7,19 @@ import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";
-import { type HostRead, HostReadError } from "../../evm/host_reads.ts";
-import { callTracerOptions, HandledLogs, readTrace, TraceError, type TraceOutcome } from "../../evm/trace.ts";
+import type { HostRead } from "../../evm/host_reads.ts";
+import { SchemaError } from "../../evm/schema.ts";
+import { callTracerOptions, HandledLogs, readTrace, type TraceOutcome } from "../../evm/trace.ts";
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
-import { type AskedLogs, type Log, readLogs, readReceiptLogs } from "./log_answers.ts";
-import { SchemaError } from "./schema_error.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Call with the reader of its result. */
 export interface Query<T> {
   readonly call: RpcCall;
-  /** @throws SchemaError, HostReadError, TraceError, RangeError when the result does not fit the method. */
+  /** @throws {SchemaError} when the result does not fit the method. */
   readonly read: (result: Json) => T;
 }
 
@@ -32,9 +31,7 @@ export function readable<T>({ call, read }: Query<T>): Query<T | undefined> {
       try {
         return read(result);
       } catch (error) {
-        const isShape = error instanceof SchemaError || error instanceof TraceError ||
-          error instanceof HostReadError;
-        if (isShape) return undefined;
+        if (error instanceof SchemaError) return undefined;
         throw error;
       }
     },
@@ -111,6 +108,9 @@ export const feeHistory: Query<{ readonly baseFeeWei: bigint; readonly tipWei: b
   ["0x14", "latest", [75]],
   shape.feeHistory,
 );
+
+/** Header of the newest block. */
+export const newestBlock: Query<shape.Block> = query("eth_getBlockByNumber", ["latest", false], shape.block);
 
 /** Header of a block; `undefined` when the node does not have it. */
 export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
@@ -217,12 +217,12 @@ export function accountNonce(account: Address, tag: "latest" | "pending" = "late
 }
 
 /** Logs of one contract with one of the topics first, blocks `from` to `to` inclusive. */
-export function logs(asked: AskedLogs): Query<readonly Log[]> {
+export function logs(asked: shape.AskedLogs): Query<readonly shape.Log[]> {
   const { address, topics, from, to } = asked;
   const filter = { address, fromBlock: toQuantity(from), toBlock: toQuantity(to), topics: [topics] };
   return {
     call: { method: "eth_getLogs", params: [filter] },
-    read: (result) => readLogs(result, asked),
+    read: (result) => shape.readLogs(result, asked),
   };
 }
 
@@ -302,7 +302,7 @@ export function transactionReceipt(transaction: Hash256): Query<shape.Receipt | 
       const found = shape.parseResponse(shape.receipt.nullable(), result, method);
       if (found === null) return undefined;
       if ((found.transactionHash ?? transaction) !== transaction) throw new SchemaError(`${method}, another`);
-      return { ...found, logs: readReceiptLogs(found.logs) };
+      return found;
     },
   };
 }

@@ -6,7 +6,7 @@ import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { blockAt, blockNumber, type BlockTag, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
@@ -15,24 +15,18 @@ import type { Log } from "../../telemetry/log.ts";
 /** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
 
-/** Final height, read as part of a batch. */
-export interface FinalHeightSlot {
-  /** Available after the batch was sent. */
-  readonly height: () => bigint;
-}
-
 /**
  * Adds the queries for the final height to a batch: the newest block besides, until an endpoint has shown that it knows
  * the tag. @throws {RpcFault} (the result) when an endpoint does not, after others did: the next time both are asked.
  */
-export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeightSlot {
+export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigint {
   if (context.isUnsupported("finalized")) {
     const head = batch.add(blockNumber);
-    return { height: () => below(head()) };
+    return () => below(head());
   }
   const block = batch.addOptional(blockAt("finalized"));
   const head = context.hasFinalized ? undefined : batch.add(blockNumber);
-  const height = (): bigint => {
+  return () => {
     const found = block();
     const isFound = found !== undefined && !(found instanceof RpcFault);
     context.hasFinalized = isFound;
@@ -46,7 +40,6 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeigh
     if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);
     return below(head());
   };
-  return { height };
 }
 
 function below(head: bigint): bigint {
@@ -80,31 +73,22 @@ export function addReceipts(
 }
 
 /** Reads of the chain and of its host at the newest block. */
-export class EvmReads implements ChainReads {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmReads extends EvmPart implements ChainReads {
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return callOne(this.#context.at.endpoints, blockNumber, { signal });
+    return callOne(this.context.at.endpoints, blockNumber, { signal });
   }
 
   /** Newest final block. One request. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const final = addFinalHeight(this.#context, batch);
+    const batch = new RpcBatch(this.context.at.endpoints);
+    const final = addFinalHeight(this.context, batch);
     await batch.send({ signal });
-    return final.height();
+    return final();
   }
 
   /** Unix seconds of a block. One request. @throws {RpcFault} `lagging` when there is no such block yet. */
-  async fetchBlockTime(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    const batch = new RpcBatch(this.#context.at.endpoints);
+  async fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
+    const batch = new RpcBatch(this.context.at.endpoints);
     const block = batch.add(blockAt(height));
     const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
       block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
@@ -115,11 +99,8 @@ export class EvmReads implements ChainReads {
   }
 
   /** Fetches the host's view of the hub. One request; all getters at the newest block. */
-  async fetchView(
-    counterparty: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<CounterpartyView> {
-    const { endpoints, host } = this.#context.at;
+  async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
+    const { endpoints, host } = this.context.at;
     const batch = new RpcBatch(endpoints);
     const paraId = toParaId(counterparty.stateMachine);
     const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
@@ -132,7 +113,7 @@ export class EvmReads implements ChainReads {
       height: height() <= 1n ? 0n : height(),
       nowSec: now(),
       challengePeriodSec: period(),
-      isFrozen: refusesMessages(this.#context.at.log, frozen()),
+      isFrozen: refusesMessages(this.context.at.log, frozen()),
     };
   }
 
@@ -141,7 +122,7 @@ export class EvmReads implements ChainReads {
     { id, height }: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<bigint | undefined> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const read = contractRead(
       host,
       hostReads.stateMachineCommitmentUpdateTime,
@@ -157,7 +138,7 @@ export class EvmReads implements ChainReads {
     { id, height }: StateMachineHeight,
     signal: AbortSignal,
   ): Promise<Hash256 | undefined> {
-    const { endpoints, host } = this.#context.at;
+    const { endpoints, host } = this.context.at;
     const read = contractRead(host, hostReads.stateMachineCommitment, toParaId(id.stateMachine), height);
     return (await callOne(endpoints, read, { signal }))?.stateRoot;
   }
@@ -168,8 +149,8 @@ export class EvmReads implements ChainReads {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (messages.length === 0) return [];
-    const batch = new RpcBatch(this.#context.at.endpoints);
-    const receipts = addReceipts(this.#context, batch, messages);
+    const batch = new RpcBatch(this.context.at.endpoints);
+    const receipts = addReceipts(this.context, batch, messages);
     await batch.send({ signal });
     return receipts();
   }

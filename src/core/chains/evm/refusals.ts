@@ -3,11 +3,16 @@
  * evm/src/core/HandlerV2.sol; docs/protocol/evm-host.md sections 3 and 7.
  */
 import type { Hex } from "../../encoding/bytes.ts";
+import { beefyVerifierAbi, consensusRouterAbi } from "../../evm/host_abi.ts";
 import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../evm/reverts.ts";
 import type { RpcFault } from "../../rpc/call.ts";
 import type { Refusal, RefusalCode } from "../submission.ts";
 
 const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], RefusalCode>([
+  // What verifiers say is about a proof, except for the sets that they know.
+  ...[...consensusRouterAbi, ...beefyVerifierAbi].flatMap((item) =>
+    item.type === "error" ? [[item.name, "bad_proof"] as const] : []
+  ),
   ["DuplicateMessage", "duplicate"],
   ["MessageTimedOut", "timed_out"],
   ["InvalidProof", "bad_proof"],
@@ -17,27 +22,6 @@ const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], 
   ["ProofExhausted", "bad_proof"],
   ["UnconsumedProof", "bad_proof"],
   ["OutOfBoundsLeaves", "bad_proof"],
-  ["EmptyProof", "bad_proof"],
-  ["InvalidProofType", "bad_proof"],
-  ["SuperMajorityRequired", "bad_proof"],
-  ["InvalidAuthoritiesProof", "bad_proof"],
-  ["InvalidMmrProof", "bad_proof"],
-  ["MmrRootHashMissing", "bad_proof"],
-  ["IllegalGenesisBlock", "bad_proof"],
-  ["TimestampNotFound", "bad_proof"],
-  ["StaleMmrLeaf", "bad_proof"],
-  ["ECDSAInvalidSignature", "bad_proof"],
-  ["ECDSAInvalidSignatureLength", "bad_proof"],
-  ["ECDSAInvalidSignatureS", "bad_proof"],
-  ["LeafIndexOutOfBounds", "bad_proof"],
-  ["UnconsumedLeaves", "bad_proof"],
-  ["WrongVerifierSelector", "bad_proof"],
-  ["InvalidExitCode", "bad_proof"],
-  ["InvalidVkRoot", "bad_proof"],
-  ["ProofInvalid", "bad_proof"],
-  ["PublicInputNotInField", "bad_proof"],
-  ["RouteNotFound", "bad_proof"],
-  ["RouteIsFrozen", "bad_proof"],
   ["StateCommitmentNotFound", "not_ready"],
   ["ChallengePeriodNotElapsed", "not_ready"],
   ["HostFrozen", "host_frozen"],

@@ -9,13 +9,11 @@ import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
 import { reactionTo, RpcFault } from "../../rpc/call.ts";
-import type { Fetch } from "../../rpc/http_exchange.ts";
-import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
-import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
+import type { EvmEndpointSetDeps } from "./evm_endpoint_set.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,
@@ -24,16 +22,6 @@ import {
   type SignerMismatch,
   type TransactionToSign,
 } from "./signed_transaction.ts";
-
-/** What a remote account needs. */
-export interface RemoteAccountDeps {
-  readonly fetch: Fetch;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly log: Log;
-  /** Notified of every request; absent: nobody observes. */
-  readonly observer?: RpcObserver | undefined;
-}
 
 /** Faults after which a request is sent again: asking for the same signature twice does no harm. */
 const PASSING: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
@@ -69,8 +57,6 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   /** Host and port of the signer. */
   readonly host: string;
   readonly remote: RemoteKeyHolder = this;
-  readonly #deps: RemoteAccountDeps;
-  readonly #chain: StateMachine;
   readonly #signer: Web3Signer;
   /** Public key of the address, as the signer spells it; it names the key where data are signed. */
   #publicKey: string | undefined;
@@ -78,11 +64,10 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   #isFailing = false;
 
   constructor(
-    deps: RemoteAccountDeps,
-    { chain, signer }: { readonly chain: StateMachine; readonly signer: RemoteSigner },
+    readonly deps: EvmEndpointSetDeps & { readonly log: Log },
+    readonly options: { readonly chain: StateMachine; readonly signer: RemoteSigner },
   ) {
-    this.#deps = deps;
-    this.#chain = chain;
+    const { chain, signer } = options;
     this.#signer = new Web3Signer(deps, { url: signer.reveal(), chain });
     this.host = this.#signer.host;
     this.address = signer.address;
@@ -121,7 +106,7 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   }
 
   async #ask({ method, send, judge }: Asked, signal: AbortSignal): Promise<Uint8Array> {
-    const { clock, randomness } = this.#deps;
+    const { clock, randomness } = this.deps;
     let judged: SignerJudgement;
     try {
       judged = await retry(
@@ -145,18 +130,18 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     if (judged.kind === "mismatch") throw this.#noteMismatch(method, judged);
     if (this.#isFailing) {
       this.#isFailing = false;
-      this.#deps.log.info("signer_recovered", { endpoint: this.host });
+      this.deps.log.info("signer_recovered", { endpoint: this.host });
     }
     return judged.bytes;
   }
 
   /** Sends one request and tells the observer what came of it. */
   async #observe(method: string, work: () => Promise<SignerJudgement>): Promise<SignerJudgement> {
-    const { clock, observer } = this.#deps;
+    const { clock, observer } = this.deps;
     const startMs = clock.now();
     const note = (outcome: "ok" | RpcFaultCode): void =>
       observer?.noteRequest({
-        chain: this.#chain,
+        chain: this.options.chain,
         endpointHost: this.host,
         role: "signer",
         calls: [{ method, outcome }],
@@ -178,21 +163,21 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     const detail = cause.detail === undefined ? cause.code : `${cause.code}: ${cause.detail}`;
     const advice = adviseOnSilence(cause, this.address);
     this.#isFailing = true;
-    this.#deps.log.warn("signer_unavailable", { endpoint: this.host, method, detail, explanation: advice });
+    this.deps.log.warn("signer_unavailable", { endpoint: this.host, method, detail, explanation: advice });
     return new SignerFault("signer_unavailable", this.#place(method), { found: detail, advice, cause });
   }
 
   #noteMismatch(method: string, { field, explanation }: SignerMismatch): SignerFault {
     const detail = `${field} ${explanation}`;
-    const advice = adviseOnMismatch(field, this.#chain);
+    const advice = adviseOnMismatch(field, this.options.chain);
     this.#isFailing = true;
     const fields = { endpoint: this.host, method, field, detail, explanation: advice };
-    this.#deps.log.error("signer_answer_wrong", fields);
+    this.deps.log.error("signer_answer_wrong", fields);
     return new SignerFault("wrong_signature", this.#place(method), { found: detail, advice });
   }
 
   #place(method: string): FaultPlace {
-    return { chain: this.#chain, endpointHost: this.host, method };
+    return { chain: this.options.chain, endpointHost: this.host, method };
   }
 
   /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */

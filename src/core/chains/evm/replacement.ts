@@ -3,47 +3,36 @@
  * price is decided elsewhere.
  */
 import { withoutSignature } from "../../evm/fee_oracles.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
 import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addCosts } from "./costs.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addNonces, askNonces } from "./nonces.ts";
-import { accountBalance, blockAt, gasEstimate } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { accountBalance, gasEstimate, newestBlock } from "./queries.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
 import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses } from "./witnesses.ts";
 
 /** Replacement of our transactions. */
-export class EvmReplacement implements Replacement {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmReplacement extends EvmPart implements Replacement {
   /** Fetches the market price, nonces and balance, and whether the submission still has an effect. One request. */
-  async fetchReplacementState(
-    submission: SignedSubmission,
-    signal: AbortSignal,
-  ): Promise<ReplacementState> {
-    const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.#context.at;
-    const own = readOwn(this.#context, submission);
+  async fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
+    const { endpoints, sender, gasPriceBufferPercent, maximumGasPriceWei } = this.context.at;
+    const own = readOwn(this.context, submission);
     const batch = new RpcBatch(endpoints);
     const nonces = addNonces(sender, batch);
-    const costs = addCosts(this.#context, batch, () => withoutSignature(submission.raw));
+    const costs = addCosts(this.context, batch, () => withoutSignature(submission.raw));
     const balance = batch.add(accountBalance(sender));
-    const params = batch.add(this.#context.hostParams.query);
-    const head = batch.add(blockAt("latest"));
-    const check = (place: FaultPlace): RpcFault | undefined =>
-      head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-    await batch.send({ signal, check });
-    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const bounded = await this.#context.prices.bound({ ...costs(), baseFeeWei }, batch.host, signal);
-    this.#context.hostParams.note(params());
+    const params = batch.add(this.context.hostParams.query);
+    const head = batch.add(newestBlock);
+    await batch.send({ signal });
+    const baseFeeWei = head().baseFeePerGas;
+    const bounded = await this.context.prices.bound({ ...costs(), baseFeeWei }, batch.host, signal);
+    this.context.hostParams.note(params());
     return {
       offered: priceOf(own),
       market: gasPriceFor(bounded, gasPriceBufferPercent),
@@ -62,7 +51,7 @@ export class EvmReplacement implements Replacement {
    * @throws {RpcFault} when none answers.
    */
   async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    const { endpoints, sender } = this.#context.at;
+    const { endpoints, sender } = this.context.at;
     const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => askNonces(sender, endpoint, signal);
     const found = await askWitnesses(endpoints.each(), read);
     const [first, second = first] = found.map(({ value }) => value);
@@ -76,9 +65,9 @@ export class EvmReplacement implements Replacement {
     price: GasPrice,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    const transaction = { ...readOwn(this.#context, submission), ...toPriceFields(price) };
+    const transaction = { ...readOwn(this.context, submission), ...toPriceFields(price) };
     const { dataCostWei, madeAtHeight: height } = submission;
-    return await signFor(this.#context, { transaction, dataCostWei, height }, signal);
+    return await signFor(this.context, { transaction, dataCostWei, height }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -87,8 +76,8 @@ export class EvmReplacement implements Replacement {
     price: GasPrice,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    const { endpoints, sender } = this.#context.at;
-    const own = readOwn(this.#context, submission);
+    const { endpoints, sender } = this.context.at;
+    const own = readOwn(this.context, submission);
     const batch = new RpcBatch(endpoints);
     const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
     await batch.send({ signal });
@@ -100,7 +89,7 @@ export class EvmReplacement implements Replacement {
     const transaction = { ...toPriceFields(price), ...call };
     // A transfer has less data.
     const { dataCostWei, madeAtHeight: height } = submission;
-    return await signFor(this.#context, { transaction, dataCostWei, height }, signal);
+    return await signFor(this.context, { transaction, dataCostWei, height }, signal);
   }
 }
 

@@ -11,20 +11,16 @@ import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { EvmPart } from "./evm_context.ts";
 import { highest } from "./gas.ts";
-import type { Log } from "./log_answers.ts";
-import type { BatchGuard, LogRange } from "./log_reader.ts";
+import type { Log, LogRange } from "./rpc_schemas.ts";
+import type { BatchGuard } from "./log_reader.ts";
 import { contractReadAt, readable } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 
 /** Requests decoded at once, about 5 ms. */
 export const LOGS_AT_ONCE = 50;
 
-/** A state that no endpoint keeps, and those of the blocks just above it, are not asked for again for this time. */
-const STATE_MISSED_MS = 10 * 60_000;
-/** Blocks for which most nodes keep the state. */
-const KEPT_STATES = 128n;
 /** Requests that no endpoint returns are given up when the same ones are missing for this time ... */
 const GIVE_UP_AFTER_MS = 10 * 60_000;
 /** ... or, where more and more are missing, when the first one is for this time. */
@@ -98,22 +94,16 @@ export interface GapRead {
 }
 
 /** Request bookkeeping of one host. */
-export class RequestGaps {
-  readonly #context: EvmContext;
+export class RequestGaps extends EvmPart {
   #known: Known | undefined;
   /** A gap before the range that showed it: at the end of `block` the host's next nonce is `next` or higher. */
   #open: { readonly block: bigint; readonly next: bigint } | undefined;
-  #missedState: { readonly height: bigint; readonly untilMs: number } | undefined;
   /** When gaps were seen first and last, ms; the one seen last is the last one. */
   readonly #seenMs = new Map<string, { readonly first: number; readonly last: number }>();
 
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
   /** Begins a read of the blocks from `from` on. */
   begin(from: bigint): GapRead {
-    const { host } = this.#context.at;
+    const { host } = this.context.at;
     const decoded = new Map<Log, HostLog>();
     const decode = (log: Log): HostLog => {
       const found = decoded.get(log) ?? decodeHostLog(log, host);
@@ -155,7 +145,7 @@ export class RequestGaps {
     const missing = findMissingRequests({ first, end: top, nonces, unreadable });
     if (missing !== undefined) {
       if (this.#isGivenUp(range, missing)) return undefined;
-      this.#context.reportFault(place.endpointHost, "endpoint_logs_incomplete", fieldsOf(range, missing));
+      this.context.reportFault(place.endpointHost, "endpoint_logs_incomplete", fieldsOf(range, missing));
       return incomplete(place, range, missing);
     }
     const start = first ?? lowestOf(nonces) ?? end;
@@ -164,7 +154,7 @@ export class RequestGaps {
     const earlier = { count: start - known.expected, from: known.expected, to: start - 1n };
     const again = { from: known.from, to: range.to };
     if (this.#isGivenUp(again, earlier)) return undefined;
-    if (this.#open === undefined) this.#context.at.log.warn("host_logs_reread", fieldsOf(again, earlier));
+    if (this.#open === undefined) this.context.at.log.warn("host_logs_reread", fieldsOf(again, earlier));
     this.#open = { block: range.to, next: start };
     return incomplete(place, again, earlier);
   }
@@ -192,7 +182,7 @@ export class RequestGaps {
 
   /** True when no endpoint has returned these requests for long. */
   #isGivenUp(range: LogRange, missing: MissingRequests): boolean {
-    const { clock, log } = this.#context.at;
+    const { clock, log } = this.context.at;
     const nowMs = clock.now();
     const ageOf = (gap: string): number => {
       const { first = nowMs, last = 0 } = this.#seenMs.get(gap) ?? {};
@@ -208,20 +198,13 @@ export class RequestGaps {
     return true;
   }
 
-  /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
+  /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state, or there is no host yet. */
   #addNonce(batch: RpcBatch, height: bigint): () => bigint | undefined {
-    const { clock, host } = this.#context.at;
-    const missed = this.#missedState;
-    const isMissed = missed !== undefined && clock.now() < missed.untilMs;
-    if (isMissed && height <= missed.height + KEPT_STATES) return () => undefined;
-    // Before the host was deployed there is nothing to read.
-    const slot = batch.addOptional(readable(contractReadAt(height, host, hostReads.nonce)));
+    const read = readable(contractReadAt(height, this.context.at.host, hostReads.nonce));
+    const slot = batch.addOptional(read);
     return () => {
       const nonce = slot();
-      const isThere = !(nonce instanceof RpcFault);
-      if (!isThere) this.#missedState = { height, untilMs: clock.now() + STATE_MISSED_MS };
-      else if (this.#missedState?.height === height) this.#missedState = undefined;
-      return isThere ? nonce : undefined;
+      return nonce instanceof RpcFault ? undefined : nonce;
     };
   }
 }

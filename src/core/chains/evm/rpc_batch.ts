@@ -2,12 +2,10 @@
  * Several queries as one HTTP request, with typed answers.
  */
 import { BlockHeaderError } from "../../evm/block_header.ts";
-import { HostReadError } from "../../evm/host_reads.ts";
-import { TraceError } from "../../evm/trace.ts";
+import { SchemaError } from "../../evm/schema.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type FaultPlace, reactionTo, type RpcAnswer, RpcFault } from "../../rpc/call.ts";
-import { type Query } from "./queries.ts";
-import { SchemaError } from "./schema_error.ts";
+import { type FaultPlace, reactionTo, type RpcAnswer, type RpcCall, RpcFault } from "../../rpc/call.ts";
+import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
 export interface RpcBatchOptions {
@@ -28,16 +26,12 @@ export function faultAt(code: RpcFault["code"], place: FaultPlace, detail: strin
  * Batch of queries: add queries, send the batch once, then read each answer. All answers come from one endpoint.
  */
 export class RpcBatch {
-  readonly #endpoints: RpcEndpointSet;
-  readonly #entries: { readonly query: Query<unknown>; fill(answer: RpcAnswer, place: FaultPlace): void }[] =
-    [];
+  readonly #entries: { readonly call: RpcCall; fill(answer: RpcAnswer, place: FaultPlace): void }[] = [];
   /** Answers that were read last. */
   #filled: readonly RpcAnswer[] | undefined;
   #host = "";
 
-  constructor(endpoints: RpcEndpointSet) {
-    this.#endpoints = endpoints;
-  }
+  constructor(readonly endpoints: RpcEndpointSet) {}
 
   /** Host of the endpoint whose answers are read; empty before {@link send}. */
   get host(): string {
@@ -48,33 +42,35 @@ export class RpcBatch {
    * Adds a query. The returned function returns the value after {@link send}; a fault of this query fails the batch.
    */
   add<T>(query: Query<T>): () => T {
-    let slot: { readonly value: T } | undefined;
-    const fill = (answer: RpcAnswer, place: FaultPlace): void => {
-      slot = { value: readAnswer(query, answer, place) };
-    };
-    this.#entries.push({ query, fill });
-    return () => filled(slot);
+    return this.#push(query, (answer, place) => readAnswer(query, answer, place));
   }
 
   /** As {@link add}, but a fault of this query is its value: the other answers stay valid. */
   addOptional<T>(query: Query<T>): () => T | RpcFault {
-    let slot: { readonly value: T | RpcFault } | undefined;
-    const fill = (answer: RpcAnswer, place: FaultPlace): void => {
-      slot = { value: answer.kind === "fault" ? answer.fault : readAnswer(query, answer, place) };
+    return this.#push(
+      query,
+      (answer, place) => answer.kind === "fault" ? answer.fault : readAnswer(query, answer, place),
+    );
+  }
+
+  #push<T>({ call }: Query<unknown>, read: (answer: RpcAnswer, place: FaultPlace) => T): () => T {
+    let slot: { readonly value: T } | undefined;
+    this.#entries.push({ call, fill: (answer, place) => void (slot = { value: read(answer, place) }) });
+    return () => {
+      if (slot === undefined) throw new Error("The batch was not sent");
+      return slot.value;
     };
-    this.#entries.push({ query, fill });
-    return () => filled(slot);
   }
 
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
   async send(options: RpcBatchOptions): Promise<void> {
-    const calls = this.#entries.map(({ query }) => query.call);
+    const calls = this.#entries.map(({ call }) => call);
     const accept = (answers: readonly RpcAnswer[], place: FaultPlace): Objection =>
       this.#fill(answers, place) ?? options.check?.(place);
     const { signal, timeoutMs, onFault } = options;
-    const answers = await this.#endpoints.batch(calls, { signal, timeoutMs, accept, onFault });
+    const answers = await this.endpoints.batch(calls, { signal, timeoutMs, accept, onFault });
     // An endpoint that was called later may have done worse: the answers returned by the endpoint set count.
-    const fault = this.#fill(answers, { chain: this.#endpoints.chain, endpointHost: "", method: "" });
+    const fault = this.#fill(answers, { chain: this.endpoints.chain, endpointHost: "", method: "" });
     if (fault !== undefined) throw fault;
   }
 
@@ -116,18 +112,11 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
   try {
     return query.read(answer.result);
   } catch (cause) {
-    const isShape = cause instanceof SchemaError || cause instanceof HostReadError ||
-      cause instanceof TraceError;
     // The node of an unknown fork is not at fault; another one may be behind the fork.
     const isUnknownFork = cause instanceof BlockHeaderError && cause.code === "unknown_fork";
-    if (!isShape && !isUnknownFork) throw cause;
+    if (!(cause instanceof SchemaError) && !isUnknownFork) throw cause;
     const where = { ...place, method: query.call.method };
     const code = isUnknownFork ? "refused" : "malformed";
     throw new RpcFault(code, reactionTo(code), where, { detail: cause.message, cause });
   }
-}
-
-function filled<T>(slot: { readonly value: T } | undefined): T {
-  if (slot === undefined) throw new Error("The batch was not sent");
-  return slot.value;
 }

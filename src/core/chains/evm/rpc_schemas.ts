@@ -2,9 +2,11 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import * as z from "zod";
-import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
-import type { ReceiptLog } from "./log_answers.ts";
-import { SchemaError } from "./schema_error.ts";
+import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { hexBytes, parseResponse, SchemaError } from "../../evm/schema.ts";
+
+export { hexBytes, parseResponse };
 
 /** Hex quantity (`0x10`). */
 export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
@@ -15,9 +17,6 @@ export const counter = quantity.refine((value) => value < 1n << 63n);
 /** An amount or a price, wei, of at most 128 bits. */
 const wei = quantity.refine((value) => value < 2n ** 128n);
 
-/** Bytes as hex, lower case. */
-export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
-
 /** 32 bytes. */
 export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Hash256 => toHash256(text));
 
@@ -26,7 +25,8 @@ export const block = z.object({
   number: counter,
   hash,
   timestamp: counter,
-  baseFeePerGas: quantity.nullish(),
+  /** Absent before EIP-1559. */
+  baseFeePerGas: quantity.nullish().transform((wei) => wei ?? undefined),
 });
 
 /** Fees of recent blocks; the median of the tips leaves out blocks without transactions, whose tip is 0. */
@@ -42,6 +42,55 @@ export const feeHistory = z.object({
 /** A block header. */
 export type Block = z.output<typeof block>;
 
+const receiptLog = z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes });
+
+const log = receiptLog.extend({
+  address: hexBytes.refine(({ length }) => length === 2 + 40),
+  blockNumber: counter,
+  transactionHash: hash,
+  logIndex: counter,
+  removed: z.boolean().nullish(),
+});
+
+/** Log with its position. `removed` logs belong to blocks that were reorganised away. */
+export type Log = z.output<typeof log>;
+
+/** Filter of logs. */
+export interface LogFilter {
+  readonly address: Address;
+  /** Alternatives for the first topic. */
+  readonly topics: readonly Hex[];
+}
+
+/** Blocks of one query, both inclusive. */
+export interface LogRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** What was asked for, in lower case: an answer with other logs is another question's. */
+export type AskedLogs = LogFilter & LogRange;
+
+const logs = z.array(log);
+
+/** Reads the answer of `eth_getLogs`. @throws {SchemaError} also for a log that was not asked for */
+export function readLogs(value: unknown, asked: AskedLogs): readonly Log[] {
+  const found = parseResponse(logs, value, "eth_getLogs");
+  found.forEach(({ address, topics: [topic], blockNumber }, index) => {
+    const isIn = blockNumber >= asked.from && blockNumber <= asked.to;
+    const isTopic = topic !== undefined && asked.topics.includes(topic);
+    const odd = address !== asked.address
+      ? "address"
+      : !isTopic
+      ? "topics"
+      : isIn
+      ? undefined
+      : "blockNumber";
+    if (odd !== undefined) throw new SchemaError(`eth_getLogs.${index}.${odd}`);
+  });
+  return found;
+}
+
 /** Fields of a receipt that are used. */
 export const receipt = z.object({
   transactionHash: hash.nullish(),
@@ -55,13 +104,11 @@ export const receipt = z.object({
   /** Parameters of the operator fee since Isthmus; what they mean depends on the fork. */
   operatorFeeScalar: wei.nullish().catch(undefined),
   operatorFeeConstant: wei.nullish().catch(undefined),
-  logs: z.array(z.unknown()),
+  logs: z.array(receiptLog),
 });
 
 /** A receipt. */
-export interface Receipt extends Omit<z.output<typeof receipt>, "logs"> {
-  readonly logs: readonly ReceiptLog[];
-}
+export type Receipt = z.output<typeof receipt>;
 
 /** Fields of `eth_getProof` (EIP-1186) that are used; values are quantities. */
 export const accountProof = z.object({
@@ -90,12 +137,3 @@ export const simulatedBlocks = z.tuple([
 
 /** Answer of `eth_simulateV1` to one call. */
 export type SimulatedBlocks = z.output<typeof simulatedBlocks>;
-
-/** Parses `value`; `place` names it in the error. @throws {SchemaError} */
-export function parseResponse<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const path = issue?.path.map(String).join(".") ?? "";
-  throw new SchemaError(path === "" ? place : `${place}.${path}`, { cause: parsed.error });
-}

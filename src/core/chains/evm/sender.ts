@@ -3,8 +3,7 @@
  * was signed.
  */
 import { keccak256, toHash256 } from "../../encoding/bytes.ts";
-import { unsignedCall } from "../../evm/fee_oracles.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
 import { DeadlineFault } from "../../runtime/retry.ts";
@@ -21,8 +20,8 @@ import type {
 } from "../submission.ts";
 import { isFresh } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { addCosts } from "./costs.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { addCallCosts } from "./costs.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
 import {
   capAfterDataCost,
   capPrice,
@@ -32,8 +31,8 @@ import {
   highestPriceWei,
 } from "./gas.ts";
 import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
-import { accountBalance, blockAt, blockNumber, rawTransaction } from "./queries.ts";
-import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { accountBalance, blockNumber, newestBlock, rawTransaction } from "./queries.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { poolRefusal } from "./refusals.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
@@ -42,13 +41,7 @@ import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
 const LATE_AFTER_MS = 2_000;
 
 /** Signing and broadcasting from our account. */
-export class EvmSender implements Sender {
-  readonly #context: EvmContext;
-
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
+export class EvmSender extends EvmPart implements Sender {
   /**
    * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request, unless the simulation
    * has just done so, and signs. Nothing is sent. The same request checks whether a competitor's delivery of one of the
@@ -57,29 +50,28 @@ export class EvmSender implements Sender {
    */
   async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
     const { facts, gasLimit } = input.simulation;
-    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.#context.at.clock.now() })) {
+    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.context.at.clock.now() })) {
       return await facts.sign(input, signal);
     }
     const read = await this.#readFacts(delivery, gasLimit, signal);
-    return await signWith(this.#context, { facts: read, input }, signal);
+    return await signWith(this.context, { facts: read, input }, signal);
   }
 
   /** Reads what a signature needs. One request. */
   async #readFacts(delivery: Delivery, gasLimit: bigint, signal: AbortSignal): Promise<ReadFacts> {
-    const { chainId, endpoints, host, sender } = this.#context.at;
-    const { handler } = await this.#context.hostParams.read(signal);
+    const { endpoints, host, sender } = this.context.at;
+    const { handler } = await this.context.hostParams.read(signal);
     const data = encodeDelivery(delivery, host);
-    const call = { delivery, messages: collectMessages(delivery), handler, data, gasLimit };
+    const call = { to: handler, data, gas: gasLimit };
+    const of = { delivery, messages: collectMessages(delivery), call };
     const batch = new RpcBatch(endpoints);
-    const costs = addCosts(this.#context, batch, () => unsignedCall({ chainId, to: handler, data }));
-    const market = { costs, balance: batch.add(accountBalance(sender)), head: batch.add(blockAt("latest")) };
-    const facts = addSigningFacts(this.#context, batch, { call, market });
-    const check = (place: FaultPlace): RpcFault | undefined =>
-      market.head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-    await batch.send({ signal, check });
+    const costs = addCallCosts(this.context, batch, call);
+    const market = { costs, balance: batch.add(accountBalance(sender)), head: batch.add(newestBlock) };
+    const facts = addSigningFacts(this.context, batch, { of, market });
+    await batch.send({ signal });
     const read = facts();
-    const named = { ...read.costs, baseFeeWei: read.block.baseFeePerGas ?? undefined };
-    return { ...read, costs: await this.#context.prices.bound(named, batch.host, signal) };
+    const named = { ...read.costs, baseFeeWei: read.block.baseFeePerGas };
+    return { ...read, costs: await this.context.prices.bound(named, batch.host, signal) };
   }
 
   /**
@@ -87,7 +79,7 @@ export class EvmSender implements Sender {
    * only when all of those refuse it.
    */
   async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    const endpoints = this.#context.at.endpoints.each();
+    const endpoints = this.context.at.endpoints.each();
     const answers = await this.#submitToAll(endpoints.slice(0, WITNESSES), submission, signal);
     for (const endpoint of endpoints.slice(WITNESSES)) {
       if (answers.some(isTaken)) break;
@@ -119,7 +111,7 @@ export class EvmSender implements Sender {
         const answer = await submitTo(endpoint, submission, stop.signal);
         stopTimer();
         if (isTaken(answer)) {
-          stopTimer = this.#context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
+          stopTimer = this.context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
         }
         return [answer];
       } catch (error) {
@@ -137,9 +129,9 @@ export class EvmSender implements Sender {
 
   /** True when our account can pay for the gas at the further of two endpoints: a pool that is behind may not know. */
   async #hasEnough({ gasLimit, gasPriceWei }: SignedSubmission, signal: AbortSignal): Promise<boolean> {
-    const found = await askWitnesses(this.#context.at.endpoints.each(), async (endpoint) => {
+    const found = await askWitnesses(this.context.at.endpoints.each(), async (endpoint) => {
       const batch = new RpcBatch(endpoint);
-      const [height, balance] = [batch.add(blockNumber), batch.add(accountBalance(this.#context.at.sender))];
+      const [height, balance] = [batch.add(blockNumber), batch.add(accountBalance(this.context.at.sender))];
       await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
       return { height: height(), balanceWei: balance() };
     });
@@ -187,7 +179,7 @@ function verdictOf(fault: RpcFault): BroadcastResult | undefined {
 export function signingFactsOf(context: EvmContext, facts: ReadFacts): SigningFacts {
   const sign = (input: SigningInput, signal: AbortSignal): Promise<SigningResult> =>
     signWith(context, { facts, input }, signal);
-  return { atMs: facts.atMs, delivery: facts.call.delivery, sign };
+  return { atMs: facts.atMs, delivery: facts.of.delivery, sign };
 }
 
 /** Signs a delivery about which everything was read. */
@@ -196,13 +188,13 @@ async function signWith(
   { facts, input }: { readonly facts: ReadFacts; readonly input: SigningInput },
   signal: AbortSignal,
 ): Promise<SigningResult> {
-  const { call, receipts, knownFrom, params, block } = facts;
+  const { of: { messages: all, call }, receipts, knownFrom, params, block } = facts;
   if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
   if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
-  if (context.hostParams.note(params) || params.handler !== call.handler) {
+  if (context.hostParams.note(params) || params.handler !== call.to) {
     return refused("not_ready", "the host has another handler since the simulation");
   }
-  const messages = facts.isContested ? await findContested(context, call.messages, signal) : [];
+  const messages = facts.isContested ? await findContested(context, all, signal) : [];
   if (messages.length > 0) {
     const detail = "a delivery of it is pending in the mempool";
     return { kind: "refused", refusal: { code: "duplicate", detail, messages } };
@@ -220,14 +212,14 @@ async function signWith(
     nonce: Number(nonce),
     to: params.handler,
     data: call.data,
-    gas: call.gasLimit,
+    gas: call.gas,
     value: 0n,
   };
   return {
     kind: "signed",
     submission: await signFor(
       context,
-      { transaction, dataCostWei: facts.costs.dataCostWei(call.gasLimit), height: block.number },
+      { transaction, dataCostWei: facts.costs.dataCostWei(call.gas), height: block.number },
       signal,
     ),
   };
@@ -267,11 +259,11 @@ export async function signFor(
 /** The price to offer, or why there is none. */
 function findPrice(
   { at: { gasPriceBufferPercent, maximumGasPriceWei, sender } }: EvmContext,
-  { call: { gasLimit }, costs, block, balanceWei }: ReadFacts,
+  { of: { call: { gas } }, costs, block, balanceWei }: ReadFacts,
   { simulation, maxGasPriceWei }: SigningInput,
 ): GasPrice | { readonly type: "none" } & Pick<Refusal, "code" | "detail"> {
   const { gasPriceWei, lowestTipWei, dataCostWei } = costs;
-  const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+  const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas };
   const nowWei = currentPriceWei(market);
   const moreWei = dataCostWei(simulation.gasUsed) - simulation.dataCostWei;
   const paidWei = maxGasPriceWei && capAfterDataCost(maxGasPriceWei, moreWei, simulation.gasUsed);
@@ -288,7 +280,7 @@ function findPrice(
     (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
     gasPriceFor(market, gasPriceBufferPercent),
   );
-  const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
+  const neededWei = gas * highestPriceWei(price) + dataCostWei(gas);
   if (balanceWei >= neededWei) return price;
   const missingWei = neededWei - balanceWei;
   const detail =

@@ -119,11 +119,7 @@ function readPrice(
 }
 
 /** Compares a signature with the message that was to be signed. Its bytes are r, s and v with v 27 or 28. */
-export function judgeMessage(
-  answer: string,
-  { digest }: SignedMessage,
-  sender: Address,
-): SignerJudgement {
+export function judgeMessage(answer: string, { digest }: SignedMessage, sender: Address): SignerJudgement {
   const raw = readHex(answer);
   if (raw === undefined) return mismatch("signature", "is not hex");
   const given = fromHex(raw);
@@ -135,11 +131,7 @@ export function judgeMessage(
 }
 
 /** What is wrong with a signature of 65 bytes; `undefined`: it is the sender's. */
-function judgeSignature(
-  digest: Hash256,
-  signature: Uint8Array,
-  sender: Address,
-): SignerMismatch | undefined {
+function judgeSignature(digest: Hash256, signature: Uint8Array, sender: Address): SignerMismatch | undefined {
   if (BigInt(toHex(signature.subarray(32, 64))) > HIGHEST_S) {
     return mismatch("s", "is in the upper half of the curve's order, which nodes refuse (EIP-2)");
   }

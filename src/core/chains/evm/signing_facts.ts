@@ -4,8 +4,7 @@
  */
 import { BeefyError } from "../../beefy/commitment.ts";
 import { readProofSubject } from "../../beefy/naive_proof.ts";
-import { type Hash256, type Hex, keccak256, toHash256 } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
+import { type Hash256, keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
@@ -22,19 +21,17 @@ import { faultToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";
 
-/** A delivery as a call of the host's handler. */
+/** A delivery as a call of the host's handler; its gas limit is that of the transaction. */
 export interface DeliveryCall {
   readonly delivery: Delivery;
   readonly messages: readonly Message[];
-  readonly handler: Address;
-  readonly data: Hex;
-  readonly gasLimit: bigint;
+  readonly call: SimulatedCall & { readonly gas: bigint };
 }
 
 /** Money of a transaction: what it costs, the newest block, and what our account has. */
 export interface Market {
   readonly costs: () => Costs;
-  readonly head: () => Block | undefined;
+  readonly head: () => Block;
   readonly balance: () => bigint;
 }
 
@@ -42,8 +39,8 @@ export interface Market {
 export interface ReadFacts extends SeenNonces {
   /** Time before the request, ms since 1970. */
   readonly atMs: number;
-  /** The call that it was read for; its gas limit is that of the transaction. */
-  readonly call: DeliveryCall;
+  /** What it was read for. */
+  readonly of: DeliveryCall;
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
   readonly knownFrom: KnownFrom;
@@ -55,41 +52,33 @@ export interface ReadFacts extends SeenNonces {
   readonly balanceWei: bigint;
 }
 
-/**
- * Adds the queries to a batch that also has those of `market`; the result is available after the batch was sent and
- * its newest block checked.
- */
+/** Adds the queries to a batch that also has those of `market`; the result is available after it was sent. */
 export function addSigningFacts(
   context: EvmContext,
   batch: RpcBatch,
-  work: { readonly call: DeliveryCall; readonly market: Market },
+  { of, market }: { readonly of: DeliveryCall; readonly market: Market },
 ): () => ReadFacts {
   const atMs = context.at.clock.now();
-  const { call, market } = work;
-  const { delivery, messages, handler: to, data, gasLimit: gas } = call;
+  const { delivery, messages, call: { to, data, gas } } = of;
   const { sender: from } = context.at;
   const receipts = addReceipts(context, batch, messages);
   const known = addKnownProofs(context, batch, delivery);
   const isContested = addMempoolCheck(context, batch, { delivery, call: { from, to, data, gas } });
   const params = batch.add(context.hostParams.query);
   const nonces = addNonces(from, batch);
-  return () => {
-    const block = market.head();
-    if (block === undefined) throw new Error("The block was checked");
-    return {
-      atMs,
-      call,
-      receipts: receipts(),
-      knownFrom: known(),
-      isContested: isContested(),
-      params: params(),
-      nonces: nonces(),
-      host: batch.host,
-      costs: market.costs(),
-      block,
-      balanceWei: market.balance(),
-    };
-  };
+  return () => ({
+    atMs,
+    of,
+    receipts: receipts(),
+    knownFrom: known(),
+    isContested: isContested(),
+    params: params(),
+    nonces: nonces(),
+    host: batch.host,
+    costs: market.costs(),
+    block: market.head(),
+    balanceWei: market.balance(),
+  });
 }
 
 /** Source of the host's knowledge; `undefined`: the proofs are new. */

@@ -4,8 +4,6 @@
  * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link EvmSimulator}; one method is run in
  * `simulation_method.ts`.
  */
-import type { Address } from "../../evm/address.ts";
-import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
@@ -18,24 +16,23 @@ import {
   isArbitrum,
   untracedGasLimit,
 } from "./gas.ts";
-import type { Costs } from "./costs.ts";
-import type { EvmContext, KnownMarket } from "./evm_context.ts";
+import { addCallCosts, type Costs } from "./costs.ts";
+import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
-import type { SimulatedCall, SimulatedOutcome } from "./queries.ts";
-import { callResult, gasEstimate, simulatedCall, trace } from "./queries.ts";
+import { callResult, gasEstimate, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
 import {
-  addCostsAndChecks,
   handledBy,
   type MethodResult,
+  type Outcome,
   refusedBy,
   type SimulationInput,
-  type SimulationMethod,
   SimulationRuns,
 } from "./simulation_method.ts";
 import { signingFactsOf } from "./sender.ts";
+import type { DeliveryCall } from "./signing_facts.ts";
 import { Limit } from "../../runtime/limit.ts";
 
 /**
@@ -48,8 +45,7 @@ const BEHIND_PAUSES_MS: readonly number[] = [100, 300, 600, 1_000];
 const BLIND_PATIENCE_MS = 5 * 60_000;
 
 /** Simulation of deliveries. */
-export class EvmSimulator implements Simulator {
-  readonly #context: EvmContext;
+export class EvmSimulator extends EvmPart implements Simulator {
   readonly #traces: Limit;
   readonly #runs: SimulationRuns;
   /** Since when no endpoint has shown a delivery while one that may did not answer, ms. */
@@ -57,7 +53,7 @@ export class EvmSimulator implements Simulator {
 
   /** @param tracesAtOnce maximum number of concurrent simulations */
   constructor(context: EvmContext, tracesAtOnce: number) {
-    this.#context = context;
+    super(context);
     this.#traces = new Limit(tracesAtOnce);
     this.#runs = new SimulationRuns(context);
   }
@@ -67,7 +63,7 @@ export class EvmSimulator implements Simulator {
    * do not know the height of the proof, which the caller has read from the chain. Consensus proofs in front bring it.
    */
   async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
-    const { hostParams, at: { clock } } = this.#context;
+    const { hostParams, at: { clock } } = this.context;
     const once = (): Promise<Simulation> =>
       this.#traces.run(() => this.#simulateOnce(delivery, signal), signal);
     const [step, second] = delivery.steps;
@@ -87,19 +83,16 @@ export class EvmSimulator implements Simulator {
    * deliveries were not seen before, or something is wrong with this one. One more for each method that turns out to be
    * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
    */
-  async #simulateOnce(
-    delivery: Delivery,
-    signal: AbortSignal,
-  ): Promise<Simulation> {
-    const { hostParams, at } = this.#context;
+  async #simulateOnce(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const { hostParams, at } = this.context;
     const { handler } = await hostParams.read(signal);
     const data = encodeDelivery(delivery, at.host);
-    const call = { from: at.sender, to: handler, data, ...await this.#context.traceOptions(signal) };
+    const call = { from: at.sender, to: handler, data, ...await this.context.traceOptions(signal) };
     const messages = collectMessages(delivery);
-    const input = { delivery, messages, handler, call, isFirst: true, readsFacts: false };
-    const traced = await this.#simulateBy(input, tracing(at.host, messages.length), signal);
+    const input = { delivery, messages, call, isFirst: true, readsFacts: false };
+    const traced = await this.#simulateBy({ ...input, method: "tracing" }, signal);
     if (traced.kind !== "missing") return traced;
-    const ran = await this.#simulateBy(input, running(at.host), signal);
+    const ran = await this.#simulateBy({ ...input, method: "simulating" }, signal);
     if (ran.kind !== "missing") return ran;
     if (messages.length > 0) this.#refuseToGuess(traced.isSilent === true || ran.isSilent === true);
     return await this.#simulateCalled(input, signal);
@@ -107,7 +100,7 @@ export class EvmSimulator implements Simulator {
 
   /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
   #refuseToGuess(isSilent: boolean): void {
-    const { clock, endpoints } = this.#context.at;
+    const { clock, endpoints } = this.context.at;
     this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
     if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
     const place = {
@@ -119,22 +112,17 @@ export class EvmSimulator implements Simulator {
   }
 
   /** Simulates by one method. */
-  async #simulateBy<T extends Outcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<Simulation | Missing> {
-    const expected = await this.#simulateExpected(input, method, signal);
-    const first = expected ?? await this.#runs.runMethod(input, method, signal);
+  async #simulateBy(input: SimulationInput, signal: AbortSignal): Promise<Simulation | Missing> {
+    const first = await this.#simulateExpected(input, signal) ?? await this.#runs.runMethod(input, signal);
     if (first.kind !== "shown") return first;
     this.#blindSinceMs = undefined;
     const { costs, layer1Gas } = first;
     const wideGas = first.outcome.gasUsed + layer1Gas;
-    const refusal = refusalOf(this.#context, input, { ...first.outcome, gasUsed: wideGas });
+    const refusal = refusalOf(this.context, input, { ...first.outcome, gasUsed: wideGas });
     if (refusal !== undefined) return { kind: "refused", refusal };
     const wanted = gasLimitFor(wideGas);
     const needed = wanted < input.call.gas ? wanted : input.call.gas;
-    const limit = first.facts?.call.gasLimit;
+    const limit = first.facts?.of.call.gas;
     if (limit !== undefined && isFittingLimit(limit, needed)) {
       return this.#accept(input, first, { gasUsed: wideGas, gasLimit: limit, costs });
     }
@@ -142,16 +130,16 @@ export class EvmSimulator implements Simulator {
     const wide = this.#accept(input, { ...first, facts: undefined }, wideTerms);
     // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
     if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
-    const terms = exactTerms(this.#context, first, needed);
+    const terms = exactTerms(this.context, first, needed);
     const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
-    const exact = await this.#runs.runMethod(exactInput, method, signal);
+    const exact = await this.#runs.runMethod(exactInput, signal);
     if (exact.kind !== "shown") return exact;
     const { outcome } = exact;
     if (outcome.revertData !== undefined) {
       return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
     }
     // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-    const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : needed;
+    const gasUsed = input.method === "tracing" ? outcome.gasUsed + layer1Gas : needed;
     return this.#accept(input, exact, { gasUsed, gasLimit: needed, costs });
   }
 
@@ -160,19 +148,15 @@ export class EvmSimulator implements Simulator {
    * not every message is handled: then a simulation without a limit shows why. Without facts when the price has changed
    * much since.
    */
-  async #simulateExpected<T extends Outcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<Shown<T> | undefined> {
-    const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.#context;
+  async #simulateExpected(input: SimulationInput, signal: AbortSignal): Promise<Shown | undefined> {
+    const { market: { fresh: known }, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    if (known === undefined || method.capability !== "tracing" || isArbitrum(chainId)) return undefined;
+    if (known === undefined || input.method !== "tracing" || isArbitrum(chainId)) return undefined;
     const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
     if (limit === undefined || limit > input.call.gas) return undefined;
-    const terms = exactTerms(this.#context, known, limit);
+    const terms = exactTerms(this.context, known, limit);
     const call = { ...input.call, ...terms };
-    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, method, signal);
+    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, signal);
     if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
     if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
     const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
@@ -180,37 +164,29 @@ export class EvmSimulator implements Simulator {
     return isOfNow ? result : { ...result, facts: undefined };
   }
 
-  #accept<T extends Outcome>(
-    input: SimulationInput,
-    result: Shown<T>,
-    terms: AcceptedTerms,
-  ): AcceptedSimulation {
-    this.#context.noteMarket(result);
-    const { outcome, facts } = result;
+  #accept(input: SimulationInput, result: Shown, terms: AcceptedTerms): AcceptedSimulation {
+    const { outcome, facts, costs, baseFeeWei, balanceWei } = result;
+    this.context.market.set({ costs, baseFeeWei, balanceWei });
     const accepted = accept(input, outcome, terms);
     if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
       const { delivery, call: { data } } = input;
-      this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed });
+      this.context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed });
     }
-    return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.#context, facts) };
+    return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.context, facts) };
   }
 
   /**
    * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
    * module may use all the gas that it is given, so all of it counts as used.
    */
-  async #simulateCalled(
-    input: SimulationInput,
-    signal: AbortSignal,
-  ): Promise<Simulation> {
+  async #simulateCalled(input: DeliveryCall, signal: AbortSignal): Promise<Simulation> {
     const { delivery, messages, call } = input;
-    const batch = new RpcBatch(this.#context.at.endpoints);
+    const batch = new RpcBatch(this.context.at.endpoints);
     const called = batch.addOptional(callResult(call));
     const estimated = batch.addOptional(gasEstimate(call));
-    const around = addCostsAndChecks(this.#context, batch, input);
+    const read = addCallCosts(this.context, batch, call);
     await batch.send({ signal });
-    const [result, estimate, refusal] = [called(), estimated(), around.refusal()];
-    if (refusal !== undefined) return { kind: "refused", refusal };
+    const [result, estimate] = [called(), estimated()];
     if (result instanceof RpcFault) {
       const { refusal } = refusedBy(result, delivery);
       // A trace would tell whose fault it is.
@@ -220,7 +196,7 @@ export class EvmSimulator implements Simulator {
     const known = estimate instanceof RpcFault ? undefined : estimate;
     const gasLimit = untracedGasLimit(call.gas, messages.length, known);
     const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
-    const costs = await this.#context.prices.bound(around.costs(), batch.host, signal);
+    const costs = await this.context.prices.bound(read(), batch.host, signal);
     return accept(input, undefined, { gasUsed, gasLimit, costs });
   }
 }
@@ -232,32 +208,8 @@ interface AcceptedTerms {
   readonly costs: Costs;
 }
 
-/** Result of a simulation; `steps` if inner calls are visible. */
-type Outcome = SimulatedOutcome & { readonly steps?: readonly StepFrame[] };
-
-type Shown<T> = Extract<MethodResult<T>, { kind: "shown" }>;
-type Missing = Extract<MethodResult<never>, { kind: "missing" }>;
-
-/** Method by traces, which show what is handled. */
-function tracing(host: Address, messages: number): SimulationMethod<TraceOutcome> {
-  return {
-    capability: "tracing",
-    query: (call) => trace(call, host),
-    isBlind: (outcome) => isBlind(outcome, messages),
-  };
-}
-
-/** Method by `eth_simulateV1`. */
-function running(host: Address): SimulationMethod<SimulatedOutcome> {
-  return { capability: "simulating", query: (call) => simulatedCall(call, host) };
-}
-
-/** True when the trace shows no log although messages would be handled, or does not show the host's part at all. */
-function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number): boolean {
-  if (logCount > 0 || revertData !== undefined || messages === 0) return false;
-  const dispatches = steps.flatMap((step) => step.dispatches);
-  return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
-}
+type Shown = Extract<MethodResult, { kind: "shown" }>;
+type Missing = Extract<MethodResult, { kind: "missing" }>;
 
 /** Gas and price of a transaction. */
 type ExactTerms = Pick<SimulatedCall, "baseFeeWei" | "balanceWei"> & {
@@ -302,7 +254,7 @@ function refusalOf(
 
 /** What the host would take, at these terms. */
 function accept(
-  { delivery, messages }: SimulationInput,
+  { delivery, messages }: DeliveryCall,
   outcome: Outcome | undefined,
   { gasUsed, gasLimit, costs }: AcceptedTerms,
 ): AcceptedSimulation {

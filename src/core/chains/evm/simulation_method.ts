@@ -3,20 +3,26 @@
  * the other calls of a request and refuses this one, or answers it in a shape of its own. A node that is down and a
  * delivery that cannot be simulated look alike; a trivial call by the same method distinguishes them.
  */
-import type { Address } from "../../evm/address.ts";
-import { unsignedCall } from "../../evm/fee_oracles.ts";
-import type { HandledMessages } from "../../evm/trace.ts";
+import type { HandledMessages, TraceOutcome } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
-import type { Delivery, Refusal, Simulation } from "../submission.ts";
+import type { Delivery, Simulation } from "../submission.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { addBatchCheck } from "./batching.ts";
 import { isArbitrum } from "./gas.ts";
-import { addCosts, type Costs } from "./costs.ts";
-import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
-import { accountBalance, blockAt, gasEstimate, type Query, readable, type SimulatedCall } from "./queries.ts";
+import { addCallCosts, type Costs } from "./costs.ts";
+import { type Capability, EvmPart } from "./evm_context.ts";
+import {
+  accountBalance,
+  gasEstimate,
+  newestBlock,
+  type Query,
+  readable,
+  simulatedCall,
+  type SimulatedOutcome,
+  trace,
+} from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
-import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
+import { addSigningFacts, type DeliveryCall, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
@@ -27,33 +33,23 @@ const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large",
 const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "server_error"]);
 
 /** Input of a simulation. */
-export interface SimulationInput {
-  readonly delivery: Delivery;
-  readonly messages: readonly Message[];
-  readonly handler: Address;
-  readonly call: SimulatedCall & TraceOptions;
+export interface SimulationInput extends DeliveryCall {
+  /** By a trace, which shows everything, or by `eth_simulateV1`. */
+  readonly method: Extract<Capability, "tracing" | "simulating">;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
   /** True: gas and price are those of the transaction, so what a signature needs is read along. */
   readonly readsFacts: boolean;
 }
 
-/** Minimum result of every method. */
-type MinOutcome = HandledMessages & { readonly gasUsed: bigint };
-
-/** Simulation method: the query and the capability it needs. */
-export interface SimulationMethod<T extends MinOutcome> {
-  readonly capability: Extract<Capability, "tracing" | "simulating">;
-  readonly query: (call: SimulatedCall) => Query<T>;
-  /** True for an outcome that shows too little: as if the endpoint lacked the method. Absent: none does. */
-  readonly isBlind?: (outcome: T) => boolean;
-}
+/** Effects of a simulated delivery; its steps, and the number of its logs, where inner calls are visible. */
+export type Outcome = SimulatedOutcome & Partial<TraceOutcome>;
 
 /** Result of a method. */
-export type MethodResult<T> =
+export type MethodResult =
   | {
     readonly kind: "shown";
-    readonly outcome: T;
+    readonly outcome: Outcome;
     /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
@@ -68,24 +64,15 @@ export type MethodResult<T> =
   | { readonly kind: "missing"; readonly isSilent?: boolean };
 
 /** Runs of simulation methods at the endpoints of one chain. */
-export class SimulationRuns {
-  readonly #context: EvmContext;
+export class SimulationRuns extends EvmPart {
   /** Methods whose lack was logged. */
   readonly #told = new Set<Capability>();
 
-  constructor(context: EvmContext) {
-    this.#context = context;
-  }
-
   /** Runs one method; retries once when there was no answer although the endpoints are healthy. */
-  async runMethod<T extends MinOutcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<MethodResult<T>> {
-    if (this.#context.isUnsupported(method.capability)) return { kind: "missing" };
+  async runMethod(input: SimulationInput, signal: AbortSignal): Promise<MethodResult> {
+    if (this.context.isUnsupported(input.method)) return { kind: "missing" };
     for (let attempt = 1;; attempt++) {
-      const result = await this.#runOnce(input, method, signal);
+      const result = await this.#runOnce(input, signal);
       if (!(result instanceof RpcFault)) return result;
       const isWithoutAnswer = NO_ANSWER.has(result.code);
       if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
@@ -93,7 +80,7 @@ export class SimulationRuns {
         if (isWithoutAnswer) throw result;
         return { kind: "missing" };
       }
-      if (!await this.#simulatesTrivial(input, method, signal)) return { kind: "missing" };
+      if (!await this.#simulatesTrivial(input, signal)) return { kind: "missing" };
       if (isWithoutAnswer && attempt === 1) continue;
       const detail = `no endpoint can simulate it: ${result.message}`;
       return { kind: "refused", refusal: { code: "untraceable", detail } };
@@ -101,39 +88,36 @@ export class SimulationRuns {
   }
 
   /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
-  async #runOnce<T extends MinOutcome>(
-    input: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<MethodResult<T> | RpcFault> {
-    const { endpoints, sender, chainId } = this.#context.at;
+  async #runOnce(input: SimulationInput, signal: AbortSignal): Promise<MethodResult | RpcFault> {
+    const { endpoints, sender, chainId } = this.context.at;
     const batch = new RpcBatch(endpoints);
     // First, so that a node which works through a batch in order reads the facts after it.
-    const query = method.query(input.call);
+    const query = this.#queryOf(input);
     const shown = batch.addOptional(readable(query));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
-    const around = addCostsAndChecks(this.#context, batch, input);
-    const head = batch.add(blockAt("latest"));
+    const read = addCallCosts(this.context, batch, input.call);
+    const head = batch.add(newestBlock);
     const balance = batch.add(accountBalance(sender));
-    const facts = input.readsFacts ? this.#addFacts(batch, input, { ...around, head, balance }) : undefined;
+    const facts = input.readsFacts
+      ? addSigningFacts(this.context, batch, { of: input, market: { costs: read, head, balance } })
+      : undefined;
     let isHeard = false;
     const check = (place: FaultPlace): RpcFault | undefined => {
-      if (head() === undefined) return faultAt("malformed", place, "no newest block");
       isHeard = true;
       const outcome = shown();
       const isMissing = outcome instanceof RpcFault
         ? outcome.code === "missing_method"
-        : outcome === undefined || method.isBlind?.(outcome) === true;
+        : outcome === undefined || isBlind(outcome, input.messages.length);
       if (!isMissing) return undefined;
-      this.#noteMissing(method.capability, place.endpointHost);
+      this.#noteMissing(input.method, place.endpointHost);
       if (outcome instanceof RpcFault) return undefined;
       const missing = { ...place, method: query.call.method };
       return faultAt("missing_method", missing, "its answers do not show what is delivered");
     };
-    const missing = (): MethodResult<T> => ({
+    const missing = (): MethodResult => ({
       kind: "missing",
-      isSilent: !this.#context.isUnsupported(method.capability),
+      isSilent: !this.context.isUnsupported(input.method),
     });
     try {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
@@ -149,13 +133,11 @@ export class SimulationRuns {
     if (outcome === undefined || (outcome instanceof RpcFault && outcome.code === "missing_method")) {
       return missing();
     }
-    const refusal = around.refusal();
-    if (refusal !== undefined) return { kind: "refused", refusal };
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const costs = await this.#context.prices.bound({ ...around.costs(), baseFeeWei }, batch.host, signal);
+    const baseFeeWei = head().baseFeePerGas;
+    const costs = await this.context.prices.bound({ ...read(), baseFeeWei }, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
@@ -168,24 +150,14 @@ export class SimulationRuns {
     };
   }
 
-  #addFacts(batch: RpcBatch, input: SimulationInput, market: Market): () => ReadFacts {
-    const { delivery, messages, handler, call: { data, gas } } = input;
-    const call = { delivery, messages, handler, data, gasLimit: gas };
-    return addSigningFacts(this.#context, batch, { call, market });
-  }
-
   /**
    * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
    * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
    */
-  async #simulatesTrivial<T extends MinOutcome>(
-    { call }: SimulationInput,
-    method: SimulationMethod<T>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { endpoints, sender } = this.#context.at;
+  async #simulatesTrivial(input: SimulationInput, signal: AbortSignal): Promise<boolean> {
+    const { endpoints, sender } = this.context.at;
     try {
-      const trivial = readable(method.query({ ...call, to: sender, data: "0x" }));
+      const trivial = readable(this.#queryOf({ ...input, call: { ...input.call, to: sender, data: "0x" } }));
       return await callOne(endpoints, trivial, { signal }) !== undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.reaction !== "drop") throw fault;
@@ -193,31 +165,33 @@ export class SimulationRuns {
     }
   }
 
+  #queryOf({ method, call }: SimulationInput): Query<Outcome> {
+    return (method === "tracing" ? trace : simulatedCall)(call, this.context.at.host);
+  }
+
   /** Records that an endpoint lacks a method. */
   #noteMissing(capability: Capability, host: string): void {
-    this.#context.noteUnsupported(capability, host);
-    if (this.#told.has(capability) || !this.#context.isUnsupported(capability)) return;
+    this.context.noteUnsupported(capability, host);
+    if (this.#told.has(capability) || !this.context.isUnsupported(capability)) return;
     this.#told.add(capability);
-    const { log } = this.#context.at;
+    const { log } = this.context.at;
     if (capability === "tracing") log.info("tracing_unavailable");
     else log.warn("simulation_unavailable");
   }
 }
 
-function excess(a: bigint, b: bigint): bigint {
-  return a > b ? a - b : 0n;
+/**
+ * True when a trace shows no log although messages would be handled, or does not show the host's part at all: as if the
+ * endpoint lacked the method.
+ */
+function isBlind({ logCount = 0, steps, revertData }: Outcome, messages: number): boolean {
+  if (steps === undefined || logCount > 0 || revertData !== undefined || messages === 0) return false;
+  const dispatches = steps.flatMap((step) => step.dispatches);
+  return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
 }
 
-/** Adds the queries that go along with every simulation. */
-export function addCostsAndChecks(
-  context: EvmContext,
-  batch: RpcBatch,
-  input: SimulationInput,
-): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
-  return {
-    costs: addCosts(context, batch, () => unsignedCall({ chainId: context.at.chainId, ...input.call })),
-    refusal: addBatchCheck(context, batch, input),
-  };
+function excess(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : 0n;
 }
 
 /** True when a message would be recorded as handled. */

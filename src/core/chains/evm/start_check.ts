@@ -10,7 +10,7 @@ import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/log.ts";
 import type { CheckFinding } from "../check_finding.ts";
 import { readAnswer, RpcBatch } from "./rpc_batch.ts";
-import { batchCallSupport, isSupported } from "./batching.ts";
+import { batchCallSupport, isSupported } from "./hub_client.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { hostTrafficOf } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
 import type { EvmReader } from "../../../../src/consensus/evm_reader.ts";
-import type { LogFilter } from "../../../../src/core/chains/evm/log_reader.ts";
-import type { Log } from "../../../../src/core/chains/evm/log_answers.ts";
+import type { Log, LogFilter } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";

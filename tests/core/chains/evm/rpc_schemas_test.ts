@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import {
   type Log,
+  parseResponse,
   readLogs as readAsked,
-  readReceiptLogs,
-} from "../../../../src/core/chains/evm/log_answers.ts";
-import { SchemaError } from "../../../../src/core/chains/evm/schema_error.ts";
+  receipt,
+} from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import { SchemaError } from "../../../../src/core/evm/schema.ts";
 
 const hash = `0x${"aB".repeat(32)}`;
 const log = {
@@ -24,6 +25,7 @@ const asked = {
   from: 16n,
   to: 17n,
 } as const;
+const readReceiptLogs = (found: unknown): unknown => parseResponse(receipt.shape.logs, found, "logs");
 const readLogs = (found: unknown): readonly Log[] => readAsked(found, asked);
 
 Deno.test("logs: hex in lower case, numbers as integers, and nothing else", () => {
@@ -70,7 +72,7 @@ Deno.test("logs: what is not of the form is named by its place", () => {
     for (const value of values) {
       assert.throws(
         () => readLogs([log, { ...log, [field]: value }]),
-        (error) => error instanceof SchemaError && error.place === `eth_getLogs.1.${field}`,
+        (error) => error instanceof SchemaError && `${error.place}.`.startsWith(`eth_getLogs.1.${field}.`),
         `${field} ${JSON.stringify(value)}`,
       );
     }
@@ -80,7 +82,7 @@ Deno.test("logs: what is not of the form is named by its place", () => {
     assert.throws(() => readLogs([value]), SchemaError);
     assert.throws(
       () => readReceiptLogs([log, value]),
-      (error) => error instanceof SchemaError && error.place.startsWith("eth_getTransactionReceipt.logs.1"),
+      (error) => error instanceof SchemaError && error.place.startsWith("logs.1"),
     );
   }
 });
