@@ -232,8 +232,7 @@ export class SubstrateEvents implements ChainEvents {
    * skipped is known as well.
    */
   #announcedHash(height: bigint): Hash256 | undefined {
-    const { heads, hashing } = this.#node;
-    const { recent } = heads.final;
+    const { finalHeads: { recent }, hashing } = this.#node;
     const child = recent.find((header) => header.height === height + 1n);
     if (child !== undefined) return child.parent;
     const header = recent.find((each) => each.height === height);

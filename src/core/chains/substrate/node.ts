@@ -32,13 +32,7 @@ export interface SubstrateNode {
   readonly hashing: HashAlgorithm;
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
-  readonly heads: Heads;
-}
-
-/** Blocks that the node announces. */
-export interface Heads {
-  readonly best: AnnouncedHeads;
-  readonly final: AnnouncedHeads;
+  readonly finalHeads: AnnouncedHeads;
 }
 
 /** The chain's own hash function. */
@@ -144,13 +138,10 @@ export class ChildTrie {
   }
 }
 
-/** Which blocks are announced: the best ones, or those that became final. Final ones may be skipped. */
-export type HeadKind = "best" | "final";
-
-/** Methods by kind. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
-const SUBSCRIPTIONS = {
-  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads" },
-  final: { subscribe: "chain_subscribeFinalizedHeads", unsubscribe: "chain_unsubscribeFinalizedHeads" },
+/** Final blocks; some may be skipped. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
+const SUBSCRIPTION = {
+  subscribe: "chain_subscribeFinalizedHeads",
+  unsubscribe: "chain_unsubscribeFinalizedHeads",
 } as const;
 
 /** Time for which an announcement is believed, ms: two blocks and more of every known hub. */
@@ -174,10 +165,9 @@ interface AnnouncementDeps {
   readonly onHeight: (height: bigint) => void;
 }
 
-/** Announced blocks of one kind. */
+/** Final blocks that the node announces. */
 export class AnnouncedHeads {
   readonly #deps: AnnouncementDeps;
-  readonly #kind: HeadKind;
   #wasAsked = false;
   /** Announced blocks of this subscription, ascending, the newest last. */
   #recent: readonly Header[] = [];
@@ -189,9 +179,8 @@ export class AnnouncedHeads {
   #hasReportedRefusal = false;
   #hasReportedSilence = false;
 
-  constructor(deps: AnnouncementDeps, kind: HeadKind) {
+  constructor(deps: AnnouncementDeps) {
     this.#deps = deps;
-    this.#kind = kind;
   }
 
   /** Announced blocks of the current subscription, ascending; some may be missing. */
@@ -212,7 +201,7 @@ export class AnnouncedHeads {
     if (last !== undefined && !this.#hasReportedSilence && !isWithin(this.#advancedMs, REPORT_AFTER_MS)) {
       this.#hasReportedSilence = true;
       const sinceSec = (nowMs - this.#advancedMs) / 1_000;
-      this.#deps.log.warn("announcements_silent", { blocks: this.#kind, block: last.height, sinceSec });
+      this.#deps.log.warn("announcements_silent", { block: last.height, sinceSec });
     }
     const isDue = this.#wasAsked && !isWithin(Math.max(this.#subscribedMs, this.#advancedMs), RENEW_AFTER_MS);
     this.#wasAsked = true;
@@ -232,14 +221,14 @@ export class AnnouncedHeads {
       },
     };
     try {
-      this.#unsubscribe = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener);
+      this.#unsubscribe = await this.#deps.endpoint.subscribe(SUBSCRIPTION, listener);
     } catch (error) {
       // The node is asked for its blocks instead.
       if (!(error instanceof RpcFault)) throw error;
       if (error.code === "unreachable") this.#subscribedMs = -Infinity;
       else if (!this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
-        this.#deps.log.info("announcements_refused", { blocks: this.#kind, error });
+        this.#deps.log.info("announcements_refused", { error });
       }
     }
   }
@@ -253,11 +242,8 @@ export class AnnouncedHeads {
     const header = readAnnounced(value);
     if (header === undefined) return;
     const last = this.#recent.at(-1);
-    const isHigher = last === undefined || header.height > last.height;
-    // Final blocks stay; a best block may be replaced by another one, which is no sign of progress.
-    if (!isHigher && this.#kind === "final") return;
-    this.#recent = [...this.#recent.filter(({ height }) => height < header.height), header].slice(-MAX_KEPT);
-    if (!isHigher) return;
+    if (last !== undefined && header.height <= last.height) return;
+    this.#recent = [...this.#recent, header].slice(-MAX_KEPT);
     this.#advancedMs = this.#deps.clock.now();
     if (last !== undefined) this.#hasReportedSilence = false;
     this.#deps.onHeight(header.height);

@@ -90,8 +90,8 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
    * that block, else two; none where it was read before.
    */
   async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const { client, heads, hashing } = this.#node;
-    const announced = heads.final.newest;
+    const { client, finalHeads, hashing } = this.#node;
+    const announced = finalHeads.newest;
     const block = announced === undefined
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);

@@ -6,7 +6,7 @@ import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { NamedHeights, RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { BudgetOf } from "../../rpc/request_budget.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -18,7 +18,7 @@ import type { Chain } from "../port.ts";
 import type { ChainReads } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
 import type { Delivery, Refusal, SigningFacts, Simulation, Simulator } from "../submission.ts";
-import { AnnouncedHeads, ChildTrie, type HeadKind, Runtimes, type SubstrateNode } from "./node.ts";
+import { AnnouncedHeads, ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkChain } from "./checks.ts";
 import { dryRunWithReads, findUnsupported, toSizeRefusal } from "./dry_run.ts";
@@ -123,11 +123,6 @@ export function createChainContext(
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
-  const announced = (kind: HeadKind, named: (height: bigint) => NamedHeights): AnnouncedHeads => {
-    const onHeight = (height: bigint): void =>
-      deps.observer?.noteHeights(chain, endpoint.host, named(height));
-    return new AnnouncedHeads({ clock: deps.clock, log, endpoint, onHeight }, kind);
-  };
   const node: SubstrateNode = {
     client,
     clock: deps.clock,
@@ -138,10 +133,12 @@ export function createChainContext(
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain, use),
     childTrie: new ChildTrie(client, deps.clock),
-    heads: {
-      best: announced("best", (head) => ({ head })),
-      final: announced("final", (final) => ({ final })),
-    },
+    finalHeads: new AnnouncedHeads({
+      clock: deps.clock,
+      log,
+      endpoint,
+      onHeight: (final) => deps.observer?.noteHeights(chain, endpoint.host, { final }),
+    }),
   };
   const signer = options.signer === undefined
     ? plainSigner(options.relayerId)
