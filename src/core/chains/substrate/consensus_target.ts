@@ -18,11 +18,11 @@ import { signatureCodec } from "../../ismp/fees.ts";
 import type { IsmpMessage } from "../../ismp/ismp_message.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, toSizeRefusal } from "./dry_run.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import type { Secret } from "../../config/redact.ts";
-import { SubstrateSender } from "./sender.ts";
+import { SubstrateSender } from "./deliveries.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkConsensusTarget } from "./checks.ts";
 import {
@@ -132,7 +132,7 @@ class SubstrateTargetUpdates implements TargetUpdates {
     updates: Updates,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    return await makeSubmission(this.#node, this.#toRecipe(updates), signal);
+    return (await makeExtrinsic(this.#node, this.#toRecipe(updates), signal)).submission;
   }
 
   /**

@@ -6,7 +6,7 @@ import { getMessage } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../hub.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
+import { dryRunExtrinsic, type DryRunFailure, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, compressCall } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
@@ -73,7 +73,7 @@ export class SubstrateHubCalls implements RelayerHubCalls {
     call: RelayerHubCall,
     signal: AbortSignal,
   ): Promise<SignedSubmission> {
-    return await makeSubmission(this.#node, {
+    const { submission } = await makeExtrinsic(this.#node, {
       build: (runtime) => {
         const encoded = encodeHubCall(runtime, call);
         const isCompressible = call.kind === "accumulate";
@@ -84,6 +84,7 @@ export class SubstrateHubCalls implements RelayerHubCalls {
       },
       maxCallBytes: this.#maxCallBytes,
     }, signal);
+    return submission;
   }
 
   async #explain(
