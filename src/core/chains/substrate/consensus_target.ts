@@ -79,10 +79,7 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
   }
 
   /** Fetches the latest stored height of a chain. One round trip. */
-  async fetchLatestHeight(
-    of: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<bigint | undefined> {
+  async fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
     return await fetchStored(this.#node, ismpKeys.latestStateMachineHeight.of(of), { signal });
   }
 
@@ -103,10 +100,7 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
   }
 
   /** `undefined` stands for the best block. */
-  async #fetchHash(
-    block: HubBlock,
-    signal: AbortSignal,
-  ): Promise<Hash256 | undefined> {
+  async #fetchHash(block: HubBlock, signal: AbortSignal): Promise<Hash256 | undefined> {
     return block === "final" ? await this.#node.client.call(calls.finalizedHash(), signal) : undefined;
   }
 }
@@ -128,10 +122,7 @@ class SubstrateTargetUpdates implements TargetUpdates {
   }
 
   /** Creates the extrinsic. One round trip. @throws {RpcFault} `too_large`. */
-  async prepareUpdates(
-    updates: Updates,
-    signal: AbortSignal,
-  ): Promise<SignedSubmission> {
+  async prepareUpdates(updates: Updates, signal: AbortSignal): Promise<SignedSubmission> {
     return (await makeExtrinsic(this.#node, this.#toRecipe(updates), signal)).submission;
   }
 
@@ -139,10 +130,7 @@ class SubstrateTargetUpdates implements TargetUpdates {
    * Dry-runs the updates in the transaction pool. One round trip if they are accepted, else two: the pool gives no
    * reason, so reasons visible in storage are checked.
    */
-  async dryRunUpdates(
-    updates: Updates,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  async dryRunUpdates(updates: Updates, signal: AbortSignal): Promise<Refusal | undefined> {
     try {
       const { result } = await dryRunExtrinsic(this.#node, this.#toRecipe(updates), signal);
       return result.kind === "valid" ? undefined : await this.#explain(updates.id, result.reason, signal);
@@ -161,11 +149,7 @@ class SubstrateTargetUpdates implements TargetUpdates {
   }
 
   /** First rule that is broken according to storage, in the hub's order; else it is the proof. */
-  async #explain(
-    id: ConsensusStateId,
-    reason: string,
-    signal: AbortSignal,
-  ): Promise<Refusal> {
+  async #explain(id: ConsensusStateId, reason: string, signal: AbortSignal): Promise<Refusal> {
     const { client, nowSec } = await this.#reads.fetchClientSnapshot(id, "best", signal);
     if (client === undefined) return { code: "not_ready", detail: `the hub has no consensus client ${id}` };
     if (client.isFrozen) return { code: "host_frozen", detail: `the consensus client ${id} is frozen` };

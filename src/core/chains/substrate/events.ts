@@ -48,11 +48,7 @@ export class SubstrateEvents implements ChainEvents {
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
-  async fetchEvents(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const events: ChainEvent[] = [];
     // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
     for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
@@ -62,11 +58,7 @@ export class SubstrateEvents implements ChainEvents {
     return events;
   }
 
-  async #fetchChunk(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async #fetchChunk(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const middle = (from + to) / 2n;
     const halves = async (): Promise<readonly ChainEvent[]> => {
       const lower = await this.#fetchChunk(from, middle, signal);
@@ -96,11 +88,7 @@ export class SubstrateEvents implements ChainEvents {
    * behind the head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
    * @throws {RpcFault} `pruned` while the other blocks may be requested again.
    */
-  async #fetchKept(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async #fetchKept(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const kept = await this.#findKept(from, to, signal);
     const last = kept - 1n;
     const what = from === last ? `block ${from}` : `blocks ${from} to ${last}`;
@@ -144,11 +132,7 @@ export class SubstrateEvents implements ChainEvents {
     );
   }
 
-  async #queryRange(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<Range> {
+  async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {
     const announced = this.#announcedEnds(from, to);
     const counter = counterOf(this.#node);
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).

@@ -50,10 +50,7 @@ export class SubstrateHubCalls implements RelayerHubCalls {
    * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
    * is called for the pallet's error, and storage is read for what the proofs' heights lack.
    */
-  async dryRunCall(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<HubCallRefusal | undefined> {
+  async dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     try {
       const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
         // Never compressed: the decompressor's own error could hide the pallet's.
@@ -69,10 +66,7 @@ export class SubstrateHubCalls implements RelayerHubCalls {
   }
 
   /** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
-  async prepareCall(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<SignedSubmission> {
+  async prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
     const { submission } = await makeExtrinsic(this.#node, {
       build: (runtime) => {
         const encoded = encodeHubCall(runtime, call);
@@ -100,10 +94,7 @@ export class SubstrateHubCalls implements RelayerHubCalls {
   }
 
   /** Checks the rules that depend on storage only: the pallets report one error for all of them. */
-  async #findReason(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  async #findReason(call: RelayerHubCall, signal: AbortSignal): Promise<Refusal | undefined> {
     const proofs = proofsOf(call);
     const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
     const [facts, receipts] = await Promise.all([

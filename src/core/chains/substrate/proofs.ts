@@ -171,10 +171,7 @@ export class SubstrateProofs implements ChainProofs {
     return this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
   }
 
-  async #fetchChildTrieRoot(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<Hash256> {
+  async #fetchChildTrieRoot(height: bigint, signal: AbortSignal): Promise<Hash256> {
     const { client } = this.#node;
     const block = await fetchBlockHash(this.#node, height, signal);
     const header = await client.call(calls.header(block), signal);

@@ -39,10 +39,7 @@ export class SubstrateReads implements ChainReads {
   }
 
   /** Unix seconds of a block; the genesis block has no time and gives 0. */
-  async fetchBlockTime(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<bigint> {
+  async fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
     const block = await fetchBlockHash(this.#node, height, signal);
     return toSeconds(await fetchStored(this.#node, now, { block, signal }));
   }
@@ -60,26 +57,17 @@ export class SubstrateReads implements ChainReads {
   }
 
   /** Fetches when the commitment of `height` was stored, Unix seconds. */
-  async fetchUpdateTime(
-    height: StateMachineHeight,
-    signal: AbortSignal,
-  ): Promise<bigint | undefined> {
+  async fetchUpdateTime(height: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
     return await fetchStored(this.#node, await updateTimeOf(this.#node, height, signal), { signal });
   }
 
   /** Root in the commitment of a counterparty's block. One round trip. */
-  async fetchStateRoot(
-    of: StateMachineHeight,
-    signal: AbortSignal,
-  ): Promise<Hash256 | undefined> {
+  async fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
     return (await this.fetchCommitment(of, signal))?.stateRoot;
   }
 
   /** Fetches the commitment of one height, where the runtime has it. */
-  async fetchCommitment(
-    of: StateMachineHeight,
-    signal: AbortSignal,
-  ): Promise<StateCommitment | undefined> {
+  async fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined> {
     const runtime = await this.#node.runtimes.current(signal);
     const isBounded = runtime.has(ismpKeys.boundedStateCommitments) ||
       !runtime.has(ismpKeys.stateCommitments);

@@ -46,10 +46,7 @@ import {
 const HUB_FEE_TOKEN_DECIMALS = 6;
 
 /** Creates the hub; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createHubChain(
-  deps: SubstrateChainDeps,
-  options: SubstrateNodeOptions,
-): HubChain {
+export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeOptions): HubChain {
   const context = createChainContext(deps, options, { isHub: true, use: "hub" });
   const { node, outcomes } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
@@ -207,10 +204,7 @@ class SubstrateCounterparties implements Counterparties {
   }
 
   /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
-  async checkCounterparty(
-    entry: Counterparty,
-    signal: AbortSignal,
-  ): Promise<readonly CheckFinding[]> {
+  async checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const { client } = this.#node;
     const { stateMachine } = entry.id;
     const findings = new Findings(this.#node);
@@ -260,10 +254,7 @@ class SubstrateCounterparties implements Counterparties {
   }
 
   /** Reason why the hub has no height of a chain: the name may be wrong, or the chain has not been proved yet. */
-  async #describeUnknown(
-    id: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<string> {
+  async #describeUnknown(id: StateMachineId, signal: AbortSignal): Promise<string> {
     const { stateMachine, consensusStateId } = id;
     const [known, [client]] = await Promise.all([
       fetchKnownIds(this.#node, signal),

@@ -101,10 +101,7 @@ class MetadataRuntime implements Runtime {
   readonly #comparison: LayoutComparison;
   readonly #records: EventRecords;
 
-  constructor(
-    identity: { readonly chain: string; readonly version: RuntimeVersion },
-    tables: RuntimeTables,
-  ) {
+  constructor(identity: { readonly chain: string; readonly version: RuntimeVersion }, tables: RuntimeTables) {
     this.version = identity.version;
     this.#chain = identity.chain;
     this.#tables = tables;

@@ -185,11 +185,7 @@ export class BlockEventReader {
   }
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
-  readFields<T>(
-    event: RuntimeEvent,
-    codec: Codec<T>,
-    block: bigint,
-  ): T | undefined {
+  readFields<T>(event: RuntimeEvent, codec: Codec<T>, block: bigint): T | undefined {
     try {
       return this.decode(event, codec);
     } catch (error) {

@@ -228,10 +228,7 @@ export class ContractProver implements SlotProver {
 }
 
 /** Slots by their contract. @throws {UnprovableKeyError} for keys of accounts, and of other lengths. */
-function groupSlots(
-  keys: readonly Uint8Array[],
-  host: Uint8Array,
-): ReadonlyMap<Hex, readonly Uint8Array[]> {
+function groupSlots(keys: readonly Uint8Array[], host: Uint8Array): ReadonlyMap<Hex, readonly Uint8Array[]> {
   const slots = new Map<Hex, Uint8Array[]>();
   for (const key of keys) {
     const located = locateSlot(key, host);
