@@ -11,13 +11,7 @@ type ReadAt<T> = (block: Hash256 | undefined) => Promise<readonly T[]>;
 
 /** Reads at the node's final block; a value that is another one at the best block is not certain. */
 export class SubstrateCertainReads implements CertainReads {
-  readonly #node: SubstrateNode;
-  readonly #reads: Pick<ChainReads, "fetchBlockTime">;
-
-  constructor(node: SubstrateNode, reads: Pick<ChainReads, "fetchBlockTime">) {
-    this.#node = node;
-    this.#reads = reads;
-  }
+  constructor(readonly node: SubstrateNode, readonly reads: Pick<ChainReads, "fetchBlockTime">) {}
 
   /** Relayers of messages; all unsure while the final block is not far enough. Three round trips, five for a time. */
   fetchCertainReceipts(
@@ -26,7 +20,7 @@ export class SubstrateCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     const read: ReadAt<Uint8Array | undefined> = (block) =>
-      fetchReceiptsAt(this.#node, { messages, block }, signal);
+      fetchReceiptsAt(this.node, { messages, block }, signal);
     const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
       a === undefined || b === undefined ? a === b : equalBytes(a, b);
     return this.#compare({ read, isSame }, since, signal);
@@ -39,7 +33,7 @@ export class SubstrateCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<bigint | undefined>[]> {
     const read: ReadAt<bigint | undefined> = async (block) =>
-      (await fetchRequestMetadata(this.#node, { commitments, block }, signal))
+      (await fetchRequestMetadata(this.node, { commitments, block }, signal))
         .map((metadata) => metadata?.fee.fee);
     return this.#compare({ read, isSame: (a, b) => a === b }, since, signal);
   }
@@ -49,7 +43,7 @@ export class SubstrateCertainReads implements CertainReads {
     { height = 0n, timeSec }: ReadSince,
     signal: AbortSignal,
   ): Promise<readonly Certain<T>[]> {
-    const { client } = this.#node;
+    const { client } = this.node;
     const block = await client.call(calls.finalizedHash(), signal);
     const header = await client.call(calls.header(block), signal);
     if (header === undefined) {
@@ -57,7 +51,7 @@ export class SubstrateCertainReads implements CertainReads {
     }
     const [final, best] = await Promise.all([read(block), read(undefined)]);
     const isFarEnough = header.height >= height &&
-      (timeSec === undefined || await this.#reads.fetchBlockTime(header.height, signal) >= timeSec);
+      (timeSec === undefined || await this.reads.fetchBlockTime(header.height, signal) >= timeSec);
     return final.map((value, index) => {
       const isCertain = isFarEnough && isSame(value, best[index] as T);
       return isCertain ? { kind: "certain", value } : UNSURE;

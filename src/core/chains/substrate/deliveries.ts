@@ -41,15 +41,11 @@ async function toRecipe(
 
 /** Simulation by the transaction pool's own check. */
 export class SubstrateSimulator implements Simulator {
-  readonly #node: SubstrateNode;
-  readonly #options: ExtrinsicOptions;
-  readonly #reads: Pick<ChainReads, "fetchReceipts">;
-
-  constructor(node: SubstrateNode, options: ExtrinsicOptions, reads: Pick<ChainReads, "fetchReceipts">) {
-    this.#node = node;
-    this.#options = options;
-    this.#reads = reads;
-  }
+  constructor(
+    readonly node: SubstrateNode,
+    readonly options: ExtrinsicOptions,
+    readonly reads: Pick<ChainReads, "fetchReceipts">,
+  ) {}
 
   /**
    * Checks whether the runtime would accept the delivery. One round trip if it would, which also reads what a signature
@@ -57,9 +53,9 @@ export class SubstrateSimulator implements Simulator {
    * Substrate host accepts is refused without a request.
    */
   async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
-    const node = this.#node;
+    const node = this.node;
     try {
-      const wanted = await toRecipe(node, { delivery, ...this.#options }, signal);
+      const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
       if (wanted.kind === "refused") return wanted;
       const { messages, recipe } = wanted;
       const atMs = node.clock.now();
@@ -87,12 +83,12 @@ export class SubstrateSimulator implements Simulator {
     const facts = await Promise.all(delivery.steps.map(async (step): Promise<StepContext | undefined> => {
       if (step.kind !== "messages") return undefined;
       const [proof, receipts] = await Promise.all([
-        fetchProofContext(this.#node, step.proof.height, signal),
-        this.#reads.fetchReceipts(step.messages, signal),
+        fetchProofContext(this.node, step.proof.height, signal),
+        this.reads.fetchReceipts(step.messages, signal),
       ]);
       return { ...proof, receipts };
     }));
-    const host = { stateMachine: this.#node.id.stateMachine, isHub: this.#node.isHub };
+    const host = { stateMachine: this.node.id.stateMachine, isHub: this.node.isHub };
     return findRefusal(host, delivery, facts) ??
       { code: "unspecified", detail: `${reason}: the proof, the receiving module or its bandwidth` };
   }
@@ -100,13 +96,7 @@ export class SubstrateSimulator implements Simulator {
 
 /** Makes extrinsics, and submits them to the transaction pool. */
 export class SubstrateSender implements Sender {
-  readonly #node: SubstrateNode;
-  readonly #options: ExtrinsicOptions;
-
-  constructor(node: SubstrateNode, options: ExtrinsicOptions) {
-    this.#node = node;
-    this.#options = options;
-  }
+  constructor(readonly node: SubstrateNode, readonly options: ExtrinsicOptions) {}
 
   /**
    * One round trip: version, best block and receipts are read together, unless the dry run has just done so. Unsigned
@@ -114,11 +104,11 @@ export class SubstrateSender implements Sender {
    */
   async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
     const { facts } = input.simulation;
-    const node = this.#node;
+    const node = this.node;
     if (facts !== undefined && isFresh(facts, { delivery, nowMs: node.clock.now() })) {
       return await facts.sign(input, signal);
     }
-    const wanted = await toRecipe(node, { delivery, ...this.#options }, signal);
+    const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
     if (wanted.kind === "refused") return wanted;
     const { submission, values } = await makeExtrinsic(node, wanted.recipe, signal);
     return toSigningResult(readReceipts(node, wanted.messages, values), submission);
@@ -130,7 +120,7 @@ export class SubstrateSender implements Sender {
    */
   async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
     try {
-      await this.#node.client.call(calls.submit(submission.raw), signal);
+      await this.node.client.call(calls.submit(submission.raw), signal);
       return { kind: "sent" };
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;

@@ -35,16 +35,12 @@ export function encodeHubCall(runtime: Runtime, call: RelayerHubCall): Uint8Arra
 
 /** Calls of the hub. */
 export class SubstrateHubCalls implements RelayerHubCalls {
-  readonly #node: SubstrateNode;
-  readonly #maxCallBytes: number;
-  readonly #reads: Pick<ChainReads, "fetchReceipts">;
-
   /** @param maxCallBytes maximum size of an extrinsic */
-  constructor(node: SubstrateNode, maxCallBytes: number, reads: Pick<ChainReads, "fetchReceipts">) {
-    this.#node = node;
-    this.#maxCallBytes = maxCallBytes;
-    this.#reads = reads;
-  }
+  constructor(
+    readonly node: SubstrateNode,
+    readonly maxCallBytes: number,
+    readonly reads: Pick<ChainReads, "fetchReceipts">,
+  ) {}
 
   /**
    * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
@@ -52,10 +48,10 @@ export class SubstrateHubCalls implements RelayerHubCalls {
    */
   async dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     try {
-      const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
+      const { result, fetchDetail } = await dryRunExtrinsic(this.node, {
         // Never compressed: the decompressor's own error could hide the pallet's.
-        build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
-        maxCallBytes: this.#maxCallBytes,
+        build: (runtime) => bareExtrinsic(this.node, encodeHubCall(runtime, call)),
+        maxCallBytes: this.maxCallBytes,
       }, signal);
       if (result.kind === "valid") return undefined;
       const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
@@ -67,16 +63,13 @@ export class SubstrateHubCalls implements RelayerHubCalls {
 
   /** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
   async prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
-    const { submission } = await makeExtrinsic(this.#node, {
+    const { submission } = await makeExtrinsic(this.node, {
       build: (runtime) => {
         const encoded = encodeHubCall(runtime, call);
         const isCompressible = call.kind === "accumulate";
-        return bareExtrinsic(
-          this.#node,
-          isCompressible ? compressCall(this.#node, runtime, encoded) : encoded,
-        );
+        return bareExtrinsic(this.node, isCompressible ? compressCall(this.node, runtime, encoded) : encoded);
       },
-      maxCallBytes: this.#maxCallBytes,
+      maxCallBytes: this.maxCallBytes,
     }, signal);
     return submission;
   }
@@ -98,8 +91,8 @@ export class SubstrateHubCalls implements RelayerHubCalls {
     const proofs = proofsOf(call);
     const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
     const [facts, receipts] = await Promise.all([
-      Promise.all(proofs.map(({ height }) => fetchProofContext(this.#node, height, signal))),
-      this.#reads.fetchReceipts(gets, signal),
+      Promise.all(proofs.map(({ height }) => fetchProofContext(this.node, height, signal))),
+      this.reads.fetchReceipts(gets, signal),
     ]);
     const nowSec = facts[0]?.nowSec ?? 0n;
     const ofGets = call.kind === "answerGets" ? findGetRefusal(call.answer, { nowSec, receipts }) : undefined;

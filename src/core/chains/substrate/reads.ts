@@ -13,40 +13,36 @@ const now = otherKeys.timestampNow.of();
 
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /** Best block. */
   async fetchHeight(signal: AbortSignal): Promise<bigint> {
-    const header = await this.#node.client.call(calls.header(), signal);
-    if (header === undefined) throw this.#node.client.fault("malformed", "chain_getHeader", "no best block");
+    const header = await this.node.client.call(calls.header(), signal);
+    if (header === undefined) throw this.node.client.fault("malformed", "chain_getHeader", "no best block");
     return header.height;
   }
 
   /** Newest finalized block: the one that the node announced, or two round trips, as it names it by hash only. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const announced = this.#node.finalHeads.newest;
+    const announced = this.node.finalHeads.newest;
     if (announced !== undefined) return announced.height;
-    const hash = await this.#node.client.call(calls.finalizedHash(), signal);
-    const header = await this.#node.client.call(calls.header(hash), signal);
+    const hash = await this.node.client.call(calls.finalizedHash(), signal);
+    const header = await this.node.client.call(calls.header(hash), signal);
     if (header === undefined) {
-      throw this.#node.client.fault("lagging", "chain_getHeader", "no header of the final block");
+      throw this.node.client.fault("lagging", "chain_getHeader", "no header of the final block");
     }
     return header.height;
   }
 
   /** Unix seconds of a block; the genesis block has no time and gives 0. */
   async fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
-    const block = await fetchBlockHash(this.#node, height, signal);
-    return toSeconds(await fetchStored(this.#node, now, { block, signal }));
+    const block = await fetchBlockHash(this.node, height, signal);
+    return toSeconds(await fetchStored(this.node, now, { block, signal }));
   }
 
   /** The chain's view of `counterparty`, at one block in one round trip. */
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    const view = await fetchManyStored(this.#node, {
+    const view = await fetchManyStored(this.node, {
       now,
       height: ismpKeys.latestStateMachineHeight.of(counterparty),
       period: ismpKeys.challengePeriod.of(counterparty),
@@ -58,7 +54,7 @@ export class SubstrateReads implements ChainReads {
 
   /** Fetches when the commitment of `height` was stored, Unix seconds. */
   async fetchUpdateTime(height: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
-    return await fetchStored(this.#node, await updateTimeOf(this.#node, height, signal), { signal });
+    return await fetchStored(this.node, await updateTimeOf(this.node, height, signal), { signal });
   }
 
   /** Root in the commitment of a counterparty's block. One round trip. */
@@ -68,13 +64,13 @@ export class SubstrateReads implements ChainReads {
 
   /** Fetches the commitment of one height, where the runtime has it. */
   async fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined> {
-    const runtime = await this.#node.runtimes.current(signal);
+    const runtime = await this.node.runtimes.current(signal);
     const isBounded = runtime.has(ismpKeys.boundedStateCommitments) ||
       !runtime.has(ismpKeys.stateCommitments);
     const wanted = isBounded
       ? ismpKeys.boundedStateCommitments.of(of.id, of.height)
       : ismpKeys.stateCommitments.of(of);
-    return await fetchStored(this.#node, wanted, { signal });
+    return await fetchStored(this.node, wanted, { signal });
   }
 
   /** Fetches the relayer per message; one round trip. */
@@ -82,7 +78,7 @@ export class SubstrateReads implements ChainReads {
     messages: readonly Message[],
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await fetchReceiptsAt(this.#node, { messages }, signal);
+    return await fetchReceiptsAt(this.node, { messages }, signal);
   }
 }
 

@@ -74,26 +74,23 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
  * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
 class SubstrateAcceptedProofs implements AcceptedProofs {
-  readonly #node: SubstrateNode;
   /** List at the block that was read last. */
   #read: { readonly block: Hash256; readonly index: AcceptedProofIndex } | undefined;
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
    * Fetches the accepted proofs that the hub lists at its newest final block. One round trip where the node announced
    * that block, else two; none where it was read before.
    */
   async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const { client, finalHeads, hashing } = this.#node;
+    const { client, finalHeads, hashing } = this.node;
     const announced = finalHeads.newest;
     const block = announced === undefined
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);
     if (this.#read?.block === block) return this.#read.index;
-    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.#node, {
+    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.node, {
       rotations: beefyProofsKeys.rotationProofs.of(),
       messaging: beefyProofsKeys.messagingProofs.of(),
     }, { block, signal });
@@ -114,7 +111,7 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
   ): Promise<Uint8Array | undefined> {
     const byHeight = offchainKeys.beefyMessagingProof(height);
     const byKey = (key: Uint8Array): Promise<Uint8Array | undefined> =>
-      this.#node.client.call(calls.offchainValue(key), signal);
+      this.node.client.call(calls.offchainValue(key), signal);
     const found = await byKey(newSetId === undefined ? byHeight : offchainKeys.beefyRotationProof(newSetId));
     if (found !== undefined) return found;
     const { rotations, messaging } = await this.fetchAcceptedIndex(signal);
@@ -133,11 +130,7 @@ const MAX_APP_BYTES = 32;
  * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
  */
 class HubSenderLimits implements SenderLimits {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /** Fetches the current limit per sender; one round trip. */
   async fetchSenderLimits(
@@ -146,7 +139,7 @@ class HubSenderLimits implements SenderLimits {
     signal: AbortSignal,
   ): Promise<readonly SenderLimit[]> {
     if (senders.length === 0) return [];
-    const runtime = await this.#node.runtimes.current(signal);
+    const runtime = await this.node.runtimes.current(signal);
     const { specName } = runtime.version;
     // Test networks may be built without the pallet.
     const isMetered = runtime.has(bandwidthKeys.allowance);
@@ -156,8 +149,8 @@ class HubSenderLimits implements SenderLimits {
       ...keysOf(wanted),
       ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
     ];
-    const stored = isMetered ? await this.#node.client.readStorage(keys, undefined, signal) : new Map();
-    const { now, seller } = pickStored(this.#node, wanted, stored);
+    const stored = isMetered ? await this.node.client.readStorage(keys, undefined, signal) : new Map();
+    const { now, seller } = pickStored(this.node, wanted, stored);
     return senders.map((from, index): SenderLimit => {
       if (isBlockedSender(specName, from)) return { kind: "blocked" };
       const app = apps[index] ?? from;
@@ -165,7 +158,7 @@ class HubSenderLimits implements SenderLimits {
         stored.get(toHex(bandwidthKeys.allowlist(source, app))) !== undefined;
       if (isFree) return { kind: "free" };
       const allowance = bandwidthKeys.allowance.of(source, app);
-      const { allowance: bought = [] } = pickStored(this.#node, { allowance }, stored);
+      const { allowance: bought = [] } = pickStored(this.node, { allowance }, stored);
       const live = bought.filter(({ expiresAtSec }) => expiresAtSec > toSeconds(now));
       return { kind: "metered", remainingBytes: live.reduce((sum, each) => sum + each.remainingBytes, 0n) };
     });
@@ -197,17 +190,13 @@ const MAX_HINTED = 200;
 
 /** What the hub's storage says about other chains. */
 class SubstrateCounterparties implements Counterparties {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
   async checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const { client } = this.#node;
+    const { client } = this.node;
     const { stateMachine } = entry.id;
-    const findings = new Findings(this.#node);
+    const findings = new Findings(this.node);
     const [height, host, period] = await client.callAllSettled([
       ismpCalls.latestHeight(entry.id),
       calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
@@ -240,16 +229,16 @@ class SubstrateCounterparties implements Counterparties {
     { stateMachine, consensusStateId }: StateMachineId,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const clientId = await fetchStored(this.#node, ismpKeys.consensusStateClient.of(consensusStateId), {
+    const clientId = await fetchStored(this.node, ismpKeys.consensusStateClient.of(consensusStateId), {
       signal,
     });
     if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
       const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
-      this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
+      this.node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
     }
     const list = clientId && findAcceptedChains(clientId);
     if (list === undefined) return undefined;
-    const entry = await this.#node.client.call(calls.storage(list.entry(stateMachine)), signal);
+    const entry = await this.node.client.call(calls.storage(list.entry(stateMachine)), signal);
     return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
   }
 
@@ -257,8 +246,8 @@ class SubstrateCounterparties implements Counterparties {
   async #describeUnknown(id: StateMachineId, signal: AbortSignal): Promise<string> {
     const { stateMachine, consensusStateId } = id;
     const [known, [client]] = await Promise.all([
-      fetchKnownIds(this.#node, signal),
-      this.#node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+      fetchKnownIds(this.node, signal),
+      this.node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
     ]);
     const isUnused = known.every((other) =>
       other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId

@@ -206,12 +206,9 @@ interface Comparison {
 
 /** Comparison of a runtime's types with layouts: only the encoding matters, not the names of types and fields. */
 class LayoutComparison {
-  readonly #lookup: TypeLookup;
   readonly #rows = new Map<number, readonly RuntimeType[]>();
 
-  constructor(lookup: TypeLookup) {
-    this.#lookup = lookup;
-  }
+  constructor(readonly lookup: TypeLookup) {}
 
   /**
    * First difference of types in a row from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when
@@ -260,7 +257,7 @@ class LayoutComparison {
     if (known !== undefined) return known;
     if (depth > MAX_DEPTH) return NESTED;
     this.#rows.set(id, NESTED);
-    const type = this.#lookup(id);
+    const type = this.lookup(id);
     const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field, depth + 1)) : [type];
     const row = all.slice(0, MAX_PARTS);
     this.#rows.set(id, row);

@@ -140,11 +140,7 @@ export class StoredEvents {
 
 /** Reads the events of blocks of one chain. */
 export class BlockEventReader {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
    * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
@@ -156,7 +152,7 @@ export class BlockEventReader {
     { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<{ readonly runtime: Runtime; readonly events: readonly RuntimeEvent[] }> {
-    const { client, runtimes } = this.#node;
+    const { client, runtimes } = this.node;
     const [stored, version] = await client.callAll(
       [calls.storage(otherKeys.systemEvents(), hash), calls.runtimeVersion(parent)],
       signal,
@@ -181,7 +177,7 @@ export class BlockEventReader {
 
   /** The fields of an event. @throws {ScaleError} when they have another form. */
   decode<T>({ pallet, name, fields }: RuntimeEvent, codec: Codec<T>): T {
-    return readKnown(this.#node, codec, fields, `event ${pallet}.${name}`);
+    return readKnown(this.node, codec, fields, `event ${pallet}.${name}`);
   }
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
@@ -197,6 +193,6 @@ export class BlockEventReader {
 
   /** Names an event that cannot be read. */
   warn({ pallet, name }: Pick<RuntimeEvent, "pallet" | "name">, block: bigint): void {
-    this.#node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
+    this.node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
   }
 }
