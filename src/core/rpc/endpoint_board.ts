@@ -7,29 +7,32 @@ import { formatDuration } from "../runtime/text_table.ts";
 import { coloured, type Shown } from "../telemetry/status_sections.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
-import type { RpcFaultCode } from "./call.ts";
-import { isOfEndpoint } from "./endpoint.ts";
+import { isOfEndpoint, type RpcFaultCode } from "./call.ts";
 import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
-/** An endpoint as its requests showed it. */
-export interface EndpointReading {
+/** What the requests to an endpoint showed. */
+interface Traffic {
   readonly chain: string;
   /** Host and port. */
   readonly host: string;
   /** True for a remote signer of our account on the chain; all others are nodes. */
   readonly isSigner: boolean;
+  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
+  lastFault: RpcFaultCode | undefined;
+  lastFaultMs: number | undefined;
+  /** Time of a request, smoothed over the last ones, milliseconds. */
+  latencyMs: number;
+  requests: number;
+}
+
+/** An endpoint as its requests showed it. */
+export interface EndpointReading extends Readonly<Traffic> {
   /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
   readonly state: EndpointState;
   /** True when it is ready or behind. */
   readonly isUp: boolean;
   /** Time since which it is in its state, Unix milliseconds. */
   readonly sinceMs: number;
-  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
-  readonly lastFault: RpcFaultCode | undefined;
-  readonly lastFaultMs: number | undefined;
-  /** Time of a request, smoothed over the last ones, milliseconds. */
-  readonly latencyMs: number;
-  readonly requests: number;
   /** Blocks behind another endpoint of its set; `undefined`: it is not behind. */
   readonly lagBlocks: number | undefined;
 }
@@ -46,26 +49,13 @@ export interface ChainHeights {
   readonly final?: HeightReading;
 }
 
-/** A height that an endpoint named. */
-interface Named {
-  readonly height: bigint;
-  readonly atMs: number;
-}
-
-/** What is known of an endpoint by its requests. */
-interface Known {
-  readonly chain: string;
-  readonly host: string;
-  readonly isSigner: boolean;
-  lastFault: RpcFaultCode | undefined;
-  lastFaultMs: number | undefined;
-  latencyMs: number;
-  requests: number;
+/** What is known of an endpoint. */
+interface Known extends Traffic {
   /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
   readState: () => EndpointState;
   lastRequestMs: number;
-  head: Named | undefined;
-  final: Named | undefined;
+  head: HeightReading | undefined;
+  final: HeightReading | undefined;
 }
 
 /** Time for which a height can be compared with those of other endpoints. */
@@ -158,7 +148,7 @@ export class EndpointBoard implements RpcObserver {
     const rows = [...this.#known.values()].filter((known) => known.chain === chain);
     const head = findNewest(rows.map((known) => known.head));
     const final = findNewest(rows.map((known) => known.final));
-    return { ...head && { head: toReading(head) }, ...final && { final: toReading(final) } };
+    return { ...head && { head }, ...final && { final } };
   }
 
   /** Writes the gauges of {@link list} and {@link heights}. */
@@ -205,24 +195,18 @@ function keyOf({ chain, host, isSigner }: Pick<Known, "chain" | "host" | "isSign
   return `${chain} ${host} ${isSigner}`;
 }
 
-function noteNamed(known: Known, { head, final }: NamedHeights, nowMs: number): void {
-  if (head !== undefined) known.head = { height: head, atMs: nowMs };
-  if (final !== undefined) known.final = { height: final, atMs: nowMs };
+function noteNamed(known: Known, { head, final }: NamedHeights, readAtMs: number): void {
+  if (head !== undefined) known.head = { height: Number(head), readAtMs };
+  if (final !== undefined) known.final = { height: Number(final), readAtMs };
 }
 
 /** The highest of those that were named together with the latest one. */
-function findNewest(all: readonly (Named | undefined)[]): Named | undefined {
+function findNewest(all: readonly (HeightReading | undefined)[]): HeightReading | undefined {
   const named = all.filter((each) => each !== undefined);
-  const latestMs = Math.max(...named.map(({ atMs }) => atMs));
-  return named.filter(({ atMs }) => latestMs - atMs <= HEAD_TTL_MS)
-    .reduce<Named | undefined>(
-      (best, each) => best === undefined || each.height > best.height ? each : best,
-      undefined,
-    );
-}
-
-function toReading({ height, atMs }: Named): HeightReading {
-  return { height: Number(height), readAtMs: atMs };
+  const latestMs = Math.max(...named.map(({ readAtMs }) => readAtMs));
+  const [newest] = named.filter(({ readAtMs }) => latestMs - readAtMs <= HEAD_TTL_MS)
+    .sort((a, b) => b.height - a.height);
+  return newest;
 }
 
 /** State of an endpoint that belongs to no set: down with the fault of its last request, or ready. */

@@ -5,8 +5,8 @@
  */
 import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { formatMethods, reactionTo, RpcFault } from "./call.ts";
-import { scopeOf, type TrackedEndpoint } from "./endpoint.ts";
+import { formatMethods, reactionTo, RpcFault, scopeOf } from "./call.ts";
+import type { TrackedEndpoint } from "./endpoint.ts";
 import {
   EndpointLine,
   type EndpointLineDeps,
