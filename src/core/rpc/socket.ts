@@ -56,18 +56,6 @@ export interface SubscriptionListener {
   onEnd(): void;
 }
 
-/** An endpoint behind a WebSocket. */
-export interface SocketEndpoint extends RpcEndpoint {
-  /**
-   * Subscribes on the current connection; the listener is told when that ends.
-   * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
-   */
-  subscribe(subscription: Subscription, listener: SubscriptionListener): Promise<() => void>;
-  /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
-  close(): Promise<void>;
-}
-
 const MAX_PAYLOAD_BYTES = 150_000_000;
 
 /** Deadline of a call unless it sets one, milliseconds. */
@@ -121,12 +109,8 @@ function socketProblem(event: ErrorEvent): string {
   return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
 }
 
-/** Creates an endpoint for a `ws://` or `wss://` URL; it connects at the first call. */
-export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
-  return new WebSocketEndpoint(deps, options);
-}
-
-class WebSocketEndpoint implements SocketEndpoint {
+/** An endpoint behind a WebSocket; it connects at the first call. */
+export class SocketEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
@@ -167,6 +151,11 @@ class WebSocketEndpoint implements SocketEndpoint {
     return (await Promise.all(calls.map((call) => this.#exchange([call], conditions)))).flat();
   }
 
+  /**
+   * Subscribes on the current connection; the listener is told when that ends.
+   * @returns a function that unsubscribes.
+   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
+   */
   async subscribe(
     { subscribe, unsubscribe }: Subscription,
     listener: SubscriptionListener,
@@ -187,6 +176,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     };
   }
 
+  /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   async close(): Promise<void> {
     this.#stop.abort(new LinkEnded(CLOSED));
     await this.#loop;

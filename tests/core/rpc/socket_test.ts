@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { type RpcAnswer, RpcFault } from "../../../src/core/rpc/call.ts";
-import {
-  createSocketEndpoint,
-  platformSocket,
-  type SocketEndpoint,
-  type SocketEndpointOptions,
-} from "../../../src/core/rpc/socket.ts";
+import { platformSocket, SocketEndpoint, type SocketEndpointOptions } from "../../../src/core/rpc/socket.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -26,7 +21,7 @@ function setUp(
 ): Setup {
   const clock = new FakeClock();
   const node = new ScriptedNode(methods);
-  const socket = createSocketEndpoint(
+  const socket = new SocketEndpoint(
     { clock, randomness: fixedRandomness(0), openSocket: node.open },
     {
       url: "wss://user:pw@node.example:9944/key-0123456789abcdef",
@@ -159,7 +154,7 @@ Deno.test("socket: the pause between attempts grows from half a second to five, 
   let attempts = 0;
   node.refuseWith = "connection refused";
   const open = node.open;
-  const counted = createSocketEndpoint(
+  const counted = new SocketEndpoint(
     {
       clock,
       randomness: fixedRandomness(0),
@@ -300,7 +295,7 @@ Deno.test("socket: an aborted call ends with the signal's reason", async () => {
 
 Deno.test("socket: half an answer is malformed", async () => {
   const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
-  const clockless = createSocketEndpoint(
+  const clockless = new SocketEndpoint(
     {
       clock,
       randomness: fixedRandomness(0),
@@ -326,7 +321,7 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the ca
     socket.addEventListener("message", () => socket.send(long));
     return response;
   });
-  const socket = createSocketEndpoint(
+  const socket = new SocketEndpoint(
     { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket },
     {
       url: `ws://127.0.0.1:${server.addr.port}`,
@@ -353,7 +348,7 @@ Deno.test("socket: user and password are sent, and nothing of them or of the pat
     });
     return response;
   });
-  const socket = createSocketEndpoint(
+  const socket = new SocketEndpoint(
     { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket },
     {
       url: `ws://operator:opensesame@127.0.0.1:${server.addr.port}/rpc/pathkey99`,

@@ -1,10 +1,10 @@
 /** Reads that may settle a message: there is one node, so what it says must be final and still hold. */
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
 import { type Certain, type CertainReads, type ChainReads, type ReadSince, UNSURE } from "../reads.ts";
 import { fetchReceiptsAt, fetchRequestMetadata } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
+import { fetchFinal } from "./reads.ts";
 
 /** Values at a block, the best one without its hash. */
 type ReadAt<T> = (block: Hash256 | undefined) => Promise<readonly T[]>;
@@ -43,13 +43,8 @@ export class SubstrateCertainReads implements CertainReads {
     { height = 0n, timeSec }: ReadSince,
     signal: AbortSignal,
   ): Promise<readonly Certain<T>[]> {
-    const { client } = this.node;
-    const block = await client.call(calls.finalizedHash(), signal);
-    const header = await client.call(calls.header(block), signal);
-    if (header === undefined) {
-      throw client.fault("lagging", "chain_getHeader", "no header of the final block");
-    }
-    const [final, best] = await Promise.all([read(block), read(undefined)]);
+    const { hash, header } = await fetchFinal(this.node, signal);
+    const [final, best] = await Promise.all([read(hash), read(undefined)]);
     const isFarEnough = header.height >= height &&
       (timeSec === undefined || await this.reads.fetchBlockTime(header.height, signal) >= timeSec);
     return final.map((value, index) => {

@@ -60,7 +60,11 @@ export class SubstrateProofs implements ChainProofs {
   ): Promise<FeeProof> {
     const keys = commitments.map(childTrieKeys.requestCommitment);
     const { proof, values } = await this.#proveAndRead(keys, height, signal);
-    return { proof, fees: keys.map((key) => this.#readFee(values.get(toHex(key)))) };
+    const fees = keys.map((key) =>
+      decodeValue(this.node, values.get(toHex(key)), requestMetadataCodec, "RequestCommitments")?.fee.fee ??
+        0n
+    );
+    return { proof, fees };
   }
 
   /**
@@ -124,7 +128,7 @@ export class SubstrateProofs implements ChainProofs {
         ? childTrieKeys.responseCommitment(message.commitment)
         : childTrieKeys.requestCommitment(message.commitment)
     );
-    const nodes = await this.#proveInChildTrie(keys, height, signal);
+    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
     return { kind: "state", height: { id: this.node.id, height }, proof: this.#encodeStateProof(nodes) };
   }
 
@@ -153,18 +157,17 @@ export class SubstrateProofs implements ChainProofs {
     signal: AbortSignal,
   ): Promise<{ readonly proof: Uint8Array; readonly values: ReturnType<typeof readSubstrateProof> }> {
     const [nodes, root] = await Promise.all([
-      this.#proveInChildTrie(keys, height, signal),
+      this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal),
       this.#fetchChildTrieRoot(height, signal),
     ]);
-    return { proof: this.#encodeStateProof(nodes), values: this.#readProof({ root, nodes, keys }) };
-  }
-
-  #proveInChildTrie(
-    keys: readonly Uint8Array[],
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly Uint8Array[]> {
-    return this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+    try {
+      const values = readSubstrateProof({ root, nodes, keys, hasher: this.node.hashing });
+      return { proof: this.#encodeStateProof(nodes), values };
+    } catch (error) {
+      if (!(error instanceof TrieError)) throw error;
+      const detail = `the proof does not verify: ${error.code}`;
+      throw this.node.client.fault("malformed", "ismp_queryChildTrieProof", detail);
+    }
   }
 
   async #fetchChildTrieRoot(height: bigint, signal: AbortSignal): Promise<Hash256> {
@@ -179,29 +182,6 @@ export class SubstrateProofs implements ChainProofs {
       if (!(error instanceof ScaleError)) throw error;
     }
     throw client.fault("malformed", "chain_getHeader", `block ${height} announces no ISMP roots`);
-  }
-
-  #readProof(
-    proof: {
-      readonly root: Hash256;
-      readonly nodes: readonly Uint8Array[];
-      readonly keys: readonly Uint8Array[];
-    },
-  ): ReturnType<typeof readSubstrateProof> {
-    try {
-      return readSubstrateProof({ ...proof, hasher: this.node.hashing });
-    } catch (error) {
-      if (!(error instanceof TrieError)) throw error;
-      throw this.node.client.fault(
-        "malformed",
-        "ismp_queryChildTrieProof",
-        `the proof does not verify: ${error.code}`,
-      );
-    }
-  }
-
-  #readFee(value: Uint8Array | undefined): bigint {
-    return decodeValue(this.node, value, requestMetadataCodec, "RequestCommitments")?.fee.fee ?? 0n;
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateCommitment, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys, type Stored } from "../../ismp/storage_keys.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import { fetchReceiptsAt } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -26,12 +26,7 @@ export class SubstrateReads implements ChainReads {
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
     const announced = this.node.finalHeads.newest;
     if (announced !== undefined) return announced.height;
-    const hash = await this.node.client.call(calls.finalizedHash(), signal);
-    const header = await this.node.client.call(calls.header(hash), signal);
-    if (header === undefined) {
-      throw this.node.client.fault("lagging", "chain_getHeader", "no header of the final block");
-    }
-    return header.height;
+    return (await fetchFinal(this.node, signal)).header.height;
   }
 
   /** Unix seconds of a block; the genesis block has no time and gives 0. */
@@ -80,6 +75,17 @@ export class SubstrateReads implements ChainReads {
   ): Promise<readonly (Uint8Array | undefined)[]> {
     return await fetchReceiptsAt(this.node, { messages }, signal);
   }
+}
+
+/** The newest final block. Two round trips, as the node names it by hash only. @throws {RpcFault} `lagging` */
+export async function fetchFinal(
+  { client }: SubstrateNode,
+  signal: AbortSignal,
+): Promise<{ readonly hash: Hash256; readonly header: Header }> {
+  const hash = await client.call(calls.finalizedHash(), signal);
+  const header = await client.call(calls.header(hash), signal);
+  if (header === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
+  return { hash, header };
 }
 
 /** Hash of the block at `height`. @throws {RpcFault} `lagging` when the node has none. */

@@ -22,8 +22,8 @@ const KEYS_PER_PAGE = 1000;
 /** Blake2_128 before the key itself (Blake2_128Concat). */
 const HASH_BYTES = 16;
 
-/** Accounts in the pallet's storage. */
-export class SubstrateRelayerAccounts implements RelayerAccounts {
+/** Accounts and rewards in the pallet's storage. */
+export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
   constructor(readonly node: SubstrateNode) {}
 
   /** Per request whether its fee was accumulated; one round trip. */
@@ -60,11 +60,6 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
   async fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
     return await fetchStored(this.node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
   }
-}
-
-/** Rewards in the pallet's storage. */
-export class SubstrateHubRewards implements HubRewards {
-  constructor(readonly node: SubstrateNode) {}
 
   /** Reward for a rotation, and whether that of `setId` was claimed, in the newest final block; two round trips. */
   async fetchRotationReward(

@@ -32,7 +32,7 @@ import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
-import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
+import { SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
   assembleSubstrateChain,
   createChainContext,
@@ -51,6 +51,7 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
   const { node, outcomes } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
   const acceptedProofs = new SubstrateAcceptedProofs(node);
+  const accounts = new SubstrateRelayerAccounts(node);
   return {
     ...chain,
     planChecks: ({ hub, fetchKnownHeight }) =>
@@ -62,8 +63,8 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
     outcomes,
     counterparties: new SubstrateCounterparties(node),
     senderLimits: new HubSenderLimits(node),
-    accounts: new SubstrateRelayerAccounts(node),
-    rewards: new SubstrateHubRewards(node),
+    accounts,
+    rewards: accounts,
     hubCalls: new SubstrateHubCalls(node, chain.limits.maxCallBytes, chain.reads),
     acceptedProofs,
   };

@@ -7,7 +7,7 @@ import { fromHex } from "../../encoding/bytes.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { BudgetOf } from "../../rpc/request_budget.ts";
-import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
+import { SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../rpc/substrate_errors.ts";
@@ -99,7 +99,7 @@ export function createChainContext(
   { isHub, use }: Pick<SubstrateNode, "isHub" | "use">,
 ): SubstrateChainContext {
   const chain = options.id.stateMachine;
-  const endpoint = createSocketEndpoint(deps, {
+  const endpoint = new SocketEndpoint(deps, {
     url: options.rpcWs.reveal(),
     chain,
     translate: translateSubstrateError,
