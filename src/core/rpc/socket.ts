@@ -7,7 +7,6 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
 import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
 import {
-  BATCH_METHOD,
   type CallConditions,
   formatMethods,
   type NodeError,
@@ -120,7 +119,6 @@ export class SocketEndpoint implements RpcEndpoint {
   readonly #stop = new AbortController();
   /** Receivers of the current connection's subscriptions, by the ids that the node gave them. */
   readonly #listeners = new Map<string, SubscriptionListener>();
-  #takesBatches = true;
   #loop: Promise<void> | undefined;
   /** The open connection. */
   #link: SocketLink | undefined;
@@ -135,20 +133,6 @@ export class SocketEndpoint implements RpcEndpoint {
     this.#options = options;
     this.#maxPayloadBytes = options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES;
     this.#safeDetail = createSafeDetail(options.url);
-  }
-
-  async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    conditions.signal.throwIfAborted();
-    if (calls.length === 0) return [];
-    if (calls.length === 1 || this.#takesBatches) {
-      try {
-        return await this.#exchange(calls, conditions);
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.where.method !== BATCH_METHOD) throw fault;
-        this.#takesBatches = false;
-      }
-    }
-    return (await Promise.all(calls.map((call) => this.#exchange([call], conditions)))).flat();
   }
 
   /**
@@ -182,8 +166,9 @@ export class SocketEndpoint implements RpcEndpoint {
     await this.#loop;
   }
 
-  /** Sends one message with all calls and waits for the answers. */
-  async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+  async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    conditions.signal.throwIfAborted();
+    if (calls.length === 0) return [];
     const what = formatMethods(calls);
     const request = this.#requests.write(calls);
     if (request.text.length > this.#maxPayloadBytes) {

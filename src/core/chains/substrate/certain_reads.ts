@@ -9,11 +9,13 @@ import { fetchFinal } from "./reads.ts";
 /** Values at a block, the best one without its hash. */
 type ReadAt<T> = (block: Hash256 | undefined) => Promise<readonly T[]>;
 
-/** Reads at the node's final block; a value that is another one at the best block is not certain. */
+/**
+ * Reads at the node's final block; a value that is another one at the best block is not certain, and none is while the
+ * final block is not far enough. Three round trips, five for a time.
+ */
 export class SubstrateCertainReads implements CertainReads {
   constructor(readonly node: SubstrateNode, readonly reads: Pick<ChainReads, "fetchBlockTime">) {}
 
-  /** Relayers of messages; all unsure while the final block is not far enough. Three round trips, five for a time. */
   fetchCertainReceipts(
     messages: readonly Message[],
     since: ReadSince,
@@ -26,7 +28,6 @@ export class SubstrateCertainReads implements CertainReads {
     return this.#compare({ read, isSame }, since, signal);
   }
 
-  /** Fees of requests; all unsure while the final block is not far enough. */
   fetchCertainFees(
     commitments: readonly Hash256[],
     since: ReadSince,

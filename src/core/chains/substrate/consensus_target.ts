@@ -71,17 +71,14 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     return { client: { clientId, state, updatedSec, unbondingSec, isFrozen }, nowSec };
   }
 
-  /** Fetches the latest stored height of a chain. One round trip. */
   async fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
     return await fetchStored(this.node, ismpKeys.latestStateMachineHeight.of(of), { signal });
   }
 
-  /** Fetches the clock of the target, Unix seconds. One round trip. */
   async fetchNowSec(signal: AbortSignal): Promise<bigint> {
     return toSeconds(await fetchStored(this.node, otherKeys.timestampNow.of(), { signal }));
   }
 
-  /** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */
   async fetchStorage(
     keys: readonly Uint8Array[],
     signal: AbortSignal,

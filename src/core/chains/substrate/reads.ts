@@ -15,7 +15,6 @@ const now = otherKeys.timestampNow.of();
 export class SubstrateReads implements ChainReads {
   constructor(readonly node: SubstrateNode) {}
 
-  /** Best block. */
   async fetchHeight(signal: AbortSignal): Promise<bigint> {
     const header = await this.node.client.call(calls.header(), signal);
     if (header === undefined) throw this.node.client.fault("malformed", "chain_getHeader", "no best block");
@@ -35,7 +34,6 @@ export class SubstrateReads implements ChainReads {
     return toSeconds(await fetchStored(this.node, now, { block, signal }));
   }
 
-  /** The chain's view of `counterparty`, at one block in one round trip. */
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
     const view = await fetchManyStored(this.node, {
       now,
@@ -47,17 +45,14 @@ export class SubstrateReads implements ChainReads {
     return { height, nowSec: toSeconds(view.now), challengePeriodSec: period, isFrozen: frozen };
   }
 
-  /** Fetches when the commitment of `height` was stored, Unix seconds. */
   async fetchUpdateTime(height: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
     return await fetchStored(this.node, await updateTimeOf(this.node, height, signal), { signal });
   }
 
-  /** Root in the commitment of a counterparty's block. One round trip. */
   async fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
     return (await this.fetchCommitment(of, signal))?.stateRoot;
   }
 
-  /** Fetches the commitment of one height, where the runtime has it. */
   async fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined> {
     const runtime = await this.node.runtimes.current(signal);
     const isBounded = runtime.has(ismpKeys.boundedStateCommitments) ||
@@ -68,7 +63,6 @@ export class SubstrateReads implements ChainReads {
     return await fetchStored(this.node, wanted, { signal });
   }
 
-  /** Fetches the relayer per message; one round trip. */
   async fetchReceipts(
     messages: readonly Message[],
     signal: AbortSignal,

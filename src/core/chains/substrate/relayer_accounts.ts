@@ -26,7 +26,6 @@ const HASH_BYTES = 16;
 export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
   constructor(readonly node: SubstrateNode) {}
 
-  /** Per request whether its fee was accumulated; one round trip. */
   async fetchClaimStatus(
     commitments: readonly Hash256[],
     signal: AbortSignal,
@@ -38,30 +37,25 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
     });
   }
 
-  /** Per request whether its fee was accumulated in a finalized block; two round trips. */
   async fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]> {
     const block = await this.node.client.call(calls.finalizedHash(), signal);
     const found = await fetchRequestMetadata(this.node, { commitments, block }, signal);
     return found.map((metadata) => metadata?.claimed === true);
   }
 
-  /** `Relayer.Fees`; one round trip. */
   async fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
     return await fetchStored(this.node, relayerKeys.fees.of(chain, address), { signal }) ?? 0n;
   }
 
-  /** `Relayer.MinimumWithdrawalAmount`; one round trip. */
   async fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint> {
     const wanted = relayerKeys.minimumWithdrawalAmount.of(chain);
     return await fetchStored(this.node, wanted, { signal }) ?? DEFAULT_MINIMUM_WITHDRAWAL;
   }
 
-  /** `Relayer.Nonce`; one round trip. */
   async fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
     return await fetchStored(this.node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
   }
 
-  /** Reward for a rotation, and whether that of `setId` was claimed, in the newest final block; two round trips. */
   async fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -78,14 +72,12 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
     };
   }
 
-  /** True when the reward of a request was paid by the newest final block; two round trips. */
   async fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
     const key = relayerKeys.outboundRequestsClaimed(commitment);
     const block = await this.node.client.call(calls.finalizedHash(), signal);
     return await this.node.client.call(calls.storage(key, block), signal) !== undefined;
   }
 
-  /** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
   async fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
     const { item, value, prefix } = relayerKeys.outboundRequestDeliveryReward;
     const rewards = new Map<string, bigint>();

@@ -133,7 +133,6 @@ const MAX_APP_BYTES = 32;
 class HubSenderLimits implements SenderLimits {
   constructor(readonly node: SubstrateNode) {}
 
-  /** Fetches the current limit per sender; one round trip. */
   async fetchSenderLimits(
     source: StateMachine,
     senders: readonly Uint8Array[],
@@ -193,7 +192,6 @@ const MAX_HINTED = 200;
 class SubstrateCounterparties implements Counterparties {
   constructor(readonly node: SubstrateNode) {}
 
-  /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
   async checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const { client } = this.node;
     const { stateMachine } = entry.id;
