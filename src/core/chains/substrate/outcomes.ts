@@ -12,7 +12,6 @@ import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submissio
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { toRefusalCode } from "./refusal.ts";
-import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
 import { BlockEventReader } from "./stored_events.ts";
@@ -250,27 +249,17 @@ export class SubstrateOutcomes implements HubOutcomes {
     const events = all.filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
     const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
-    const read = <T>(event: RuntimeEvent, codec: Codec<T>): readonly T[] => {
-      const fields = this.#blockEvents.readFields(event, codec, block.height);
-      return fields === undefined ? [] : [fields];
-    };
+    const read = <T extends object>(names: readonly string[], codec: Codec<T>): readonly T[] =>
+      events.filter(({ pallet, name }) => pallet === "Ismp" && names.includes(name))
+        .flatMap((event) => this.#blockEvents.readFields(event, codec, block.height) ?? []);
     const result: Result = {
       succeeded: failed === undefined,
-      handled: events.filter(isHandled).flatMap((event) => read(event, messageHandledCodec)),
+      handled: read(["PostRequestHandled", "GetRequestHandled"], messageHandledCodec),
       refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
-      advanced: events.filter(isUpdate).flatMap((event) => read(event, stateMachineUpdatedCodec))
+      advanced: read(["StateMachineUpdated"], stateMachineUpdatedCodec)
         .map(({ stateMachineId, latestHeight }) => ({ id: stateMachineId, height: latestHeight })),
     };
     this.#results.set(key, result);
     return result;
   }
-}
-
-function isHandled(event: RuntimeEvent): boolean {
-  return event.pallet === "Ismp" &&
-    (event.name === "PostRequestHandled" || event.name === "GetRequestHandled");
-}
-
-function isUpdate(event: RuntimeEvent): boolean {
-  return event.pallet === "Ismp" && event.name === "StateMachineUpdated";
 }

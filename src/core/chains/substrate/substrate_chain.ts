@@ -25,7 +25,6 @@ import { SubstrateFees } from "./fees.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
-import { SubstrateCertainReads } from "./certain_reads.ts";
 import { SubstrateReads } from "./reads.ts";
 import { SubstrateSender, SubstrateSimulator } from "./deliveries.ts";
 
@@ -155,7 +154,7 @@ export function assembleSubstrateChain(
     relayer: signer.relayer,
     reads,
     events: new SubstrateEvents(node),
-    certain: new SubstrateCertainReads(node, reads),
+    certain: reads,
     proofs: new SubstrateProofs(node),
     simulator: new SubstrateSimulator(node, options, reads),
     sender: new SubstrateSender(node, options),

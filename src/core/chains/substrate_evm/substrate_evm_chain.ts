@@ -243,19 +243,11 @@ function readWord(word: Uint8Array | undefined): bigint {
 
 const ADVICE = "use an archive node (--state-pruning=archive) at ws_url";
 
-/** Where proofs come from. */
-interface ProvingNode {
-  readonly clock: Clock;
-  /** State machine of the chain. */
-  readonly chain: string;
-  /** Host and port of the Substrate node. */
-  readonly endpointHost: string;
-  readonly prover: SlotProver;
-}
-
-/** Probe of a node that proves contracts. */
+/** Probe of the Substrate node behind a host and port, which proves the contracts of a chain. */
 export class ContractProofProbe implements ProofProbe {
-  constructor(readonly node: ProvingNode) {}
+  constructor(
+    readonly node: Readonly<{ clock: Clock; chain: string; endpointHost: string; prover: SlotProver }>,
+  ) {}
 
   async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const failure = await this.#findFailure(block, signal);
