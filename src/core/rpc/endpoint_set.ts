@@ -6,7 +6,6 @@
 import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
 import { formatMethods, reactionTo, RpcFault, scopeOf } from "./call.ts";
-import type { TrackedEndpoint } from "./endpoint.ts";
 import {
   EndpointLine,
   type EndpointLineDeps,
@@ -122,30 +121,22 @@ export class RpcEndpointSet {
     this.#askHeads(conditions.signal);
     const round = new EndpointRound(this.#members, calls);
     let waitedMs = 0;
-    while (true) {
+    for (;;) {
       conditions.signal.throwIfAborted();
       const next = round.next();
-      switch (next.kind) {
-        case "ask": {
-          const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-          const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
-          if (good !== undefined) return good;
-          break;
-        }
-        case "await":
-          await orAbort(next.settled, conditions.signal);
-          break;
-        case "pause": {
-          const isTooLong = next.isThrottled
-            ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
-            : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
-          if (isTooLong) return round.bestOr(() => this.#allFailed(round, calls));
-          waitedMs += next.leftMs;
-          await this.#deps.clock.sleep(next.leftMs, conditions.signal);
-          break;
-        }
-        case "end":
-          return round.bestOr(() => this.#allFailed(round, calls));
+      if (next.kind === "ask") {
+        const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
+        const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
+        if (good !== undefined) return good;
+      } else if (next.kind === "await") await orAbort(next.settled, conditions.signal);
+      else {
+        const isTooLong = next.isThrottled
+          ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
+          : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
+        if (isTooLong && round.best !== undefined) return round.best.answers;
+        if (isTooLong) throw this.#allFailed(round, calls);
+        waitedMs += next.leftMs;
+        await this.#deps.clock.sleep(next.leftMs, conditions.signal);
       }
     }
   }
@@ -191,7 +182,7 @@ export class RpcEndpointSet {
       if (objection !== undefined) throw objection;
       this.#noteHead(member, calls, answers);
       const bad = this.#file(member, answers);
-      round.answer(tracked, answers, bad);
+      round.answer(member, answers, bad);
       return bad.length === 0 ? answers : undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
@@ -270,13 +261,11 @@ export class RpcEndpointSet {
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
   #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
-    const tracked = this.#members.map((member) => member.tracked);
-    const faults = tracked.flatMap((each) => round.faultOf(each) ?? each.lastFault ?? []);
+    const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.tracked.lastFault ?? []);
     const [first] = faults;
     if (first === undefined) throw new Error("No endpoint failed, and none answered");
-    const [only] = tracked;
-    if (tracked.length === 1 && only !== undefined && round.faultOf(only) !== undefined) return first;
-    const waits = tracked.map((each) => each.availability())
+    if (this.#members.length === 1 && round.faults.size > 0) return first;
+    const waits = this.#members.map(({ tracked }) => tracked.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
     return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
       detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
@@ -298,15 +287,16 @@ function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): r
 type RoundStep =
   | { readonly kind: "ask"; readonly member: EndpointLine }
   | { readonly kind: "await"; readonly settled: Promise<void> }
-  /** `isThrottled`: the endpoint is healthy but limits the rate. */
-  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
-  | { readonly kind: "end" };
+  /** `isThrottled`: the endpoint is healthy but limits the rate. Without end: none is left to be asked. */
+  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean };
 
 /** One batch of calls that goes from endpoint to endpoint; each is called once, or until it names the right chain. */
 class EndpointRound {
   readonly #open: EndpointLine[];
-  readonly #faults = new Map<TrackedEndpoint, RpcFault>();
-  #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
+  /** Fault of each endpoint that was called and failed. */
+  readonly faults = new Map<EndpointLine, RpcFault>();
+  /** Answers with the fewest faults so far. */
+  best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
   constructor(members: readonly EndpointLine[], calls: readonly RpcCall[]) {
     const isAble = members.some(({ tracked }) => !tracked.isUnsupported(calls));
@@ -330,10 +320,8 @@ class EndpointRound {
         ? [{ leftMs: state.leftMs, isThrottled: tracked.lastFault?.code === "throttled" }]
         : []
     );
-    const [soonest] = waits.sort((a, b) => a.leftMs - b.leftMs);
-    return soonest === undefined || this.#best !== undefined
-      ? { kind: "end" }
-      : { kind: "pause", ...soonest };
+    const [soonest] = this.best === undefined ? waits.sort((a, b) => a.leftMs - b.leftMs) : [];
+    return { kind: "pause", ...soonest ?? { leftMs: Infinity, isThrottled: false } };
   }
 
   /** True when another endpoint can be called at once. */
@@ -342,26 +330,15 @@ class EndpointRound {
   }
 
   /** Records answers of which some are `bad`: another endpoint may do better. */
-  answer(endpoint: TrackedEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
-    if (this.#best === undefined || bad.length < this.#best.bad) this.#best = { answers, bad: bad.length };
+  answer(member: EndpointLine, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
+    if (this.best === undefined || bad.length < this.best.bad) this.best = { answers, bad: bad.length };
     const [first] = bad;
-    if (first !== undefined) this.#faults.set(endpoint, first);
+    if (first !== undefined) this.faults.set(member, first);
   }
 
   /** Records that the endpoint gave no answers. It may answer the same request, after the others. */
   fail(member: EndpointLine, fault: RpcFault): void {
-    this.#faults.set(member.tracked, fault);
+    this.faults.set(member, fault);
     if (member.isStray(fault)) this.#open.push(member);
-  }
-
-  /** Fault of the endpoint, if it was called and failed. */
-  faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
-    return this.#faults.get(endpoint);
-  }
-
-  /** Returns the best answers; throws the given fault when there are none. */
-  bestOr(otherwise: () => RpcFault): readonly RpcAnswer[] {
-    if (this.#best === undefined) throw otherwise();
-    return this.#best.answers;
   }
 }
