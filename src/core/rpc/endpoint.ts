@@ -87,22 +87,14 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
     const common = { sinceMs: this.#since.ms, lacking };
     const code = this.lastFault?.code;
     const trouble = code === undefined ? undefined : troubleOf(code);
-    if (
-      code !== undefined && (trouble !== "wrong_chain" || this.#faults >= FAULTS_BEFORE_PAUSE.wrong_chain)
-    ) {
-      switch (trouble) {
-        case "throttled":
-          return { ...common, kind: "throttled", untilMs: this.#coolUntilMs };
-        case "unauthorized":
-        case "wrong_chain":
-          return { ...common, kind: trouble };
-        default:
-          return { ...common, kind: "down", code };
-      }
+    const isStray = trouble === "wrong_chain" && this.#faults < FAULTS_BEFORE_PAUSE.wrong_chain;
+    if (code === undefined || trouble === undefined || isStray) {
+      return this.#lag === undefined
+        ? { ...common, kind: "ready" }
+        : { ...common, kind: "behind", ...this.#lag };
     }
-    return this.#lag === undefined
-      ? { ...common, kind: "ready" }
-      : { ...common, kind: "behind", ...this.#lag };
+    if (trouble === "throttled") return { ...common, kind: trouble, untilMs: this.#coolUntilMs };
+    return trouble === "down" ? { ...common, kind: trouble, code } : { ...common, kind: trouble };
   }
 
   /** True while another endpoint of the set is ahead of it: it is used last. */

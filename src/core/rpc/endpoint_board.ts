@@ -289,39 +289,22 @@ export function findEndpointReasons(
   return reasons;
 }
 
-/** Warning of an endpoint that is not used as configured though others work; none of one that is, or will be soon. */
-function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
-  const advice = adviseOn(state);
-  if (advice === undefined) return [];
-  const { kind, sinceMs } = state;
-  const explanation = `The endpoint ${host} ${advice.what}.`;
-  return [{
-    chain,
-    leg: undefined,
-    code: `endpoint_${kind}`,
-    explanation,
-    help: advice.help,
-    isWarning: true,
-    sinceMs,
-  }];
-}
+/** What is wrong with an endpoint that is not used though others work, and its cure; none of one that will be soon. */
+const unused: Readonly<Partial<Record<EndpointState["kind"], readonly [what: string, help: string]>>> = {
+  unauthorized: ["refuses everything: it is not used", "Check the key in the URL and the plan."],
+  wrong_chain: ["serves another chain: it is not used", "Correct or remove its URL."],
+};
 
-function adviseOn(state: EndpointState): { readonly what: string; readonly help: string } | undefined {
-  switch (state.kind) {
-    case "behind":
-      return {
-        what: `is ${state.blocks} blocks and ${
-          Math.round(state.seconds)
-        } s behind another one: it is used last`,
-        help: "See to the node's peers, disk and load, or replace it.",
-      };
-    case "unauthorized":
-      return { what: "refuses everything: it is not used", help: "Check the key in the URL and the plan." };
-    case "wrong_chain":
-      return { what: "serves another chain: it is not used", help: "Correct or remove its URL." };
-    default:
-      return undefined;
-  }
+/** Warning of an endpoint that is not used as configured though others work. */
+function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
+  const { kind, sinceMs } = state;
+  const [what, help] = state.kind !== "behind" ? unused[kind] ?? [] : [
+    `is ${state.blocks} blocks and ${Math.round(state.seconds)} s behind another one: it is used last`,
+    "See to the node's peers, disk and load, or replace it.",
+  ];
+  if (what === undefined || help === undefined) return [];
+  const explanation = `The endpoint ${host} ${what}.`;
+  return [{ chain, leg: undefined, code: `endpoint_${kind}`, explanation, help, isWarning: true, sinceMs }];
 }
 
 function nameOf(state: EndpointState): string {
