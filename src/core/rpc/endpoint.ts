@@ -80,6 +80,11 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
     this.#since = { kind: "ready", ms: deps.clock.now() };
   }
 
+  /** Host and port; safe to log. */
+  get host(): string {
+    return this.endpoint.host;
+  }
+
   /** Its state now. */
   get state(): EndpointState {
     const nowMs = this.#deps.clock.now();

@@ -87,7 +87,7 @@ export class RpcEndpointSet {
 
   /** Maximum number of calls in one request of the first endpoint, as far as it has refused more. */
   get batchLimit(): number {
-    return this.#members[0]?.tracked.batchLimit ?? Infinity;
+    return this.#members[0]?.batchLimit ?? Infinity;
   }
 
   /** Host of the endpoint that would be used first now. */
@@ -149,9 +149,9 @@ export class RpcEndpointSet {
     const { head } = this.#options;
     const asked = head === undefined || this.#members.length < 2 ? calls : [...calls, head.call];
     return await Promise.all(this.#members.map(async (member): Promise<EndpointReport> => {
-      const { host, tracked } = member;
+      const { host } = member;
       try {
-        const answers = await tracked.use(
+        const answers = await member.use(
           () => member.send(asked, { ...conditions, isPatient: false }),
           conditions.signal,
         );
@@ -159,7 +159,7 @@ export class RpcEndpointSet {
         return { host, kind: "answers", answers: answers.slice(0, calls.length) };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
-        tracked.noteFault(fault);
+        member.noteFault(fault);
         return { host, kind: "fault", fault };
       }
     }));
@@ -172,9 +172,8 @@ export class RpcEndpointSet {
     conditions: BatchConditions,
     round: EndpointRound,
   ): Promise<readonly RpcAnswer[] | undefined> {
-    const { tracked } = member;
     try {
-      const answers = await tracked.use(
+      const answers = await member.use(
         () => member.sendVerified(calls, { ...conditions, isPatient: !round.hasReady() }),
         conditions.signal,
       );
@@ -188,23 +187,23 @@ export class RpcEndpointSet {
       if (!(fault instanceof RpcFault)) throw fault;
       conditions.onFault?.(fault, member.host);
       if (scopeOf(fault) === "request") throw fault;
-      tracked.noteFault(fault);
+      member.noteFault(fault);
       round.fail(member, fault);
       return undefined;
     }
   }
 
   /** Records what the answers say of the endpoint; returns the faults that another endpoint may not have. */
-  #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
+  #file(member: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
     const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
     // An internal error may be of the one call; one that answers to nothing is down.
     const isPartial = own.length < answers.length || answers.length === 1;
     const worst = own.find(({ code }) => !isPartial || code !== "server_error");
-    if (worst !== undefined) tracked.noteFault(worst);
-    else if (own.length < answers.length) tracked.noteSuccess();
+    if (worst !== undefined) member.noteFault(worst);
+    else if (own.length < answers.length) member.noteSuccess();
     for (const fault of faults) {
-      if (scopeOf(fault) === "capability") tracked.noteFault(fault);
+      if (scopeOf(fault) === "capability") member.noteFault(fault);
     }
     return faults.filter((fault) => scopeOf(fault) !== "request");
   }
@@ -216,24 +215,23 @@ export class RpcEndpointSet {
     const nowMs = this.#deps.clock.now();
     for (const member of this.#all) {
       const isDue = nowMs - member.headAskedMs >= HEAD_EVERY_MS;
-      if (!isDue || member.tracked.availability().kind !== "ready") continue;
+      if (!isDue || member.availability().kind !== "ready") continue;
       member.headAskedMs = nowMs;
       void this.#askHead(member, head, signal);
     }
   }
 
   async #askHead(member: EndpointLine, { call }: HeadQuery, signal: AbortSignal): Promise<void> {
-    const { tracked } = member;
-    tracked.isVerified = false;
+    member.isVerified = false;
     try {
-      const answers = await tracked.use(
+      const answers = await member.use(
         () => member.sendVerified([call], { signal, timeoutMs: PATIENCE_MS, isPatient: false }),
         signal,
       );
       this.#noteHead(member, [call], answers);
-      if (answers.every(({ kind }) => kind === "result")) tracked.noteSuccess();
+      if (answers.every(({ kind }) => kind === "result")) member.noteSuccess();
     } catch (fault) {
-      if (fault instanceof RpcFault) tracked.noteFault(fault);
+      if (fault instanceof RpcFault) member.noteFault(fault);
       else if (!signal.aborted) throw fault;
     }
   }
@@ -251,7 +249,7 @@ export class RpcEndpointSet {
     for (const each of this.#all) {
       if (each.head === undefined) continue;
       const others = this.#all.flatMap((other) => other === each ? [] : other.head ?? []);
-      each.tracked.noteLag(findLag(each.head, others, each.tracked.isBehind));
+      each.noteLag(findLag(each.head, others, each.isBehind));
     }
   }
 
@@ -261,11 +259,11 @@ export class RpcEndpointSet {
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
   #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
-    const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.tracked.lastFault ?? []);
+    const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.lastFault ?? []);
     const [first] = faults;
     if (first === undefined) throw new Error("No endpoint failed, and none answered");
     if (this.#members.length === 1 && round.faults.size > 0) return first;
-    const waits = this.#members.map(({ tracked }) => tracked.availability())
+    const waits = this.#members.map((member) => member.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
     return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
       detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
@@ -278,8 +276,7 @@ export class RpcEndpointSet {
 
 /** Endpoints in the order in which they are asked: able ones first, and of them those that are not behind. */
 function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): readonly EndpointLine[] {
-  const rank = ({ tracked }: EndpointLine): number =>
-    tracked.isUnsupported(calls) ? 2 : tracked.isBehind ? 1 : 0;
+  const rank = (member: EndpointLine): number => member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0;
   return members.toSorted((a, b) => rank(a) - rank(b));
 }
 
@@ -299,14 +296,14 @@ class EndpointRound {
   best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
   constructor(members: readonly EndpointLine[], calls: readonly RpcCall[]) {
-    const isAble = members.some(({ tracked }) => !tracked.isUnsupported(calls));
+    const isAble = members.some((member) => !member.isUnsupported(calls));
     // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
     this.#open = isAble ? [...inOrder(members, calls)] : members.slice(0, 1);
   }
 
   /** Next step. */
   next(): RoundStep {
-    const states = this.#open.map((member) => ({ member, state: member.tracked.availability() }));
+    const states = this.#open.map((member) => ({ member, state: member.availability() }));
     const ready = states.find(({ state }) => state.kind === "ready");
     if (ready !== undefined) {
       this.#open.splice(this.#open.indexOf(ready.member), 1);
@@ -315,9 +312,9 @@ class EndpointRound {
     for (const { state } of states) {
       if (state.kind === "probing") return { kind: "await", settled: state.settled };
     }
-    const waits = states.flatMap(({ member: { tracked }, state }) =>
+    const waits = states.flatMap(({ member, state }) =>
       state.kind === "cooling"
-        ? [{ leftMs: state.leftMs, isThrottled: tracked.lastFault?.code === "throttled" }]
+        ? [{ leftMs: state.leftMs, isThrottled: member.lastFault?.code === "throttled" }]
         : []
     );
     const [soonest] = this.best === undefined ? waits.sort((a, b) => a.leftMs - b.leftMs) : [];
@@ -326,7 +323,7 @@ class EndpointRound {
 
   /** True when another endpoint can be called at once. */
   hasReady(): boolean {
-    return this.#open.some(({ tracked }) => tracked.availability().kind === "ready");
+    return this.#open.some((member) => member.availability().kind === "ready");
   }
 
   /** Records answers of which some are `bad`: another endpoint may do better. */
