@@ -69,16 +69,11 @@ const LATENCY_WEIGHT = 0.1;
 
 /** Remembers every endpoint, and counts its requests. */
 export class EndpointBoard implements RpcObserver {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #registry: MetricRegistry;
   readonly #known = new Map<string, Known>();
   /** Requests without an answer yet. */
   readonly #open = new Set<{ readonly chain: string; readonly host: string }>();
 
-  constructor(deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {
-    this.#clock = deps.clock;
-    this.#registry = deps.registry;
-  }
+  constructor(readonly deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {}
 
   noteAsked(chain: string, endpointHost: string): () => void {
     const request = { chain, host: endpointHost };
@@ -92,12 +87,12 @@ export class EndpointBoard implements RpcObserver {
   }
 
   noteRequest({ chain, endpointHost, role, calls, tookMs, head, final, readState }: ObservedRequest): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.deps.clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
-      this.#registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
+      this.deps.registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
     }
-    this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
+    this.deps.registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
     const isSigner = role === "signer";
     const known = this.#find({ chain, host: endpointHost, isSigner }, nowMs);
     known.requests++;
@@ -119,12 +114,12 @@ export class EndpointBoard implements RpcObserver {
   /** Takes heights that an endpoint announced; one that was never asked anything is not listed. */
   noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void {
     const known = this.#known.get(keyOf({ chain, host: endpointHost, isSigner: false }));
-    if (known !== undefined) noteNamed(known, heights, this.#clock.now());
+    if (known !== undefined) noteNamed(known, heights, this.deps.clock.now());
   }
 
   /** Endpoints in the order in which they were first used. */
   list(): readonly EndpointReading[] {
-    const nowMs = this.#clock.now();
+    const nowMs = this.deps.clock.now();
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
@@ -153,20 +148,20 @@ export class EndpointBoard implements RpcObserver {
 
   /** Writes the gauges of {@link list} and {@link heights}. */
   collect(): void {
-    this.#registry.clear("causeway_endpoint_up");
-    this.#registry.clear("causeway_endpoint_lag_blocks");
-    this.#registry.clear("causeway_signer_up");
-    this.#registry.clear("causeway_endpoint_state");
+    this.deps.registry.clear("causeway_endpoint_up");
+    this.deps.registry.clear("causeway_endpoint_lag_blocks");
+    this.deps.registry.clear("causeway_signer_up");
+    this.deps.registry.clear("causeway_endpoint_state");
     for (const { chain, host, isSigner, isUp, lagBlocks, state } of this.list()) {
       const place = { chain, endpoint: host };
-      this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
-      if (!isSigner) this.#registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
-      if (!isSigner) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
+      this.deps.registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
+      if (!isSigner) this.deps.registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
+      if (!isSigner) this.deps.registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
       const { head, final } = this.heights(chain);
-      if (head !== undefined) this.#registry.set("causeway_chain_head_height", { chain }, head.height);
-      if (final !== undefined) this.#registry.set("causeway_chain_final_height", { chain }, final.height);
+      if (head !== undefined) this.deps.registry.set("causeway_chain_head_height", { chain }, head.height);
+      if (final !== undefined) this.deps.registry.set("causeway_chain_final_height", { chain }, final.height);
     }
   }
 

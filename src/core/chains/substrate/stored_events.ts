@@ -66,13 +66,7 @@ type BodyCall = (commitments: readonly Hash256[]) => TypedCall<readonly DecodedE
 
 /** Reads the events of single blocks from their states. */
 export class StoredEvents {
-  readonly #node: SubstrateNode;
-  readonly #reader: BlockEventReader;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-    this.#reader = new BlockEventReader(node);
-  }
+  constructor(readonly node: SubstrateNode, readonly reader: BlockEventReader = new BlockEventReader(node)) {}
 
   /**
    * Fetches the ISMP events of a block in order. Those of messages whose bodies the node lacks are missing; bodies that
@@ -84,7 +78,7 @@ export class StoredEvents {
     block: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<readonly DecodedEvent[]> {
-    const events = (await this.#reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
+    const events = (await this.reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
     const read = events.map((event) => this.#read(event, block.height)).filter((each) => each !== undefined);
     const bodies: DecodedEvent[] = [];
     for (const kind of ["requests", "responses"] as const) {
@@ -103,7 +97,7 @@ export class StoredEvents {
   #read(event: RuntimeEvent, block: bigint): DecodedEvent | Reference | undefined {
     const { name } = event;
     try {
-      const value = readEvent(name, (codec) => this.#reader.decode(event, codec));
+      const value = readEvent(name, (codec) => this.reader.decode(event, codec));
       return value !== undefined && "tag" in value ? { kind: "event", event: value } : value;
     } catch (cause) {
       if (!(cause instanceof ScaleError)) throw cause;
@@ -111,7 +105,7 @@ export class StoredEvents {
       if (isMessage) {
         return { kind: "undecodable", error: new IsmpJsonError("System.Events", name, { cause }) };
       }
-      this.#reader.warn(event, block);
+      this.reader.warn(event, block);
       return undefined;
     }
   }
@@ -127,7 +121,7 @@ export class StoredEvents {
     for (let start = 0; start < commitments.length;) {
       const part = commitments.slice(start, start + size);
       try {
-        bodies.push(...await this.#node.client.call(call(part), signal));
+        bodies.push(...await this.node.client.call(call(part), signal));
         start += part.length;
       } catch (fault) {
         if (!(fault instanceof RpcFault) || fault.code !== "too_large" || part.length === 1) throw fault;
