@@ -61,10 +61,7 @@ function parseInteger(value: Json | undefined, fail: Fail): bigint {
 }
 
 /** Reads an object. */
-export function readObject(
-  value: Json | undefined,
-  fail: Fail,
-): { readonly [name: string]: Json } {
+export function readObject(value: Json | undefined, fail: Fail): { readonly [name: string]: Json } {
   return isJsonObject(value) ? value : fail("expected an object");
 }
 
@@ -153,11 +150,7 @@ export const calls = {
     params: [blockNumber(height)],
     read: optional(parseHash),
   }),
-  bestHash: (): TypedCall<Hash256> => ({
-    method: "chain_getBlockHash",
-    params: [],
-    read: parseHash,
-  }),
+  bestHash: (): TypedCall<Hash256> => ({ method: "chain_getBlockHash", params: [], read: parseHash }),
   /** Hashes of blocks `from` to `to`, both inclusive. */
   blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
     method: "chain_getBlockHash",

@@ -122,10 +122,7 @@ export class SubstrateClient {
   }
 
   /** Reads the values of sets of keys, in the order of the sets, in one round trip. @throws {RpcFault} */
-  async readStorageSets(
-    sets: readonly StorageSet[],
-    signal: AbortSignal,
-  ): Promise<readonly StorageValues[]> {
+  async readStorageSets(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
     const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
     return await this.#orSingly(
       wanted,

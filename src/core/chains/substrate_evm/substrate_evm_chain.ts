@@ -195,10 +195,7 @@ export class ContractProver implements SlotProver {
       task,
       () => readSubstrateEvmState({ stateRoot, host, proof, keys: wanted.keys }),
     );
-    return {
-      bytes: substrateEvmProofCodec.enc(proof),
-      readNumber: (key) => readWord(values.get(key)),
-    };
+    return { bytes: substrateEvmProofCodec.enc(proof), readNumber: (key) => readWord(values.get(key)) };
   }
 
   /** Reads from a proof; one that does not verify is reported. @throws {RpcFault} @throws {UnprovableKeyError} */
