@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 516,
   "core/beefy": 461,
-  "core/chains": 14_650,
+  "core/chains": 14_156,
   "core/checks": 629,
   "core/commands": 1568,
   "core/config": 3244,
@@ -261,9 +261,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 4251,
+  "core/rpc": 4036,
   "core/runtime": 2171,
-  "core/substrate": 272,
+  "core/substrate": 270,
   "core/telemetry": 3600,
   "messaging": 1154,
   "messaging/checks": 343,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_294,
+  "lines of src": 87_583,
   "lines of devnet": 36_646,
-  "lines of tests": 103_189,
+  "lines of tests": 103_142,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
-  "files of src with one importer, in the same folder": 98,
+  "files of src with one importer, in the same folder": 97,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 107_243,
+  "words of docs": 107_211,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
