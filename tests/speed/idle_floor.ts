@@ -11,9 +11,7 @@ const [hub, ...chains] = Deno.args;
 const socket = new WebSocket(hub);
 socket.onmessage = ({ data }) => JSON.parse(data);
 socket.onopen = () => {
-  for (const [id, method] of ["chain_subscribeNewHeads", "chain_subscribeFinalizedHeads"].entries()) {
-    socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params: [] }));
-  }
+  socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain_subscribeFinalizedHeads", params: [] }));
 };
 const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
 const headers = { "content-type": "application/json" };

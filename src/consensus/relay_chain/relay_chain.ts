@@ -9,7 +9,7 @@ import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
-import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
+import { type SocketDeps, SocketEndpoint } from "../../core/rpc/socket.ts";
 import {
   calls,
   type Header,
@@ -138,7 +138,7 @@ export class RelayChain {
     name: string,
     { rpcWs, maxPayloadBytes = 32_000_000 }: RelayChainOptions,
   ) {
-    this.#endpoint = createSocketEndpoint(deps, {
+    this.#endpoint = new SocketEndpoint(deps, {
       url: rpcWs.reveal(),
       chain: name,
       translate: translateSubstrateError,

@@ -4,8 +4,8 @@
  */
 import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import { orAbort } from "../../core/runtime/linked_abort.ts";
-import { isOfEndpoint, TrackedEndpoint } from "../../core/rpc/endpoint.ts";
-import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
+import { TrackedEndpoint } from "../../core/rpc/endpoint.ts";
+import { FALSE_ANSWERS, isOfEndpoint, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
 /** Maximum wait when all endpoints are cooling down. */

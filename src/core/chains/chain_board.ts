@@ -36,14 +36,9 @@ type OnStage = (target: StateMachine, stage: BatchStage, tookMs: number) => void
 
 /** Remembers the last reads of all chains. */
 export class ChainBoard {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #onStage: OnStage;
   readonly #known = new Map<StateMachine, ChainSnapshot>();
 
-  constructor(deps: { readonly clock: Pick<Clock, "now">; readonly onStage: OnStage }) {
-    this.#clock = deps.clock;
-    this.#onStage = deps.onStage;
-  }
+  constructor(readonly deps: { readonly clock: Pick<Clock, "now">; readonly onStage: OnStage }) {}
 
   /** Last reads of one chain. */
   read(chain: StateMachine): ChainSnapshot {
@@ -53,7 +48,7 @@ export class ChainBoard {
   /** The chain with its reads, proofs and simulations observed. */
   observe<C extends Chain>(chain: C): C {
     const of = chain.id.stateMachine;
-    const now = (): number => this.#clock.now();
+    const now = (): number => this.deps.clock.now();
     const note = (change: Partial<ChainSnapshot>): void =>
       void this.#known.set(of, { ...this.read(of), ...change });
     return {
@@ -64,10 +59,10 @@ export class ChainBoard {
       }),
       proofs: observed(chain.proofs, {
         proveMessages: (_proof, [, { target }], tookMs) =>
-          this.#onStage(target.id.stateMachine, "proven", tookMs),
+          this.deps.onStage(target.id.stateMachine, "proven", tookMs),
       }, now),
       simulator: observed(chain.simulator, {
-        simulate: (_simulation, _args, tookMs) => this.#onStage(of, "simulated", tookMs),
+        simulate: (_simulation, _args, tookMs) => this.deps.onStage(of, "simulated", tookMs),
       }, now),
       fees: observed(chain.fees, {
         fetchFees: ({ decimals: feeTokenDecimals }) => note({ feeTokenDecimals }),
@@ -89,7 +84,7 @@ export class ChainBoard {
   ): readonly CounterpartyReading[] {
     const { counterparties } = this.read(of);
     const known = counterparties.find((each) => each.counterparty === counterparty);
-    const roseAtMs = known !== undefined && known.height >= height ? known.roseAtMs : this.#clock.now();
+    const roseAtMs = known !== undefined && known.height >= height ? known.roseAtMs : this.deps.clock.now();
     const reading = { counterparty, height, isFrozen, roseAtMs };
     return [...counterparties.filter((each) => each !== known), reading];
   }

@@ -99,96 +99,93 @@ export function formatMethods(calls: readonly RpcCall[]): string {
 /** Reaction of the caller to a fault: retry, drop this item, or stop this worker. */
 export type Reaction = "retry" | "drop" | "stop";
 
-/** Closed list of endpoint faults. */
-export type RpcFaultCode =
-  /** No answer within the deadline. */
-  | "timeout"
-  /** Connection refused, reset, closed, or the host name does not resolve. */
-  | "unreachable"
-  /** HTTP 429 or a rate-limit error of the node. */
-  | "throttled"
-  /** Everything is refused: the key in the URL, the plan, or a check in front of the node. */
-  | "unauthorized"
-  /** Nothing was sent: `requests_per_second` is used up for longer than a request waits. */
-  | "over_budget"
-  /** HTTP 5xx or an internal error of the node. */
-  | "server_error"
-  /** Not JSON, a truncated answer, or a shape that does not match the method. */
-  | "malformed"
-  /** The node's head is below the requested block. */
-  | "lagging"
-  /** `eth_getLogs` rejected the number of blocks or results. */
-  | "range_too_wide"
-  /** Request or response exceeds what the transport or node allows. */
-  | "too_large"
-  /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */
-  | "oversized"
-  /** The node does not keep the state or block any longer (or not yet). */
-  | "pruned"
-  /** The endpoint does not know or does not allow the method. */
-  | "missing_method"
-  /** The requested item does not exist, e.g. an unknown commitment. */
-  | "not_found"
-  /** A call or estimate reverted; `data` holds the revert data. */
-  | "reverted"
-  | "nonce_too_low"
-  | "nonce_too_high"
-  /** The same transaction is already in the mempool (EVM "already known", Substrate 1013). */
-  | "already_known"
-  /** A replacement or a new transaction pays too little. */
-  | "underpriced"
-  | "insufficient_funds"
-  /** Substrate 1010: the extrinsic is invalid. */
-  | "pool_invalid"
-  /** Substrate 1014: an extrinsic with the same tag is in the transaction pool. */
-  | "pool_conflict"
-  /** Substrate 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
-  | "pool_dropped"
-  /** The endpoint named another chain than the configured one: it serves another, or a balancer sent the request there. */
-  | "wrong_chain"
-  /** The remote signer of our account gave no signature: it does not answer, refuses, or lacks the key. */
-  | "signer_unavailable"
-  /** The remote signer signed something else than what was asked of it, or with another key. */
-  | "wrong_signature"
-  /** The chain's runtime is another than this program knows: nothing is built for it. */
-  | "runtime_unsupported"
-  /** Any other rejection by the node. */
-  | "refused";
+/** Scope of a fault, which decides about failover and health. */
+export type FaultScope =
+  /** The endpoint is unhealthy: fail over, and pause it when this happens again. */
+  | "endpoint"
+  /** The endpoint is healthy but does not support this: fail over. */
+  | "capability"
+  /** The request itself: any other endpoint would answer the same. */
+  | "request";
 
-const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
-  timeout: "retry",
-  unreachable: "retry",
-  throttled: "retry",
-  unauthorized: "retry",
-  over_budget: "retry",
-  server_error: "retry",
-  malformed: "retry",
-  lagging: "retry",
-  range_too_wide: "retry",
-  too_large: "drop",
-  oversized: "retry",
-  pruned: "retry",
-  missing_method: "drop",
-  not_found: "drop",
-  reverted: "drop",
-  nonce_too_low: "retry",
-  nonce_too_high: "retry",
-  already_known: "drop",
-  underpriced: "retry",
-  insufficient_funds: "retry",
-  pool_invalid: "drop",
-  pool_conflict: "retry",
-  pool_dropped: "retry",
-  wrong_chain: "retry",
-  signer_unavailable: "retry",
-  wrong_signature: "retry",
-  runtime_unsupported: "retry",
-  refused: "drop",
-};
+/**
+ * Closed list of endpoint faults, each with the usual reaction and its scope. `verdict`: what a pool says of a
+ * transaction; said in answer to anything else it means nothing.
+ */
+const faults = {
+  /** No answer within the deadline. */
+  timeout: ["retry", "endpoint"],
+  /** Connection refused, reset, closed, or the host name does not resolve. */
+  unreachable: ["retry", "endpoint"],
+  /** HTTP 429 or a rate-limit error of the node. */
+  throttled: ["retry", "endpoint"],
+  /** Everything is refused: the key in the URL, the plan, or a check in front of the node. */
+  unauthorized: ["retry", "endpoint"],
+  /** Nothing was sent: `requests_per_second` is used up for longer than a request waits. */
+  over_budget: ["retry", "request"],
+  /** HTTP 5xx or an internal error of the node. */
+  server_error: ["retry", "endpoint"],
+  /** Not JSON, a truncated answer, or a shape that does not match the method. */
+  malformed: ["retry", "endpoint"],
+  /** The node's head is below the requested block. */
+  lagging: ["retry", "capability"],
+  /** `eth_getLogs` rejected the number of blocks or results. */
+  range_too_wide: ["retry", "request"],
+  /** Request or response exceeds what the transport or node allows. */
+  too_large: ["drop", "capability"],
+  /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */
+  oversized: ["retry", "endpoint"],
+  /** The node does not keep the state or block any longer (or not yet). */
+  pruned: ["retry", "capability"],
+  /** The endpoint does not know or does not allow the method. */
+  missing_method: ["drop", "capability"],
+  /** The requested item does not exist, e.g. an unknown commitment. */
+  not_found: ["drop", "capability"],
+  /** A call or estimate reverted; `data` holds the revert data. By one endpoint: who decides by it asks a second one. */
+  reverted: ["drop", "request"],
+  nonce_too_low: ["retry", "verdict"],
+  nonce_too_high: ["retry", "verdict"],
+  /** The same transaction is already in the mempool (EVM "already known", Substrate 1013). */
+  already_known: ["drop", "verdict"],
+  /** A replacement or a new transaction pays too little. */
+  underpriced: ["retry", "verdict"],
+  insufficient_funds: ["retry", "verdict"],
+  /** Substrate 1010: the extrinsic is invalid. */
+  pool_invalid: ["drop", "request"],
+  /** Substrate 1014: an extrinsic with the same tag is in the transaction pool. */
+  pool_conflict: ["retry", "request"],
+  /** Substrate 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
+  pool_dropped: ["retry", "request"],
+  /** The endpoint named another chain than the configured one: it serves another, or a balancer sent the request there. */
+  wrong_chain: ["retry", "endpoint"],
+  /** The remote signer of our account gave no signature: it does not answer, refuses, or lacks the key. */
+  signer_unavailable: ["retry", "request"],
+  /** The remote signer signed something else than what was asked of it, or with another key. */
+  wrong_signature: ["retry", "request"],
+  /** The chain's runtime is another than this program knows: nothing is built for it. */
+  runtime_unsupported: ["retry", "request"],
+  /** Any other rejection by the node. */
+  refused: ["drop", "capability"],
+} as const satisfies Readonly<Record<string, readonly [Reaction, FaultScope | "verdict"]>>;
+
+/** Code of an endpoint fault. */
+export type RpcFaultCode = keyof typeof faults;
 
 /** Default reaction to a code when nothing more is known about the call. */
 export function reactionTo(code: RpcFaultCode): Reaction {
-  return reactions[code];
+  return faults[code][0];
+}
+
+/** Scope of a fault. A pool's verdict is the answer to sending a transaction; else another endpoint is asked. */
+export function scopeOf({ code, where }: Pick<RpcFault, "code" | "where">): FaultScope {
+  const scope = faults[code][1];
+  if (scope !== "verdict") return scope;
+  return where.method === SENDING_METHOD ? "request" : "capability";
+}
+
+/** True for faults of the endpoint itself. */
+export function isOfEndpoint(code: RpcFaultCode): boolean {
+  return faults[code][1] === "endpoint";
 }
 
 /** Place where a fault happened. Never contains a URL path, query or credentials. */
@@ -242,15 +239,6 @@ export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "o
 
 /** Method that sends a transaction. */
 export const SENDING_METHOD = "eth_sendRawTransaction";
-
-/** What the pool of an EVM node says of a transaction; said in answer to anything else it means nothing. */
-export const POOL_VERDICTS: ReadonlySet<RpcFaultCode> = new Set([
-  "nonce_too_low",
-  "nonce_too_high",
-  "already_known",
-  "underpriced",
-  "insufficient_funds",
-]);
 
 /** Faults of the connection or the endpoint: everything that is sent there now meets them. */
 export const ENDPOINT_FAULTS: ReadonlySet<RpcFaultCode> = new Set([

@@ -1,6 +1,6 @@
 /**
  * One endpoint: its state, its missing methods and its limits. Everything about an endpoint is remembered here; metrics,
- * page, readiness and `check` read it. Start reading at {@link scopeOf}, the rule that everything else follows.
+ * page, readiness and `check` read it. Which faults count against it: `scopeOf` in call.ts.
  *
  * Every wait has a bound:
  *
@@ -22,55 +22,8 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { Limit } from "../runtime/limit.ts";
 import { type Backoff, nextDelayMs } from "../runtime/retry.ts";
 import type { RpcCall, RpcEndpoint, RpcFault, RpcFaultCode } from "./call.ts";
-import { BATCH_METHOD, METHOD_SEPARATOR, POOL_VERDICTS, SENDING_METHOD } from "./call.ts";
+import { BATCH_METHOD, METHOD_SEPARATOR, scopeOf } from "./call.ts";
 import type { EndpointState } from "./observed_endpoint.ts";
-
-/** Scope of a fault, which decides about failover and health. */
-export type FaultScope =
-  /** The endpoint is unhealthy: fail over, and pause it when this happens again. */
-  | "endpoint"
-  /** The endpoint is healthy but does not support this: fail over. */
-  | "capability"
-  /** The request itself: any other endpoint would answer the same. */
-  | "request";
-
-const endpointFaults: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
-  "timeout",
-  "unreachable",
-  "throttled",
-  "unauthorized",
-  "server_error",
-  "malformed",
-  "oversized",
-  "wrong_chain",
-]);
-const requestFaults: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
-  "range_too_wide",
-  // Of a contract, by one endpoint: who decides by it about money or an end asks a second one.
-  "reverted",
-  "over_budget",
-  "pool_invalid",
-  "pool_conflict",
-  "pool_dropped",
-  "signer_unavailable",
-  "wrong_signature",
-  "runtime_unsupported",
-]);
-
-/**
- * Scope of a fault. What a transaction pool says of a transaction is the answer to sending it; said about anything
- * else, it is no answer, and another endpoint is asked.
- */
-export function scopeOf({ code, where }: Pick<RpcFault, "code" | "where">): FaultScope {
-  if (endpointFaults.has(code)) return "endpoint";
-  const isVerdict = POOL_VERDICTS.has(code) && where.method === SENDING_METHOD;
-  return isVerdict || requestFaults.has(code) ? "request" : "capability";
-}
-
-/** True for faults of the endpoint itself. */
-export function isOfEndpoint(code: RpcFaultCode): boolean {
-  return endpointFaults.has(code);
-}
 
 /** Why an endpoint is not used. */
 type Trouble = Exclude<EndpointState["kind"], "ready" | "behind">;
@@ -127,6 +80,11 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
     this.#since = { kind: "ready", ms: deps.clock.now() };
   }
 
+  /** Host and port; safe to log. */
+  get host(): string {
+    return this.endpoint.host;
+  }
+
   /** Its state now. */
   get state(): EndpointState {
     const nowMs = this.#deps.clock.now();
@@ -134,22 +92,14 @@ export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> 
     const common = { sinceMs: this.#since.ms, lacking };
     const code = this.lastFault?.code;
     const trouble = code === undefined ? undefined : troubleOf(code);
-    if (
-      code !== undefined && (trouble !== "wrong_chain" || this.#faults >= FAULTS_BEFORE_PAUSE.wrong_chain)
-    ) {
-      switch (trouble) {
-        case "throttled":
-          return { ...common, kind: "throttled", untilMs: this.#coolUntilMs };
-        case "unauthorized":
-        case "wrong_chain":
-          return { ...common, kind: trouble };
-        default:
-          return { ...common, kind: "down", code };
-      }
+    const isStray = trouble === "wrong_chain" && this.#faults < FAULTS_BEFORE_PAUSE.wrong_chain;
+    if (code === undefined || trouble === undefined || isStray) {
+      return this.#lag === undefined
+        ? { ...common, kind: "ready" }
+        : { ...common, kind: "behind", ...this.#lag };
     }
-    return this.#lag === undefined
-      ? { ...common, kind: "ready" }
-      : { ...common, kind: "behind", ...this.#lag };
+    if (trouble === "throttled") return { ...common, kind: trouble, untilMs: this.#coolUntilMs };
+    return trouble === "down" ? { ...common, kind: trouble, code } : { ...common, kind: trouble };
   }
 
   /** True while another endpoint of the set is ahead of it: it is used last. */

@@ -7,29 +7,32 @@ import { formatDuration } from "../runtime/text_table.ts";
 import { coloured, type Shown } from "../telemetry/status_sections.ts";
 import type { MetricRegistry } from "../telemetry/metrics.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
-import type { RpcFaultCode } from "./call.ts";
-import { isOfEndpoint } from "./endpoint.ts";
+import { isOfEndpoint, type RpcFaultCode } from "./call.ts";
 import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
-/** An endpoint as its requests showed it. */
-export interface EndpointReading {
+/** What the requests to an endpoint showed. */
+interface Traffic {
   readonly chain: string;
   /** Host and port. */
   readonly host: string;
   /** True for a remote signer of our account on the chain; all others are nodes. */
   readonly isSigner: boolean;
+  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
+  lastFault: RpcFaultCode | undefined;
+  lastFaultMs: number | undefined;
+  /** Time of a request, smoothed over the last ones, milliseconds. */
+  latencyMs: number;
+  requests: number;
+}
+
+/** An endpoint as its requests showed it. */
+export interface EndpointReading extends Readonly<Traffic> {
   /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
   readonly state: EndpointState;
   /** True when it is ready or behind. */
   readonly isUp: boolean;
   /** Time since which it is in its state, Unix milliseconds. */
   readonly sinceMs: number;
-  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
-  readonly lastFault: RpcFaultCode | undefined;
-  readonly lastFaultMs: number | undefined;
-  /** Time of a request, smoothed over the last ones, milliseconds. */
-  readonly latencyMs: number;
-  readonly requests: number;
   /** Blocks behind another endpoint of its set; `undefined`: it is not behind. */
   readonly lagBlocks: number | undefined;
 }
@@ -46,26 +49,13 @@ export interface ChainHeights {
   readonly final?: HeightReading;
 }
 
-/** A height that an endpoint named. */
-interface Named {
-  readonly height: bigint;
-  readonly atMs: number;
-}
-
-/** What is known of an endpoint by its requests. */
-interface Known {
-  readonly chain: string;
-  readonly host: string;
-  readonly isSigner: boolean;
-  lastFault: RpcFaultCode | undefined;
-  lastFaultMs: number | undefined;
-  latencyMs: number;
-  requests: number;
+/** What is known of an endpoint. */
+interface Known extends Traffic {
   /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
   readState: () => EndpointState;
   lastRequestMs: number;
-  head: Named | undefined;
-  final: Named | undefined;
+  head: HeightReading | undefined;
+  final: HeightReading | undefined;
 }
 
 /** Time for which a height can be compared with those of other endpoints. */
@@ -79,16 +69,11 @@ const LATENCY_WEIGHT = 0.1;
 
 /** Remembers every endpoint, and counts its requests. */
 export class EndpointBoard implements RpcObserver {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #registry: MetricRegistry;
   readonly #known = new Map<string, Known>();
   /** Requests without an answer yet. */
   readonly #open = new Set<{ readonly chain: string; readonly host: string }>();
 
-  constructor(deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {
-    this.#clock = deps.clock;
-    this.#registry = deps.registry;
-  }
+  constructor(readonly deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {}
 
   noteAsked(chain: string, endpointHost: string): () => void {
     const request = { chain, host: endpointHost };
@@ -102,12 +87,12 @@ export class EndpointBoard implements RpcObserver {
   }
 
   noteRequest({ chain, endpointHost, role, calls, tookMs, head, final, readState }: ObservedRequest): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.deps.clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
-      this.#registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
+      this.deps.registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
     }
-    this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
+    this.deps.registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
     const isSigner = role === "signer";
     const known = this.#find({ chain, host: endpointHost, isSigner }, nowMs);
     known.requests++;
@@ -129,12 +114,12 @@ export class EndpointBoard implements RpcObserver {
   /** Takes heights that an endpoint announced; one that was never asked anything is not listed. */
   noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void {
     const known = this.#known.get(keyOf({ chain, host: endpointHost, isSigner: false }));
-    if (known !== undefined) noteNamed(known, heights, this.#clock.now());
+    if (known !== undefined) noteNamed(known, heights, this.deps.clock.now());
   }
 
   /** Endpoints in the order in which they were first used. */
   list(): readonly EndpointReading[] {
-    const nowMs = this.#clock.now();
+    const nowMs = this.deps.clock.now();
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
@@ -158,25 +143,25 @@ export class EndpointBoard implements RpcObserver {
     const rows = [...this.#known.values()].filter((known) => known.chain === chain);
     const head = findNewest(rows.map((known) => known.head));
     const final = findNewest(rows.map((known) => known.final));
-    return { ...head && { head: toReading(head) }, ...final && { final: toReading(final) } };
+    return { ...head && { head }, ...final && { final } };
   }
 
   /** Writes the gauges of {@link list} and {@link heights}. */
   collect(): void {
-    this.#registry.clear("causeway_endpoint_up");
-    this.#registry.clear("causeway_endpoint_lag_blocks");
-    this.#registry.clear("causeway_signer_up");
-    this.#registry.clear("causeway_endpoint_state");
+    this.deps.registry.clear("causeway_endpoint_up");
+    this.deps.registry.clear("causeway_endpoint_lag_blocks");
+    this.deps.registry.clear("causeway_signer_up");
+    this.deps.registry.clear("causeway_endpoint_state");
     for (const { chain, host, isSigner, isUp, lagBlocks, state } of this.list()) {
       const place = { chain, endpoint: host };
-      this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
-      if (!isSigner) this.#registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
-      if (!isSigner) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
+      this.deps.registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
+      if (!isSigner) this.deps.registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
+      if (!isSigner) this.deps.registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
       const { head, final } = this.heights(chain);
-      if (head !== undefined) this.#registry.set("causeway_chain_head_height", { chain }, head.height);
-      if (final !== undefined) this.#registry.set("causeway_chain_final_height", { chain }, final.height);
+      if (head !== undefined) this.deps.registry.set("causeway_chain_head_height", { chain }, head.height);
+      if (final !== undefined) this.deps.registry.set("causeway_chain_final_height", { chain }, final.height);
     }
   }
 
@@ -205,24 +190,18 @@ function keyOf({ chain, host, isSigner }: Pick<Known, "chain" | "host" | "isSign
   return `${chain} ${host} ${isSigner}`;
 }
 
-function noteNamed(known: Known, { head, final }: NamedHeights, nowMs: number): void {
-  if (head !== undefined) known.head = { height: head, atMs: nowMs };
-  if (final !== undefined) known.final = { height: final, atMs: nowMs };
+function noteNamed(known: Known, { head, final }: NamedHeights, readAtMs: number): void {
+  if (head !== undefined) known.head = { height: Number(head), readAtMs };
+  if (final !== undefined) known.final = { height: Number(final), readAtMs };
 }
 
 /** The highest of those that were named together with the latest one. */
-function findNewest(all: readonly (Named | undefined)[]): Named | undefined {
+function findNewest(all: readonly (HeightReading | undefined)[]): HeightReading | undefined {
   const named = all.filter((each) => each !== undefined);
-  const latestMs = Math.max(...named.map(({ atMs }) => atMs));
-  return named.filter(({ atMs }) => latestMs - atMs <= HEAD_TTL_MS)
-    .reduce<Named | undefined>(
-      (best, each) => best === undefined || each.height > best.height ? each : best,
-      undefined,
-    );
-}
-
-function toReading({ height, atMs }: Named): HeightReading {
-  return { height: Number(height), readAtMs: atMs };
+  const latestMs = Math.max(...named.map(({ readAtMs }) => readAtMs));
+  const [newest] = named.filter(({ readAtMs }) => latestMs - readAtMs <= HEAD_TTL_MS)
+    .sort((a, b) => b.height - a.height);
+  return newest;
 }
 
 /** State of an endpoint that belongs to no set: down with the fault of its last request, or ready. */
@@ -305,39 +284,22 @@ export function findEndpointReasons(
   return reasons;
 }
 
-/** Warning of an endpoint that is not used as configured though others work; none of one that is, or will be soon. */
-function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
-  const advice = adviseOn(state);
-  if (advice === undefined) return [];
-  const { kind, sinceMs } = state;
-  const explanation = `The endpoint ${host} ${advice.what}.`;
-  return [{
-    chain,
-    leg: undefined,
-    code: `endpoint_${kind}`,
-    explanation,
-    help: advice.help,
-    isWarning: true,
-    sinceMs,
-  }];
-}
+/** What is wrong with an endpoint that is not used though others work, and its cure; none of one that will be soon. */
+const unused: Readonly<Partial<Record<EndpointState["kind"], readonly [what: string, help: string]>>> = {
+  unauthorized: ["refuses everything: it is not used", "Check the key in the URL and the plan."],
+  wrong_chain: ["serves another chain: it is not used", "Correct or remove its URL."],
+};
 
-function adviseOn(state: EndpointState): { readonly what: string; readonly help: string } | undefined {
-  switch (state.kind) {
-    case "behind":
-      return {
-        what: `is ${state.blocks} blocks and ${
-          Math.round(state.seconds)
-        } s behind another one: it is used last`,
-        help: "See to the node's peers, disk and load, or replace it.",
-      };
-    case "unauthorized":
-      return { what: "refuses everything: it is not used", help: "Check the key in the URL and the plan." };
-    case "wrong_chain":
-      return { what: "serves another chain: it is not used", help: "Correct or remove its URL." };
-    default:
-      return undefined;
-  }
+/** Warning of an endpoint that is not used as configured though others work. */
+function warnOf(chain: string, { host, state }: ChainReading): readonly FoundReason[] {
+  const { kind, sinceMs } = state;
+  const [what, help] = state.kind !== "behind" ? unused[kind] ?? [] : [
+    `is ${state.blocks} blocks and ${Math.round(state.seconds)} s behind another one: it is used last`,
+    "See to the node's peers, disk and load, or replace it.",
+  ];
+  if (what === undefined || help === undefined) return [];
+  const explanation = `The endpoint ${host} ${what}.`;
+  return [{ chain, leg: undefined, code: `endpoint_${kind}`, explanation, help, isWarning: true, sinceMs }];
 }
 
 function nameOf(state: EndpointState): string {

@@ -6,8 +6,8 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import { partsOf } from "../runtime/slices.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { BATCH_METHOD, formatMethods, reactionTo, RpcFault, type RpcFaultCode } from "./call.ts";
-import { scopeOf, TrackedEndpoint } from "./endpoint.ts";
+import { BATCH_METHOD, formatMethods, reactionTo, RpcFault, type RpcFaultCode, scopeOf } from "./call.ts";
+import { TrackedEndpoint } from "./endpoint.ts";
 import type { HeadReading } from "./head_watch.ts";
 import type { Json } from "./json.ts";
 import { type EndpointState, RequestReports, type RpcObserver } from "./observed_endpoint.ts";
@@ -68,8 +68,7 @@ export interface SendConditions extends CallConditions {
 }
 
 /** See the head of the file. */
-export class EndpointLine {
-  readonly tracked: TrackedEndpoint;
+export class EndpointLine extends TrackedEndpoint {
   /** Newest head that it named, and when it was last asked for one, Unix milliseconds. */
   head: HeadReading | undefined;
   headAskedMs: number;
@@ -80,18 +79,13 @@ export class EndpointLine {
 
   constructor(deps: EndpointLineDeps, endpoint: RpcEndpoint, options: EndpointLineOptions) {
     const { chain, joining, maxConcurrent = DEFAULT_CONCURRENT, onState } = options;
+    super(deps, endpoint, maxConcurrent);
     this.#deps = deps;
     this.#options = options;
-    this.tracked = new TrackedEndpoint(deps, endpoint, maxConcurrent);
-    this.tracked.onState = (state, before) => onState?.(endpoint.host, state, before);
+    this.onState = (state, before) => onState?.(endpoint.host, state, before);
     this.headAskedMs = deps.clock.now();
-    this.#reports = new RequestReports(deps, chain, () => this.tracked.state);
+    this.#reports = new RequestReports(deps, chain, () => this.state);
     this.#joined = joining?.(endpoint.host);
-  }
-
-  /** Host and port; safe to log. */
-  get host(): string {
-    return this.tracked.endpoint.host;
   }
 
   /**
@@ -100,15 +94,14 @@ export class EndpointLine {
    */
   async sendVerified(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
     const { identity } = this.#options;
-    const { tracked } = this;
-    if (identity === undefined || tracked.isVerified) return await this.send(calls, conditions);
+    if (identity === undefined || this.isVerified) return await this.send(calls, conditions);
     const [first, ...answers] = await this.send([identity.call, ...calls], conditions);
     if (first?.kind === "result") {
       if (!identity.isExpected(first.result)) {
         const detail = `the endpoint serves another chain: ${String(first.result).slice(0, 80)}`;
         throw this.#fault("wrong_chain", this.#place([identity.call]), { detail });
       }
-      tracked.isVerified = true;
+      this.isVerified = true;
     }
     return answers;
   }
@@ -116,13 +109,12 @@ export class EndpointLine {
   /** True for a fault of {@link sendVerified} that another try may not meet: a balancer sent the request elsewhere. */
   isStray({ code, where }: RpcFault): boolean {
     return code === "wrong_chain" && where.method === this.#options.identity?.call.method &&
-      this.tracked.state.kind !== "wrong_chain";
+      this.state.kind !== "wrong_chain";
   }
 
   /** Sends the calls in as few requests as the endpoint allows, and learns that limit. @throws {RpcFault} */
   async send(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
-    const { tracked } = this;
-    if (calls.length > tracked.batchLimit) return await this.#sendInParts(calls, conditions);
+    if (calls.length > this.batchLimit) return await this.#sendInParts(calls, conditions);
     let answers: readonly RpcAnswer[];
     try {
       answers = await this.#sendPatiently(calls, conditions);
@@ -131,7 +123,7 @@ export class EndpointLine {
       const isRefusal = fault.code === "unauthorized" || fault.where.method === BATCH_METHOD;
       if (isRefusal) return await this.#afterRefusal(calls, fault, conditions);
       if (calls.length === 1 || fault.code !== "too_large") throw fault;
-      tracked.noteBatchTooLarge(calls.length);
+      this.noteBatchTooLarge(calls.length);
       return await this.#sendInParts(calls, conditions);
     }
     const complete = await this.#resendTooLarge(calls, answers, conditions);
@@ -143,7 +135,7 @@ export class EndpointLine {
     const { chain } = this.#options;
     const exchange = async (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
       const leftMs = await this.#deps.budgetOf?.(chain)?.take(some.length, conditions.signal);
-      if (leftMs === undefined) return await this.#reports.send(this.tracked.endpoint, some, conditions);
+      if (leftMs === undefined) return await this.#reports.send(this.endpoint, some, conditions);
       const detail = describeBudget(leftMs);
       throw this.#fault("over_budget", this.#place(some), { detail, retryAfterMs: leftMs });
     };
@@ -159,7 +151,6 @@ export class EndpointLine {
     conditions: SendConditions,
     waitedMs = 0,
   ): Promise<readonly RpcAnswer[]> {
-    const { tracked } = this;
     let answers: readonly RpcAnswer[] | undefined;
     let fault: RpcFault | undefined;
     try {
@@ -167,14 +158,14 @@ export class EndpointLine {
       const throttled = answers.find((answer) => hasCode(answer, THROTTLED));
       if (throttled?.kind !== "fault") return answers;
       fault = throttled.fault;
-      if (!answers.every((answer) => hasCode(answer, THROTTLED))) tracked.noteProgress();
+      if (!answers.every((answer) => hasCode(answer, THROTTLED))) this.noteProgress();
     } catch (thrown) {
       if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
       fault = thrown;
     }
     // Other callers that are about to use the endpoint wait as well.
-    tracked.noteFault(fault);
-    const state = tracked.availability();
+    this.noteFault(fault);
+    const state = this.availability();
     const leftMs = state.kind === "cooling" ? state.leftMs : 0;
     if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
       if (answers === undefined) throw fault;
@@ -187,7 +178,7 @@ export class EndpointLine {
   }
 
   async #sendInParts(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
-    const size = Math.min(this.tracked.batchLimit, calls.length);
+    const size = Math.min(this.batchLimit, calls.length);
     const { signal } = conditions;
     const answers = await mapLimited(
       partsOf(calls, size),
@@ -204,7 +195,7 @@ export class EndpointLine {
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     if (calls.length === 1) return answers;
-    if (answers.every((answer) => hasCode(answer, TOO_LARGE))) this.tracked.noteBatchTooLarge(calls.length);
+    if (answers.every((answer) => hasCode(answer, TOO_LARGE))) this.noteBatchTooLarge(calls.length);
     return await resend(calls, answers, TOO_LARGE, async (cut) => {
       const again: RpcAnswer[] = [];
       for (const part of partsOf(cut, Math.ceil(cut.length / 2))) {
@@ -262,7 +253,7 @@ export class EndpointLine {
     if (denied === calls.length) throw this.#fault("unauthorized", refusal.where, refusal);
     if (denied === 0) {
       const where = { ...refusal.where, method: BATCH_METHOD };
-      this.tracked.noteFault(this.#fault("missing_method", where, refusal));
+      this.noteFault(this.#fault("missing_method", where, refusal));
     }
     return answers;
   }

@@ -5,8 +5,7 @@
  */
 import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { formatMethods, reactionTo, RpcFault } from "./call.ts";
-import { scopeOf, type TrackedEndpoint } from "./endpoint.ts";
+import { formatMethods, reactionTo, RpcFault, scopeOf } from "./call.ts";
 import {
   EndpointLine,
   type EndpointLineDeps,
@@ -88,7 +87,7 @@ export class RpcEndpointSet {
 
   /** Maximum number of calls in one request of the first endpoint, as far as it has refused more. */
   get batchLimit(): number {
-    return this.#members[0]?.tracked.batchLimit ?? Infinity;
+    return this.#members[0]?.batchLimit ?? Infinity;
   }
 
   /** Host of the endpoint that would be used first now. */
@@ -122,30 +121,22 @@ export class RpcEndpointSet {
     this.#askHeads(conditions.signal);
     const round = new EndpointRound(this.#members, calls);
     let waitedMs = 0;
-    while (true) {
+    for (;;) {
       conditions.signal.throwIfAborted();
       const next = round.next();
-      switch (next.kind) {
-        case "ask": {
-          const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-          const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
-          if (good !== undefined) return good;
-          break;
-        }
-        case "await":
-          await orAbort(next.settled, conditions.signal);
-          break;
-        case "pause": {
-          const isTooLong = next.isThrottled
-            ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
-            : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
-          if (isTooLong) return round.bestOr(() => this.#allFailed(round, calls));
-          waitedMs += next.leftMs;
-          await this.#deps.clock.sleep(next.leftMs, conditions.signal);
-          break;
-        }
-        case "end":
-          return round.bestOr(() => this.#allFailed(round, calls));
+      if (next.kind === "ask") {
+        const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
+        const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
+        if (good !== undefined) return good;
+      } else if (next.kind === "await") await orAbort(next.settled, conditions.signal);
+      else {
+        const isTooLong = next.isThrottled
+          ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
+          : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
+        if (isTooLong && round.best !== undefined) return round.best.answers;
+        if (isTooLong) throw this.#allFailed(round, calls);
+        waitedMs += next.leftMs;
+        await this.#deps.clock.sleep(next.leftMs, conditions.signal);
       }
     }
   }
@@ -158,9 +149,9 @@ export class RpcEndpointSet {
     const { head } = this.#options;
     const asked = head === undefined || this.#members.length < 2 ? calls : [...calls, head.call];
     return await Promise.all(this.#members.map(async (member): Promise<EndpointReport> => {
-      const { host, tracked } = member;
+      const { host } = member;
       try {
-        const answers = await tracked.use(
+        const answers = await member.use(
           () => member.send(asked, { ...conditions, isPatient: false }),
           conditions.signal,
         );
@@ -168,7 +159,7 @@ export class RpcEndpointSet {
         return { host, kind: "answers", answers: answers.slice(0, calls.length) };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
-        tracked.noteFault(fault);
+        member.noteFault(fault);
         return { host, kind: "fault", fault };
       }
     }));
@@ -181,9 +172,8 @@ export class RpcEndpointSet {
     conditions: BatchConditions,
     round: EndpointRound,
   ): Promise<readonly RpcAnswer[] | undefined> {
-    const { tracked } = member;
     try {
-      const answers = await tracked.use(
+      const answers = await member.use(
         () => member.sendVerified(calls, { ...conditions, isPatient: !round.hasReady() }),
         conditions.signal,
       );
@@ -191,29 +181,29 @@ export class RpcEndpointSet {
       if (objection !== undefined) throw objection;
       this.#noteHead(member, calls, answers);
       const bad = this.#file(member, answers);
-      round.answer(tracked, answers, bad);
+      round.answer(member, answers, bad);
       return bad.length === 0 ? answers : undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       conditions.onFault?.(fault, member.host);
       if (scopeOf(fault) === "request") throw fault;
-      tracked.noteFault(fault);
+      member.noteFault(fault);
       round.fail(member, fault);
       return undefined;
     }
   }
 
   /** Records what the answers say of the endpoint; returns the faults that another endpoint may not have. */
-  #file({ tracked }: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
+  #file(member: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
     const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
     // An internal error may be of the one call; one that answers to nothing is down.
     const isPartial = own.length < answers.length || answers.length === 1;
     const worst = own.find(({ code }) => !isPartial || code !== "server_error");
-    if (worst !== undefined) tracked.noteFault(worst);
-    else if (own.length < answers.length) tracked.noteSuccess();
+    if (worst !== undefined) member.noteFault(worst);
+    else if (own.length < answers.length) member.noteSuccess();
     for (const fault of faults) {
-      if (scopeOf(fault) === "capability") tracked.noteFault(fault);
+      if (scopeOf(fault) === "capability") member.noteFault(fault);
     }
     return faults.filter((fault) => scopeOf(fault) !== "request");
   }
@@ -225,24 +215,23 @@ export class RpcEndpointSet {
     const nowMs = this.#deps.clock.now();
     for (const member of this.#all) {
       const isDue = nowMs - member.headAskedMs >= HEAD_EVERY_MS;
-      if (!isDue || member.tracked.availability().kind !== "ready") continue;
+      if (!isDue || member.availability().kind !== "ready") continue;
       member.headAskedMs = nowMs;
       void this.#askHead(member, head, signal);
     }
   }
 
   async #askHead(member: EndpointLine, { call }: HeadQuery, signal: AbortSignal): Promise<void> {
-    const { tracked } = member;
-    tracked.isVerified = false;
+    member.isVerified = false;
     try {
-      const answers = await tracked.use(
+      const answers = await member.use(
         () => member.sendVerified([call], { signal, timeoutMs: PATIENCE_MS, isPatient: false }),
         signal,
       );
       this.#noteHead(member, [call], answers);
-      if (answers.every(({ kind }) => kind === "result")) tracked.noteSuccess();
+      if (answers.every(({ kind }) => kind === "result")) member.noteSuccess();
     } catch (fault) {
-      if (fault instanceof RpcFault) tracked.noteFault(fault);
+      if (fault instanceof RpcFault) member.noteFault(fault);
       else if (!signal.aborted) throw fault;
     }
   }
@@ -260,7 +249,7 @@ export class RpcEndpointSet {
     for (const each of this.#all) {
       if (each.head === undefined) continue;
       const others = this.#all.flatMap((other) => other === each ? [] : other.head ?? []);
-      each.tracked.noteLag(findLag(each.head, others, each.tracked.isBehind));
+      each.noteLag(findLag(each.head, others, each.isBehind));
     }
   }
 
@@ -270,13 +259,11 @@ export class RpcEndpointSet {
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
   #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
-    const tracked = this.#members.map((member) => member.tracked);
-    const faults = tracked.flatMap((each) => round.faultOf(each) ?? each.lastFault ?? []);
+    const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.lastFault ?? []);
     const [first] = faults;
     if (first === undefined) throw new Error("No endpoint failed, and none answered");
-    const [only] = tracked;
-    if (tracked.length === 1 && only !== undefined && round.faultOf(only) !== undefined) return first;
-    const waits = tracked.map((each) => each.availability())
+    if (this.#members.length === 1 && round.faults.size > 0) return first;
+    const waits = this.#members.map((member) => member.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
     return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
       detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
@@ -289,8 +276,7 @@ export class RpcEndpointSet {
 
 /** Endpoints in the order in which they are asked: able ones first, and of them those that are not behind. */
 function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): readonly EndpointLine[] {
-  const rank = ({ tracked }: EndpointLine): number =>
-    tracked.isUnsupported(calls) ? 2 : tracked.isBehind ? 1 : 0;
+  const rank = (member: EndpointLine): number => member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0;
   return members.toSorted((a, b) => rank(a) - rank(b));
 }
 
@@ -298,25 +284,26 @@ function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): r
 type RoundStep =
   | { readonly kind: "ask"; readonly member: EndpointLine }
   | { readonly kind: "await"; readonly settled: Promise<void> }
-  /** `isThrottled`: the endpoint is healthy but limits the rate. */
-  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
-  | { readonly kind: "end" };
+  /** `isThrottled`: the endpoint is healthy but limits the rate. Without end: none is left to be asked. */
+  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean };
 
 /** One batch of calls that goes from endpoint to endpoint; each is called once, or until it names the right chain. */
 class EndpointRound {
   readonly #open: EndpointLine[];
-  readonly #faults = new Map<TrackedEndpoint, RpcFault>();
-  #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
+  /** Fault of each endpoint that was called and failed. */
+  readonly faults = new Map<EndpointLine, RpcFault>();
+  /** Answers with the fewest faults so far. */
+  best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
   constructor(members: readonly EndpointLine[], calls: readonly RpcCall[]) {
-    const isAble = members.some(({ tracked }) => !tracked.isUnsupported(calls));
+    const isAble = members.some((member) => !member.isUnsupported(calls));
     // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
     this.#open = isAble ? [...inOrder(members, calls)] : members.slice(0, 1);
   }
 
   /** Next step. */
   next(): RoundStep {
-    const states = this.#open.map((member) => ({ member, state: member.tracked.availability() }));
+    const states = this.#open.map((member) => ({ member, state: member.availability() }));
     const ready = states.find(({ state }) => state.kind === "ready");
     if (ready !== undefined) {
       this.#open.splice(this.#open.indexOf(ready.member), 1);
@@ -325,43 +312,30 @@ class EndpointRound {
     for (const { state } of states) {
       if (state.kind === "probing") return { kind: "await", settled: state.settled };
     }
-    const waits = states.flatMap(({ member: { tracked }, state }) =>
+    const waits = states.flatMap(({ member, state }) =>
       state.kind === "cooling"
-        ? [{ leftMs: state.leftMs, isThrottled: tracked.lastFault?.code === "throttled" }]
+        ? [{ leftMs: state.leftMs, isThrottled: member.lastFault?.code === "throttled" }]
         : []
     );
-    const [soonest] = waits.sort((a, b) => a.leftMs - b.leftMs);
-    return soonest === undefined || this.#best !== undefined
-      ? { kind: "end" }
-      : { kind: "pause", ...soonest };
+    const [soonest] = this.best === undefined ? waits.sort((a, b) => a.leftMs - b.leftMs) : [];
+    return { kind: "pause", ...soonest ?? { leftMs: Infinity, isThrottled: false } };
   }
 
   /** True when another endpoint can be called at once. */
   hasReady(): boolean {
-    return this.#open.some(({ tracked }) => tracked.availability().kind === "ready");
+    return this.#open.some((member) => member.availability().kind === "ready");
   }
 
   /** Records answers of which some are `bad`: another endpoint may do better. */
-  answer(endpoint: TrackedEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
-    if (this.#best === undefined || bad.length < this.#best.bad) this.#best = { answers, bad: bad.length };
+  answer(member: EndpointLine, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
+    if (this.best === undefined || bad.length < this.best.bad) this.best = { answers, bad: bad.length };
     const [first] = bad;
-    if (first !== undefined) this.#faults.set(endpoint, first);
+    if (first !== undefined) this.faults.set(member, first);
   }
 
   /** Records that the endpoint gave no answers. It may answer the same request, after the others. */
   fail(member: EndpointLine, fault: RpcFault): void {
-    this.#faults.set(member.tracked, fault);
+    this.faults.set(member, fault);
     if (member.isStray(fault)) this.#open.push(member);
-  }
-
-  /** Fault of the endpoint, if it was called and failed. */
-  faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
-    return this.#faults.get(endpoint);
-  }
-
-  /** Returns the best answers; throws the given fault when there are none. */
-  bestOr(otherwise: () => RpcFault): readonly RpcAnswer[] {
-    if (this.#best === undefined) throw otherwise();
-    return this.#best.answers;
   }
 }

@@ -87,11 +87,7 @@ export function findHead(
 }
 
 /** A head that was read now, after an earlier one. */
-export function nextReading(
-  head: NamedHead,
-  before: HeadReading | undefined,
-  readAtMs: number,
-): HeadReading {
+export function nextReading(head: NamedHead, before: HeadReading | undefined, readAtMs: number): HeadReading {
   const blocks = before === undefined ? 0 : Number(head.height - before.height);
   const measured = before === undefined || blocks <= 0 ? undefined : (head.timeSec - before.timeSec) / blocks;
   const blockSec = measured === undefined || measured < 0 ? before?.blockSec ?? 0 : measured;

@@ -39,6 +39,8 @@ export function createHttpEndpoint(deps: HttpDeps, options: HttpEndpointOptions)
   return new HttpEndpoint(deps, options);
 }
 
+type JsonObject = { readonly [name: string]: Json };
+
 class HttpEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #address: HttpAddress;
@@ -74,64 +76,39 @@ class HttpEndpoint implements RpcEndpoint {
     if (!Array.isArray(entries)) throw this.#withoutJson(exchange, calls);
     const refusal = findRefusal(entries, calls);
     if (refusal !== undefined) throw this.#refusedBatch(refusal, exchange, method);
-    const byId = this.#sortById(entries, calls, firstId, exchange);
-    return calls.map((call, index) => this.#readAnswer(byId.get(firstId + index), call, exchange.status));
-  }
-
-  #sortById(
-    entries: readonly Json[],
-    calls: readonly RpcCall[],
-    firstId: number,
-    exchange: HttpAnswer,
-  ): ReadonlyMap<number, { readonly [name: string]: Json }> {
-    const malformed = (detail: string): RpcFault =>
-      this.#address.fault("malformed", formatMethods(calls), { detail });
-    const byId = new Map<number, { readonly [name: string]: Json }>();
+    const byId = new Map<number, JsonObject>();
     for (const entry of entries) {
-      if (!isJsonObject(entry)) throw malformed("an entry is not an object");
+      if (!isJsonObject(entry)) continue;
       const isOnlyError = calls.length === 1 && (entry.id ?? null) === null && (entry.error ?? null) !== null;
-      const id = isOnlyError ? firstId : Number(entry.id ?? NaN);
-      if (!Number.isInteger(id) || id < firstId || id >= firstId + calls.length) {
-        if (exchange.status >= 400) {
-          throw this.#address.statusFault(exchange, formatMethods(calls));
-        }
-        throw malformed("an answer has an id that was not sent");
-      }
-      if (byId.has(id)) throw malformed("two answers have the same id");
-      byId.set(id, entry);
+      byId.set(isOnlyError ? firstId : Number(entry.id ?? NaN), entry);
     }
-    if (byId.size !== calls.length) throw malformed(`${byId.size} answers for ${calls.length} calls`);
-    return byId;
+    return calls.map((call, index) => {
+      const entry = byId.get(firstId + index);
+      if (entry !== undefined && entries.length === calls.length) {
+        return this.#readAnswer(entry, call, exchange.status);
+      }
+      if (exchange.status >= 400) throw this.#address.statusFault(exchange, method);
+      const detail = `${entries.length} answers to ${calls.length} calls, or with other ids`;
+      throw this.#address.fault("malformed", method, { detail });
+    });
   }
 
-  #readAnswer(
-    entry: { readonly [name: string]: Json } | undefined,
-    call: RpcCall,
-    status: number,
-  ): RpcAnswer {
-    const error = entry === undefined ? undefined : readNodeError(entry.error);
-    if (error !== undefined) {
-      const fault = this.#translated(error, call.method);
-      // A provider that sheds load says so by the status, and by a code that may mean anything.
-      const isShed = status >= 500 && fault.code === "refused";
-      const detail = `HTTP ${status}: ${fault.detail}`;
-      return {
-        kind: "fault",
-        fault: isShed ? this.#address.fault("server_error", call.method, { detail }) : fault,
-      };
+  #readAnswer({ error, result }: JsonObject, { method }: RpcCall, status: number): RpcAnswer {
+    const refusal = readNodeError(error);
+    if (refusal === undefined && result !== undefined) return { kind: "result", result };
+    if (refusal === undefined) {
+      const detail = "neither result nor error";
+      return { kind: "fault", fault: this.#address.fault("malformed", method, { detail }) };
     }
-    const result = entry?.result;
-    if (result === undefined) {
-      return {
-        kind: "fault",
-        fault: this.#address.fault("malformed", call.method, { detail: "neither result nor error" }),
-      };
-    }
-    return { kind: "result", result };
+    const fault = this.#translated(refusal, method);
+    // A provider that sheds load says so by the status, and by a code that may mean anything.
+    if (status < 500 || fault.code !== "refused") return { kind: "fault", fault };
+    const detail = `HTTP ${status}: ${fault.detail}`;
+    return { kind: "fault", fault: this.#address.fault("server_error", method, { detail }) };
   }
 
   /** Handles a batch answered by a single object: an error about the batch as a whole. */
-  #refusedBatch(answer: { readonly [name: string]: Json }, exchange: HttpAnswer, method: string): RpcFault {
+  #refusedBatch(answer: JsonObject, exchange: HttpAnswer, method: string): RpcFault {
     const error = readNodeError(answer.error);
     if (error === undefined) {
       return exchange.status >= 400
@@ -163,10 +140,7 @@ class HttpEndpoint implements RpcEndpoint {
  * Error by which a node rejects a whole batch: Geth puts it into an array, with the id of the first call. Source:
  * ethereum/go-ethereum: rpc/handler.go (respondWithBatchTooLarge).
  */
-function findRefusal(
-  entries: readonly Json[],
-  calls: readonly RpcCall[],
-): { readonly [name: string]: Json } | undefined {
+function findRefusal(entries: readonly Json[], calls: readonly RpcCall[]): JsonObject | undefined {
   const [only, ...others] = entries;
   if (calls.length < 2 || others.length > 0 || !isJsonObject(only)) return undefined;
   return readNodeError(only.error) === undefined ? undefined : only;

@@ -100,11 +100,7 @@ export class HttpAddress {
   }
 
   /** Creates a fault of this address. @param what name of the request. */
-  fault(
-    code: RpcFaultCode,
-    what: string,
-    options: ConstructorParameters<typeof RpcFault>[3] = {},
-  ): RpcFault {
+  fault(code: RpcFaultCode, what: string, options: ConstructorParameters<typeof RpcFault>[3] = {}): RpcFault {
     const where = { chain: this.#options.chain, endpointHost: this.host, method: what };
     return new RpcFault(code, reactionTo(code), where, options);
   }
@@ -118,10 +114,7 @@ export class HttpAddress {
   }
 
   /** Sends a request; the body of the response is unread. @throws {RpcFault} `unreachable` */
-  async open(
-    { what, path, body, accept = JSON_TYPE }: HttpRequest,
-    signal: AbortSignal,
-  ): Promise<Response> {
+  async open({ what, path, body, accept = JSON_TYPE }: HttpRequest, signal: AbortSignal): Promise<Response> {
     const headers = { accept, ...this.#headers };
     try {
       return await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {

@@ -112,15 +112,12 @@ export class RequestReports {
 
 /** Finds the heights that one endpoint names in its answers. */
 class HeightsInAnswers {
-  readonly #chain: string;
   /** Hash of the newest final block that a Substrate node named: its height is in the header that is asked for next. */
   #finalHash: Json | undefined;
   /** True for an EVM node that serves another chain: its heights say nothing about this one. */
   #isForeign = false;
 
-  constructor(chain: string) {
-    this.#chain = chain;
-  }
+  constructor(readonly chain: string) {}
 
   find(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): NamedHeights {
     let head: bigint | undefined;
@@ -131,7 +128,7 @@ class HeightsInAnswers {
       const { result } = answer;
       switch (method) {
         case "eth_chainId":
-          this.#isForeign = `EVM-${parseQuantity(result)}` !== this.#chain;
+          this.#isForeign = `EVM-${parseQuantity(result)}` !== this.chain;
           break;
         case "eth_blockNumber":
           head ??= parseQuantity(result);

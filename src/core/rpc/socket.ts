@@ -7,7 +7,6 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
 import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
 import {
-  BATCH_METHOD,
   type CallConditions,
   formatMethods,
   type NodeError,
@@ -54,18 +53,6 @@ export interface SubscriptionListener {
   onNotice(value: Json): void;
   /** The connection has ended: nothing more comes. Not called after the receiver itself has unsubscribed. */
   onEnd(): void;
-}
-
-/** An endpoint behind a WebSocket. */
-export interface SocketEndpoint extends RpcEndpoint {
-  /**
-   * Subscribes on the current connection; the listener is told when that ends.
-   * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
-   */
-  subscribe(subscription: Subscription, listener: SubscriptionListener): Promise<() => void>;
-  /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
-  close(): Promise<void>;
 }
 
 const MAX_PAYLOAD_BYTES = 150_000_000;
@@ -121,12 +108,8 @@ function socketProblem(event: ErrorEvent): string {
   return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
 }
 
-/** Creates an endpoint for a `ws://` or `wss://` URL; it connects at the first call. */
-export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
-  return new WebSocketEndpoint(deps, options);
-}
-
-class WebSocketEndpoint implements SocketEndpoint {
+/** An endpoint behind a WebSocket; it connects at the first call. */
+export class SocketEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
@@ -136,7 +119,6 @@ class WebSocketEndpoint implements SocketEndpoint {
   readonly #stop = new AbortController();
   /** Receivers of the current connection's subscriptions, by the ids that the node gave them. */
   readonly #listeners = new Map<string, SubscriptionListener>();
-  #takesBatches = true;
   #loop: Promise<void> | undefined;
   /** The open connection. */
   #link: SocketLink | undefined;
@@ -153,20 +135,11 @@ class WebSocketEndpoint implements SocketEndpoint {
     this.#safeDetail = createSafeDetail(options.url);
   }
 
-  async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    conditions.signal.throwIfAborted();
-    if (calls.length === 0) return [];
-    if (calls.length === 1 || this.#takesBatches) {
-      try {
-        return await this.#exchange(calls, conditions);
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.where.method !== BATCH_METHOD) throw fault;
-        this.#takesBatches = false;
-      }
-    }
-    return (await Promise.all(calls.map((call) => this.#exchange([call], conditions)))).flat();
-  }
-
+  /**
+   * Subscribes on the current connection; the listener is told when that ends.
+   * @returns a function that unsubscribes.
+   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
+   */
   async subscribe(
     { subscribe, unsubscribe }: Subscription,
     listener: SubscriptionListener,
@@ -187,13 +160,15 @@ class WebSocketEndpoint implements SocketEndpoint {
     };
   }
 
+  /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   async close(): Promise<void> {
     this.#stop.abort(new LinkEnded(CLOSED));
     await this.#loop;
   }
 
-  /** Sends one message with all calls and waits for the answers. */
-  async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+  async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    conditions.signal.throwIfAborted();
+    if (calls.length === 0) return [];
     const what = formatMethods(calls);
     const request = this.#requests.write(calls);
     if (request.text.length > this.#maxPayloadBytes) {

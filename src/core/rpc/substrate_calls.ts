@@ -6,17 +6,20 @@ import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/b
 import { bytes, decodeStrict, Option, ScaleError, u32 } from "../encoding/scale.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
-/** Call with a reader for its result. Readers throw an `RpcFault` `malformed` through `fail`. */
+/** Throws an `RpcFault` `malformed`. */
+export type Fail = (detail: string) => never;
+
+/** Call with a reader for its result. */
 export interface TypedCall<T> {
   readonly method: string;
   readonly params: readonly unknown[];
   /** Maximum number of characters of a result that is a text; a longer one is `too_large`. */
   readonly maxLength?: number;
-  readonly read: (result: Json, fail: (detail: string) => never) => T;
+  readonly read: (result: Json, fail: Fail) => T;
 }
 
 /** Reads hex of any length. */
-export function readHex(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
+export function readHex(value: Json | undefined, fail: Fail): Uint8Array {
   if (typeof value !== "string" || !value.startsWith("0x")) return fail("expected hex");
   try {
     return fromHex(value);
@@ -34,20 +37,20 @@ function isHexText(value: Json | undefined): value is Hex {
 }
 
 /** Reads a 32-byte hex string. */
-export function parseHash(value: Json | undefined, fail: (detail: string) => never): Hash256 {
+export function parseHash(value: Json | undefined, fail: Fail): Hash256 {
   const bytes = readHex(value, fail);
   return bytes.length === 32 ? toHash256(bytes) : fail("expected 32 bytes");
 }
 
 /** Reads bytes that ISMP methods encode as an array of numbers and gateways as hex. */
-export function parseBytes(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
+export function parseBytes(value: Json | undefined, fail: Fail): Uint8Array {
   if (!Array.isArray(value)) return readHex(value, fail);
   const isBytes = value.every((each) => typeof each === "number" && each >= 0 && each <= 255);
   return isBytes ? Uint8Array.from(value, Number) : fail("expected bytes");
 }
 
 /** Reads an unsigned integer given as a number, or as hex as in headers. */
-function parseInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
+function parseInteger(value: Json | undefined, fail: Fail): bigint {
   if (typeof value === "string") {
     return /^0x[0-9a-fA-F]{1,32}$/.test(value) ? BigInt(value) : fail("expected an integer");
   }
@@ -58,10 +61,7 @@ function parseInteger(value: Json | undefined, fail: (detail: string) => never):
 }
 
 /** Reads an object. */
-export function readObject(
-  value: Json | undefined,
-  fail: (detail: string) => never,
-): { readonly [name: string]: Json } {
+export function readObject(value: Json | undefined, fail: Fail): { readonly [name: string]: Json } {
   return isJsonObject(value) ? value : fail("expected an object");
 }
 
@@ -69,12 +69,12 @@ export function readObject(
 const MAX_ITEMS = 100_000;
 
 /** Reads an array. */
-export function readArray(value: Json | undefined, fail: (detail: string) => never): readonly Json[] {
+export function readArray(value: Json | undefined, fail: Fail): readonly Json[] {
   if (!Array.isArray(value)) return fail("expected an array");
   return value.length > MAX_ITEMS ? fail(`an array of ${value.length} items`) : value;
 }
 
-function readHexList(value: Json | undefined, fail: (detail: string) => never): readonly Uint8Array[] {
+function readHexList(value: Json | undefined, fail: Fail): readonly Uint8Array[] {
   return readArray(value, fail).map((each) => readHex(each, fail));
 }
 
@@ -93,7 +93,7 @@ export interface Header {
 /** Block numbers of Substrate chains are u32. */
 const MAX_BLOCK = 0xffff_ffffn;
 
-function readHeader(value: Json, fail: (detail: string) => never): Header {
+function readHeader(value: Json, fail: Fail): Header {
   const header = readObject(value, fail);
   const height = parseInteger(header.number, fail);
   if (height > MAX_BLOCK) return fail("expected a block number");
@@ -109,9 +109,7 @@ function readHeader(value: Json, fail: (detail: string) => never): Header {
   };
 }
 
-function optional<T>(
-  read: (value: Json, fail: (detail: string) => never) => T,
-): (value: Json, fail: (detail: string) => never) => T | undefined {
+function optional<T>(read: TypedCall<T>["read"]): TypedCall<T | undefined>["read"] {
   return (value, fail) => value === null ? undefined : read(value, fail);
 }
 
@@ -152,11 +150,7 @@ export const calls = {
     params: [blockNumber(height)],
     read: optional(parseHash),
   }),
-  bestHash: (): TypedCall<Hash256> => ({
-    method: "chain_getBlockHash",
-    params: [],
-    read: parseHash,
-  }),
+  bestHash: (): TypedCall<Hash256> => ({ method: "chain_getBlockHash", params: [], read: parseHash }),
   /** Hashes of blocks `from` to `to`, both inclusive. */
   blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
     method: "chain_getBlockHash",
@@ -299,11 +293,11 @@ export interface RuntimeVersion {
   readonly specVersion: number;
 }
 
-function readProofNodes(value: Json, fail: (detail: string) => never): readonly Uint8Array[] {
+function readProofNodes(value: Json, fail: Fail): readonly Uint8Array[] {
   return readHexList(readObject(value, fail).proof, fail);
 }
 
-function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {
+function readStorageValues(value: Json, fail: Fail): StorageValues {
   const values = new Map<Hex, Uint8Array | undefined>();
   for (const set of readArray(value, fail)) {
     for (const change of readArray(readObject(set, fail).changes, fail)) {

@@ -61,7 +61,6 @@ export interface SubstrateClientOptions {
 /** Client of one chain's node. */
 export class SubstrateClient {
   readonly #node: RpcEndpointSet;
-  readonly #chain: string;
   readonly #onSetsRefused: (method: string) => void;
   /** Methods for many values that the node lacks. */
   readonly #lacking = new Set<string>();
@@ -74,7 +73,6 @@ export class SubstrateClient {
   ) {
     const { maxConcurrent = 10 } = options;
     this.#node = new RpcEndpointSet(deps, { chain, endpoints: [endpoint], maxConcurrent });
-    this.#chain = chain;
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
@@ -124,10 +122,7 @@ export class SubstrateClient {
   }
 
   /** Reads the values of sets of keys, in the order of the sets, in one round trip. @throws {RpcFault} */
-  async readStorageSets(
-    sets: readonly StorageSet[],
-    signal: AbortSignal,
-  ): Promise<readonly StorageValues[]> {
+  async readStorageSets(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
     const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
     return await this.#orSingly(
       wanted,
@@ -202,7 +197,7 @@ export class SubstrateClient {
 
   /** Creates a fault of this node. */
   fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
-    const where = { chain: this.#chain, endpointHost: this.host, method };
+    const where = { chain: this.#node.chain, endpointHost: this.host, method };
     return new RpcFault(code, reactionTo(code), where, { detail });
   }
 

@@ -4,7 +4,7 @@
  * core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
  */
 import * as z from "zod";
-import type { CallConditions, NodeError, RpcEndpoint, RpcFault, TranslateError } from "./call.ts";
+import type { CallConditions, NodeError, RpcEndpoint, TranslateError } from "./call.ts";
 import { translateEvmError } from "./evm_errors.ts";
 import { createHttpEndpoint } from "./http.ts";
 import { HttpAddress, type HttpAnswer, type HttpDeps, type HttpRequest } from "./http_exchange.ts";
@@ -81,11 +81,7 @@ export class Web3Signer {
 
   #read<T>(what: string, parsed: z.ZodSafeParseResult<T>): T {
     if (parsed.success) return parsed.data;
-    throw this.#malformed(what);
-  }
-
-  #malformed(what: string): RpcFault {
-    return this.#address.fault("malformed", what, { detail: "an answer of another form" });
+    throw this.#address.fault("malformed", what, { detail: "an answer of another form" });
   }
 }
 

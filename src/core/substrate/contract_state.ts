@@ -28,9 +28,7 @@ interface ContractRecord {
  * Start of the record of a contract; deposits and hashes follow. Accounts that are no contracts have other variants.
  * The hub reads the same part of it (polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/substrate_evm.rs).
  */
-const contractRecordCodec: Codec<ContractRecord> = Enum({
-  Contract: Struct({ trieId: bytes }),
-});
+const contractRecordCodec: Codec<ContractRecord> = Enum({ Contract: Struct({ trieId: bytes }) });
 
 /** Record of an account (20 bytes) in the main trie. */
 export const contractRecordKey: StoredItem<[address: Uint8Array], ContractRecord> = stored(

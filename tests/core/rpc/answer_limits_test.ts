@@ -5,7 +5,7 @@ import { RpcEndpointSet } from "../../../src/core/rpc/endpoint_set.ts";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import { createHttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
-import { createSocketEndpoint } from "../../../src/core/rpc/socket.ts";
+import { SocketEndpoint } from "../../../src/core/rpc/socket.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";
 import { calls } from "../../../src/core/rpc/substrate_calls.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
@@ -143,7 +143,7 @@ Deno.test("answer limits: a message of a WebSocket beyond them is not parsed, an
     const node = new ScriptedNode({ chain_getBlockHash: () => answer });
     const deps = { clock, randomness: fixedRandomness(0), openSocket: node.open };
     const chain = "KUSAMA-4009";
-    const socket = createSocketEndpoint(deps, {
+    const socket = new SocketEndpoint(deps, {
       url: "ws://node.test",
       chain,
       translate: translateSubstrateError,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import { POOL_VERDICTS, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import { type RpcFaultCode, scopeOf } from "../../../src/core/rpc/call.ts";
 
 /** Error number, text as the node words it, who says it, the method asked. */
 type Row = readonly [number | undefined, string, string, string?];
@@ -287,7 +287,10 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
 
 /** Verdicts of pools are about what is sent. */
 function usualMethod(code: string): string {
-  return POOL_VERDICTS.has(code as RpcFaultCode) ? "eth_sendRawTransaction" : "eth_call";
+  const [sending, calling] = ["eth_sendRawTransaction", "eth_call"].map((method) =>
+    scopeOf({ code: code as RpcFaultCode, where: { chain: "EVM-1", endpointHost: "a.example", method } })
+  );
+  return sending === calling ? "eth_call" : "eth_sendRawTransaction";
 }
 
 for (const [code, rows] of Object.entries(phrasings)) {

@@ -53,10 +53,7 @@ export const runtimeCalls = {
     outboundConsensusDeliveryClaimCodec,
   ),
   claimRequest: callOf("Relayer.claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec),
-  decompress: callOf(
-    "CallDecompressor.decompress_call",
-    Struct({ compressed: bytes, encodedCallSize: u32 }),
-  ),
+  decompress: callOf("CallDecompressor.decompress_call", Struct({ compressed: bytes, encodedCallSize: u32 })),
 };
 
 /** Assumptions that one purpose needs. */

@@ -18,11 +18,11 @@ import { signatureCodec } from "../../ismp/fees.ts";
 import type { IsmpMessage } from "../../ismp/ismp_message.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, toSizeRefusal } from "./dry_run.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import type { Secret } from "../../config/redact.ts";
-import { SubstrateSender } from "./sender.ts";
+import { SubstrateSender } from "./deliveries.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkConsensusTarget } from "./checks.ts";
 import {
@@ -43,13 +43,6 @@ export interface ClientSnapshot {
 
 /** Reads of a chain with light clients that this relayer updates. */
 class SubstrateTargetReads extends SubstrateReads implements TargetReads {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    super(node);
-    this.#node = node;
-  }
-
   async fetchClient(
     id: ConsensusStateId,
     block: HubBlock,
@@ -64,7 +57,7 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     block: HubBlock,
     signal: AbortSignal,
   ): Promise<ClientSnapshot> {
-    const found = await fetchManyStored(this.#node, {
+    const found = await fetchManyStored(this.node, {
       state: ismpKeys.consensusStates.of(id),
       clientId: ismpKeys.consensusStateClient.of(id),
       updatedSec: ismpKeys.consensusClientUpdateTime.of(id),
@@ -78,73 +71,50 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     return { client: { clientId, state, updatedSec, unbondingSec, isFrozen }, nowSec };
   }
 
-  /** Fetches the latest stored height of a chain. One round trip. */
-  async fetchLatestHeight(
-    of: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<bigint | undefined> {
-    return await fetchStored(this.#node, ismpKeys.latestStateMachineHeight.of(of), { signal });
+  async fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
+    return await fetchStored(this.node, ismpKeys.latestStateMachineHeight.of(of), { signal });
   }
 
-  /** Fetches the clock of the target, Unix seconds. One round trip. */
   async fetchNowSec(signal: AbortSignal): Promise<bigint> {
-    return toSeconds(await fetchStored(this.#node, otherKeys.timestampNow.of(), { signal }));
+    return toSeconds(await fetchStored(this.node, otherKeys.timestampNow.of(), { signal }));
   }
 
-  /** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */
   async fetchStorage(
     keys: readonly Uint8Array[],
     signal: AbortSignal,
     block: HubBlock = "best",
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (keys.length === 0) return [];
-    const values = await this.#node.client.readStorage(keys, await this.#fetchHash(block, signal), signal);
+    const values = await this.node.client.readStorage(keys, await this.#fetchHash(block, signal), signal);
     return keys.map((key) => values.get(toHex(key)));
   }
 
   /** `undefined` stands for the best block. */
-  async #fetchHash(
-    block: HubBlock,
-    signal: AbortSignal,
-  ): Promise<Hash256 | undefined> {
-    return block === "final" ? await this.#node.client.call(calls.finalizedHash(), signal) : undefined;
+  async #fetchHash(block: HubBlock, signal: AbortSignal): Promise<Hash256 | undefined> {
+    return block === "final" ? await this.node.client.call(calls.finalizedHash(), signal) : undefined;
   }
 }
 
 /** Updates of light clients. */
 class SubstrateTargetUpdates implements TargetUpdates {
-  readonly #node: SubstrateNode;
-  readonly #options: ExtrinsicOptions;
-  readonly #reads: Pick<SubstrateTargetReads, "fetchClientSnapshot">;
-
   constructor(
-    node: SubstrateNode,
-    options: ExtrinsicOptions,
-    reads: Pick<SubstrateTargetReads, "fetchClientSnapshot">,
-  ) {
-    this.#node = node;
-    this.#options = options;
-    this.#reads = reads;
-  }
+    readonly node: SubstrateNode,
+    readonly options: ExtrinsicOptions,
+    readonly reads: Pick<SubstrateTargetReads, "fetchClientSnapshot">,
+  ) {}
 
   /** Creates the extrinsic. One round trip. @throws {RpcFault} `too_large`. */
-  async prepareUpdates(
-    updates: Updates,
-    signal: AbortSignal,
-  ): Promise<SignedSubmission> {
-    return await makeSubmission(this.#node, this.#toRecipe(updates), signal);
+  async prepareUpdates(updates: Updates, signal: AbortSignal): Promise<SignedSubmission> {
+    return (await makeExtrinsic(this.node, this.#toRecipe(updates), signal)).submission;
   }
 
   /**
    * Dry-runs the updates in the transaction pool. One round trip if they are accepted, else two: the pool gives no
    * reason, so reasons visible in storage are checked.
    */
-  async dryRunUpdates(
-    updates: Updates,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  async dryRunUpdates(updates: Updates, signal: AbortSignal): Promise<Refusal | undefined> {
     try {
-      const { result } = await dryRunExtrinsic(this.#node, this.#toRecipe(updates), signal);
+      const { result } = await dryRunExtrinsic(this.node, this.#toRecipe(updates), signal);
       return result.kind === "valid" ? undefined : await this.#explain(updates.id, result.reason, signal);
     } catch (fault) {
       return toSizeRefusal(fault);
@@ -153,20 +123,16 @@ class SubstrateTargetUpdates implements TargetUpdates {
 
   /** Never compressed: docs/protocol/hub-consensus.md section 3.4. */
   #toRecipe(updates: Updates): ExtrinsicRecipe {
-    const messages = signedMessages(updates, this.#options);
+    const messages = signedMessages(updates, this.options);
     return {
-      build: (runtime) => bareExtrinsic(this.#node, runtime.encodeCall(runtimeCalls.consensus, messages)),
-      maxCallBytes: this.#options.maxCallBytes,
+      build: (runtime) => bareExtrinsic(this.node, runtime.encodeCall(runtimeCalls.consensus, messages)),
+      maxCallBytes: this.options.maxCallBytes,
     };
   }
 
   /** First rule that is broken according to storage, in the hub's order; else it is the proof. */
-  async #explain(
-    id: ConsensusStateId,
-    reason: string,
-    signal: AbortSignal,
-  ): Promise<Refusal> {
-    const { client, nowSec } = await this.#reads.fetchClientSnapshot(id, "best", signal);
+  async #explain(id: ConsensusStateId, reason: string, signal: AbortSignal): Promise<Refusal> {
+    const { client, nowSec } = await this.reads.fetchClientSnapshot(id, "best", signal);
     if (client === undefined) return { code: "not_ready", detail: `the hub has no consensus client ${id}` };
     if (client.isFrozen) return { code: "host_frozen", detail: `the consensus client ${id} is frozen` };
     const ageSec = nowSec - client.updatedSec;

@@ -53,21 +53,18 @@ const MAX_BLOCKS = 1_000;
 
 /** Blocks whose messages one chain's node lacks. */
 export class MissingMessages {
-  readonly #clock: Pick<Clock, "now">;
   readonly #firstSeenMs = new Map<bigint, number>();
   /** Latest skipped block without a later complete one that has messages. */
   #passed: bigint | undefined;
 
-  constructor(clock: Pick<Clock, "now">) {
-    this.#clock = clock;
-  }
+  constructor(readonly clock: Pick<Clock, "now">) {}
 
   /**
    * True when the block was requested for long enough. Blocks after a skipped one are not waited for: the node lacks
    * a whole range.
    */
   mayPass(block: bigint): boolean {
-    const nowMs = this.#clock.now();
+    const nowMs = this.clock.now();
     const sinceMs = this.#firstSeenMs.get(block) ?? nowMs;
     this.#firstSeenMs.set(block, sinceMs);
     dropOldest(this.#firstSeenMs, MAX_BLOCKS);

@@ -4,7 +4,7 @@
  */
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
-import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { calls, type RuntimeVersion, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -15,6 +15,8 @@ export interface ExtrinsicRecipe {
   readonly build: (runtime: Runtime) => BareExtrinsic;
   /** Maximum size of an extrinsic, bytes. */
   readonly maxCallBytes: number;
+  /** Values to be read in the same round trip; absent: none. */
+  readonly set?: ChildSet;
 }
 
 /** Result of a dry run. */
@@ -27,108 +29,92 @@ export interface DryRunFailure {
   readonly error: string | undefined;
 }
 
-/** Creates a submission. One round trip. @throws {RpcFault} `too_large`. */
-export async function makeSubmission(
-  node: SubstrateNode,
-  recipe: ExtrinsicRecipe,
-  signal: AbortSignal,
-): Promise<SignedSubmission> {
-  const { extrinsic, header } = await withCurrentRuntime(node, async (runtime) => {
-    const built = build(node, recipe, runtime);
-    const [version, best] = await node.client.callAll([calls.runtimeVersion(), calls.header()], signal);
-    return { version, extrinsic: built, header: best };
-  }, signal);
-  if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
-  return toSubmission(node, extrinsic, header.height);
+/** An extrinsic made with the runtime of the best block, and what was read in the same round trip. */
+export interface MadeExtrinsic {
+  readonly submission: SignedSubmission;
+  /** Values of the recipe's set, in the order of its keys. */
+  readonly values: readonly (Uint8Array | undefined)[];
 }
 
 /** A dry run with its extrinsic. */
-export interface DryRunExtrinsic {
-  readonly extrinsic: BareExtrinsic;
+export interface DryRunExtrinsic extends MadeExtrinsic {
   readonly result: DryRun;
   /** Gets more detail from `system_dryRun`; `undefined` when that was the source already. */
   readonly fetchDetail: (() => Promise<DryRun | undefined>) | undefined;
 }
 
-/** A dry run with what was read in the same round trip. */
-export interface DryRunWithReads extends DryRunExtrinsic {
-  /** Values of the set, in the order of its keys. */
-  readonly values: readonly (Uint8Array | undefined)[];
-  /** The best block. */
-  readonly height: bigint;
+/** Creates an extrinsic. One round trip. @throws {RpcFault} `too_large`. */
+export async function makeExtrinsic(
+  node: SubstrateNode,
+  recipe: ExtrinsicRecipe,
+  signal: AbortSignal,
+): Promise<MadeExtrinsic> {
+  return await makeAndAsk(node, { ...recipe, ask: () => [] }, signal);
 }
 
 /**
- * Dry-runs an extrinsic by the pool's check, or by `system_dryRun` if that is not offered.
- * @throws {RpcFault} `too_large`; `missing_method` when neither is offered.
+ * Creates an extrinsic and dry-runs it by the pool's check, or by `system_dryRun` if that is not offered. One round trip
+ * where it is. @throws {RpcFault} `too_large`; `missing_method` when neither is offered.
  */
 export async function dryRunExtrinsic(
   node: SubstrateNode,
   recipe: ExtrinsicRecipe,
   signal: AbortSignal,
 ): Promise<DryRunExtrinsic> {
-  const ran = await withCurrentRuntime(node, async (runtime) => {
-    const extrinsic = build(node, recipe, runtime);
-    const asked = [calls.runtimeVersion(), validationCall(extrinsic)] as const;
-    const [version, answer] = await node.client.callAllSettled(asked, signal);
-    return { version: resultOf(version), runtime, extrinsic, answer };
-  }, signal);
-  return await readRun(node, ran, signal);
-}
-
-/** As {@link dryRunExtrinsic}, in one round trip with values of the child trie and the best block. */
-export async function dryRunWithReads(
-  node: SubstrateNode,
-  recipe: ExtrinsicRecipe & { readonly set: ChildSet },
-  signal: AbortSignal,
-): Promise<DryRunWithReads> {
-  const { values, header, ...ran } = await withCurrentRuntime(node, async (runtime) => {
-    const extrinsic = build(node, recipe, runtime);
-    const asked = [calls.runtimeVersion(), validationCall(extrinsic), calls.header()] as const;
-    const found = await node.client.readChildWith(recipe.set, asked, signal);
-    const [version, answer, best] = found.outcomes;
-    return {
-      version: resultOf(version),
-      runtime,
-      extrinsic,
-      answer,
-      header: resultOf(best),
-      values: found.values,
-    };
-  }, signal);
-  if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
-  return { ...await readRun(node, ran, signal), values, height: header.height };
-}
-
-/** Reads what the pool's check answered; asks for a dry run where the check is not offered. */
-async function readRun(
-  node: SubstrateNode,
-  { runtime, extrinsic, answer }: {
-    readonly runtime: Runtime;
-    readonly extrinsic: BareExtrinsic;
-    readonly answer: Uint8Array | RpcFault;
-  },
-  signal: AbortSignal,
-): Promise<DryRunExtrinsic> {
-  const fetchDetail = (): Promise<DryRun | undefined> => callDryRun(node, runtime, extrinsic, signal);
+  const asking = { ...recipe, ask: (extrinsic: BareExtrinsic) => [validationCall(extrinsic)] };
+  const { runtime, submission, values, answer } = await makeAndAsk(node, asking, signal);
+  const fetchDetail = (): Promise<DryRun | undefined> => callDryRun(node, runtime, submission.raw, signal);
   if (answer instanceof RpcFault) {
     const result = answer.code === "missing_method" ? await fetchDetail() : undefined;
     if (result === undefined) throw answer;
-    return { extrinsic, result, fetchDetail: undefined };
+    return { submission, values, result, fetchDetail: undefined };
   }
-  const result = readValidation(answer);
+  const result = answer && readValidation(answer);
   if (result === undefined) throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
-  return { extrinsic, result, fetchDetail };
+  return { submission, values, result, fetchDetail };
+}
+
+/** Creates an extrinsic, with the answer to a call about it. One round trip. */
+async function makeAndAsk(
+  node: SubstrateNode,
+  { build, maxCallBytes, set = { trie: new Uint8Array(), keys: [] }, ask }: ExtrinsicRecipe & {
+    readonly ask: (extrinsic: BareExtrinsic) => readonly TypedCall<Uint8Array>[];
+  },
+  signal: AbortSignal,
+): Promise<
+  MadeExtrinsic & { readonly runtime: Runtime; readonly answer: Uint8Array | RpcFault | undefined }
+> {
+  return await withCurrentRuntime(node, async (runtime) => {
+    const extrinsic = build(runtime);
+    const size = extrinsic.bytes.length;
+    if (size > maxCallBytes) {
+      throw node.client.fault(
+        "too_large",
+        "author_submitExtrinsic",
+        `${size} of at most ${maxCallBytes} bytes`,
+      );
+    }
+    const asked = [calls.runtimeVersion(), calls.header(), ...ask(extrinsic)] as const;
+    const { values, outcomes: [version, header, answer] } = await node.client.readChildWith(
+      set,
+      asked,
+      signal,
+    );
+    const best = resultOf(header);
+    if (best === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
+    const submission = toSubmission(node, extrinsic, best.height);
+    return { version: resultOf(version), runtime, submission, values, answer };
+  }, signal);
 }
 
 /** Calls `system_dryRun`, which only nodes with unsafe methods offer. `undefined`: not offered, or no verdict. */
 async function callDryRun(
   node: SubstrateNode,
   runtime: Runtime,
-  extrinsic: BareExtrinsic,
+  extrinsic: Uint8Array,
   signal: AbortSignal,
 ): Promise<DryRun | undefined> {
-  const [answer] = await node.client.callAllSettled([calls.dryRun(extrinsic.bytes)], signal);
+  const [answer] = await node.client.callAllSettled([calls.dryRun(extrinsic)], signal);
   if (!(answer instanceof RpcFault)) return readDryRun(runtime, answer);
   if (answer.code === "missing_method") return undefined;
   throw answer;
@@ -138,19 +124,6 @@ async function callDryRun(
 export function toSizeRefusal(fault: unknown): Refusal {
   if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
   return { code: "too_large", detail: fault.detail ?? fault.code };
-}
-
-/** @throws {RpcFault} `too_large`. */
-export function requireSize(node: SubstrateNode, extrinsic: BareExtrinsic, maxCallBytes: number): void {
-  const size = extrinsic.bytes.length;
-  if (size <= maxCallBytes) return;
-  throw node.client.fault("too_large", "author_submitExtrinsic", `${size} of at most ${maxCallBytes} bytes`);
-}
-
-function build(node: SubstrateNode, recipe: ExtrinsicRecipe, runtime: Runtime): BareExtrinsic {
-  const extrinsic = recipe.build(runtime);
-  requireSize(node, extrinsic, recipe.maxCallBytes);
-  return extrinsic;
 }
 
 const invalid = [
@@ -205,7 +178,7 @@ export function readDryRun(runtime: Runtime, answer: Uint8Array): DryRun | undef
  * Runs `work` with the latest known runtime; if the chain has another version by now, again with that one, so that
  * nothing is built with stale metadata. @throws {RpcFault} `runtime_unsupported` when the runtime does not fit.
  */
-export async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
+async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
   node: SubstrateNode,
   work: (runtime: Runtime) => Promise<T>,
   signal: AbortSignal,

@@ -77,15 +77,10 @@ class Input {
 
 /** Reads the events of blocks of one runtime. */
 export class EventRecords {
-  readonly #lookup: TypeLookup;
-  readonly #pallets: ReadonlyMap<number, PalletEntry>;
   /** Bytes of types that always have as many; `undefined` for others. */
   readonly #sizes = new Map<number, number | undefined>();
 
-  constructor(lookup: TypeLookup, pallets: ReadonlyMap<number, PalletEntry>) {
-    this.#lookup = lookup;
-    this.#pallets = pallets;
-  }
+  constructor(readonly lookup: TypeLookup, readonly pallets: ReadonlyMap<number, PalletEntry>) {}
 
   /** Reads the value of `System.Events`. @throws {RangeError} when the records cannot be separated. */
   read(value: Uint8Array): BlockEvents {
@@ -116,7 +111,7 @@ export class EventRecords {
     if (phase > 2) throw new RangeError(`phase ${phase}`);
     const extrinsic = phase === 0 ? input.u32() : undefined;
     const [palletIndex, eventIndex] = [input.byte(), input.byte()];
-    const pallet = this.#pallets.get(palletIndex);
+    const pallet = this.pallets.get(palletIndex);
     const type = pallet?.events.get(eventIndex);
     const head = {
       extrinsic,
@@ -172,7 +167,7 @@ export class EventRecords {
     const size = this.#sizeOf(type);
     if (size !== undefined) return input.skip(size);
     if (depth > MAX_DEPTH) throw new RangeError("nested too deep");
-    const found = this.#lookup(type);
+    const found = this.lookup(type);
     switch (found.kind) {
       case "compact":
         return skipCompact(input);
@@ -213,7 +208,7 @@ export class EventRecords {
   }
 
   #measure(type: number): number | undefined {
-    const found = this.#lookup(type);
+    const found = this.lookup(type);
     if (found.kind === "primitive") return primitiveSizes.get(found.name);
     if (found.kind !== "array" && found.kind !== "fields") return undefined;
     const sizes = (found.kind === "array" ? [found.of] : found.of).map((each) => this.#sizeOf(each));

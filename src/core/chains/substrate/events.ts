@@ -30,15 +30,11 @@ const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
 /** Events of one chain. */
 export class SubstrateEvents implements ChainEvents {
-  readonly #node: SubstrateNode;
-  readonly #stored: StoredEvents;
-  readonly #missing: MissingMessages;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-    this.#stored = new StoredEvents(node);
-    this.#missing = new MissingMessages(node.clock);
-  }
+  constructor(
+    readonly node: SubstrateNode,
+    readonly stored: StoredEvents = new StoredEvents(node),
+    readonly missing: MissingMessages = new MissingMessages(node.clock),
+  ) {}
 
   /**
    * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split, and the events of
@@ -48,11 +44,7 @@ export class SubstrateEvents implements ChainEvents {
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
-  async fetchEvents(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const events: ChainEvent[] = [];
     // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
     for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
@@ -62,11 +54,7 @@ export class SubstrateEvents implements ChainEvents {
     return events;
   }
 
-  async #fetchChunk(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async #fetchChunk(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const middle = (from + to) / 2n;
     const halves = async (): Promise<readonly ChainEvent[]> => {
       const lower = await this.#fetchChunk(from, middle, signal);
@@ -87,7 +75,7 @@ export class SubstrateEvents implements ChainEvents {
     if (found.missing > 0n) {
       if (from !== to) return await halves();
       this.#reportMissing(from, found.missing);
-    } else if (found.dispatched > 0n) this.#missing.noteComplete(from);
+    } else if (found.dispatched > 0n) this.missing.noteComplete(from);
     return await this.#toChainEvents(found.events);
   }
 
@@ -96,19 +84,15 @@ export class SubstrateEvents implements ChainEvents {
    * behind the head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
    * @throws {RpcFault} `pruned` while the other blocks may be requested again.
    */
-  async #fetchKept(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[]> {
+  async #fetchKept(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const kept = await this.#findKept(from, to, signal);
     const last = kept - 1n;
     const what = from === last ? `block ${from}` : `blocks ${from} to ${last}`;
-    if (!this.#missing.mayPass(from)) {
+    if (!this.missing.mayPass(from)) {
       const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
-      throw this.#node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
+      throw this.node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
     }
-    this.#node.log.error("block_states_missing", { endpoint: this.#node.client.host, from, to: last });
+    this.node.log.error("block_states_missing", { endpoint: this.node.client.host, from, to: last });
     return kept > to ? [] : await this.#fetchChunk(kept, to, signal);
   }
 
@@ -124,9 +108,9 @@ export class SubstrateEvents implements ChainEvents {
   }
 
   async #hasState(block: bigint, signal: AbortSignal): Promise<boolean> {
-    const [hash] = await this.#node.client.callAll([calls.blockHash(block)], signal);
-    const [value] = await this.#node.client.callAllSettled(
-      [storedCall(this.#node, counterOf(this.#node), hash)],
+    const [hash] = await this.node.client.callAll([calls.blockHash(block)], signal);
+    const [value] = await this.node.client.callAllSettled(
+      [storedCall(this.node, counterOf(this.node), hash)],
       signal,
     );
     if (!(value instanceof RpcFault)) return true;
@@ -137,35 +121,31 @@ export class SubstrateEvents implements ChainEvents {
   /** Reports missing messages. @throws {RpcFault} `pruned` while the block may be requested again. */
   #reportMissing(block: bigint, count: bigint): void {
     const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
-    if (!this.#missing.mayPass(block)) throw this.#node.client.fault("pruned", METHOD, detail);
-    this.#node.log.error(
+    if (!this.missing.mayPass(block)) throw this.node.client.fault("pruned", METHOD, detail);
+    this.node.log.error(
       "message_bodies_missing",
-      { endpoint: this.#node.client.host, block, messages: count },
+      { endpoint: this.node.client.host, block, messages: count },
     );
   }
 
-  async #queryRange(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<Range> {
+  async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {
     const announced = this.#announcedEnds(from, to);
-    const counter = counterOf(this.#node);
+    const counter = counterOf(this.node);
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-    const [header, answer, before, last, ...counters] = await this.#node.client.callAllSettled(
+    const [header, answer, before, last, ...counters] = await this.node.client.callAllSettled(
       [
         calls.header(),
         ismpCalls.eventBlocks(from, to),
         calls.blockHash(from - 1n),
         calls.blockHash(to),
-        ...announced.map((block) => storedCall(this.#node, counter, block)),
+        ...announced.map((block) => storedCall(this.node, counter, block)),
       ],
       signal,
     );
     const ends = [before, last] as const;
     if (header instanceof RpcFault) throw header;
     if (header === undefined || header.height < to) {
-      throw this.#node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
+      throw this.node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
     }
     if (answer instanceof RpcFault) throw answer;
     const blocks = await this.#readEvents(answer);
@@ -183,15 +163,15 @@ export class SubstrateEvents implements ChainEvents {
 
   /** Reads a block whose events are more than the node answers with. */
   async #fetchManyStored(block: bigint, signal: AbortSignal): Promise<Range> {
-    const [parent, hash] = await this.#node.client.callAll(
+    const [parent, hash] = await this.node.client.callAll(
       [calls.blockHash(block - 1n), calls.blockHash(block)],
       signal,
     );
     if (parent === undefined || hash === undefined) {
-      throw this.#node.client.fault("lagging", METHOD, `no block ${block}`);
+      throw this.node.client.fault("lagging", METHOD, `no block ${block}`);
     }
     const meta = { blockHash: hash, transactionHash: NO_TRANSACTION, blockNumber: block };
-    const events = (await this.#stored.fetchEvents({ height: block, hash, parent }, signal))
+    const events = (await this.stored.fetchEvents({ height: block, hash, parent }, signal))
       .map((decoded) => ({ meta, decoded }));
     const dispatched = await this.#countDispatched(
       [parent, hash],
@@ -216,7 +196,7 @@ export class SubstrateEvents implements ChainEvents {
       for (const { block, event } of read) found.get(block)?.push(event);
       return found;
     } catch (error) {
-      if (error instanceof IsmpJsonError) throw this.#node.client.fault("malformed", METHOD, error.message);
+      if (error instanceof IsmpJsonError) throw this.node.client.fault("malformed", METHOD, error.message);
       throw error;
     }
   }
@@ -232,8 +212,7 @@ export class SubstrateEvents implements ChainEvents {
    * skipped is known as well.
    */
   #announcedHash(height: bigint): Hash256 | undefined {
-    const { heads, hashing } = this.#node;
-    const { recent } = heads.final;
+    const { finalHeads: { recent }, hashing } = this.node;
     const child = recent.find((header) => header.height === height + 1n);
     if (child !== undefined) return child.parent;
     const header = recent.find((each) => each.height === height);
@@ -247,13 +226,13 @@ export class SubstrateEvents implements ChainEvents {
   ): void {
     const expected = to - from + 1n;
     if (BigInt(blocks.size) !== expected) {
-      throw this.#node.client.fault("malformed", METHOD, `${blocks.size} of ${expected} blocks`);
+      throw this.node.client.fault("malformed", METHOD, `${blocks.size} of ${expected} blocks`);
     }
     for (const [hash, events] of blocks) {
       for (const { meta } of events) {
         const isHere = meta.blockHash === hash && meta.blockNumber >= from && meta.blockNumber <= to;
         if (!isHere) {
-          throw this.#node.client.fault("malformed", METHOD, "an event of a block that was not requested");
+          throw this.node.client.fault("malformed", METHOD, "an event of a block that was not requested");
         }
       }
     }
@@ -277,12 +256,12 @@ export class SubstrateEvents implements ChainEvents {
     if (before instanceof RpcFault) throw before;
     if (last instanceof RpcFault) throw last;
     const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
-    if (!isSameChain) throw this.#node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
+    if (!isSameChain) throw this.node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
     const at = (block: Hash256): TypedCall<bigint | undefined> =>
-      storedCall(this.#node, counterOf(this.#node), block);
+      storedCall(this.node, counterOf(this.node), block);
     const [atStart, atEnd] = counters.length > 0
       ? counters
-      : await this.#node.client.callAllSettled([at(before), at(last)], signal);
+      : await this.node.client.callAllSettled([at(before), at(last)], signal);
     if (atStart instanceof RpcFault) throw atStart;
     if (atEnd instanceof RpcFault) throw atEnd;
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
@@ -300,7 +279,7 @@ export class SubstrateEvents implements ChainEvents {
 
   /** Names what cannot be read of an event; stopping there would stop everything else. */
   #reportUnknown(decoded: DecodedEvent, { blockNumber, transactionHash }: EventMetadata): void {
-    const { log } = this.#node;
+    const { log } = this.node;
     if (decoded.kind === "event") {
       for (const field of decoded.unknownFields ?? []) {
         log.warn("unknown_met", {

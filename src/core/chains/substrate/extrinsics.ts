@@ -69,11 +69,6 @@ export interface BareExtrinsic {
   readonly hash: Hash256;
 }
 
-/** All messages of a delivery, over all steps in order. */
-export function collectMessages(delivery: Delivery): readonly Message[] {
-  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-}
-
 /** Requests with their proof: one message of a Substrate host. */
 export interface PostStep {
   readonly requests: readonly PostRequest[];
@@ -82,7 +77,12 @@ export interface PostStep {
 
 /** Delivery in the form of a Substrate host, or the reason why it accepts no such delivery. */
 export type ReadDelivery =
-  | { readonly kind: "posts"; readonly steps: readonly PostStep[] }
+  | {
+    readonly kind: "posts";
+    readonly steps: readonly PostStep[];
+    /** Messages of all steps in order. */
+    readonly messages: readonly Message[];
+  }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /**
@@ -109,7 +109,8 @@ export function readDelivery(delivery: Delivery): ReadDelivery {
     }
     steps.push({ requests, proof: { height: step.proof.height, proof: step.proof.proof } });
   }
-  return { kind: "posts", steps };
+  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+  return { kind: "posts", steps, messages };
 }
 
 /**

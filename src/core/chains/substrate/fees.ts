@@ -30,23 +30,17 @@ export async function fetchRequestMetadata(
 
 /** Fees of the chain's requests. */
 export class SubstrateFees implements ChainFees {
-  readonly #node: SubstrateNode;
-  readonly #decimals: number;
-
   /** @param decimals of the fee token: chains do not report them */
-  constructor(node: SubstrateNode, decimals: number) {
-    this.#node = node;
-    this.#decimals = decimals;
-  }
+  constructor(readonly node: SubstrateNode, readonly decimals: number) {}
 
   fetchFeeTokenDecimals(): Promise<number> {
-    return Promise.resolve(this.#decimals);
+    return Promise.resolve(this.decimals);
   }
 
   /** Fetches the fee paid here per commitment; one round trip. */
   async fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees> {
-    const found = await fetchRequestMetadata(this.#node, { commitments }, signal);
-    return { units: found.map((metadata) => metadata?.fee.fee), decimals: this.#decimals };
+    const found = await fetchRequestMetadata(this.node, { commitments }, signal);
+    return { units: found.map((metadata) => metadata?.fee.fee), decimals: this.decimals };
   }
 }
 

@@ -6,7 +6,7 @@ import { getMessage } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../hub.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
+import { dryRunExtrinsic, type DryRunFailure, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, compressCall } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
@@ -35,30 +35,23 @@ export function encodeHubCall(runtime: Runtime, call: RelayerHubCall): Uint8Arra
 
 /** Calls of the hub. */
 export class SubstrateHubCalls implements RelayerHubCalls {
-  readonly #node: SubstrateNode;
-  readonly #maxCallBytes: number;
-  readonly #reads: Pick<ChainReads, "fetchReceipts">;
-
   /** @param maxCallBytes maximum size of an extrinsic */
-  constructor(node: SubstrateNode, maxCallBytes: number, reads: Pick<ChainReads, "fetchReceipts">) {
-    this.#node = node;
-    this.#maxCallBytes = maxCallBytes;
-    this.#reads = reads;
-  }
+  constructor(
+    readonly node: SubstrateNode,
+    readonly maxCallBytes: number,
+    readonly reads: Pick<ChainReads, "fetchReceipts">,
+  ) {}
 
   /**
    * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
    * is called for the pallet's error, and storage is read for what the proofs' heights lack.
    */
-  async dryRunCall(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<HubCallRefusal | undefined> {
+  async dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     try {
-      const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
+      const { result, fetchDetail } = await dryRunExtrinsic(this.node, {
         // Never compressed: the decompressor's own error could hide the pallet's.
-        build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
-        maxCallBytes: this.#maxCallBytes,
+        build: (runtime) => bareExtrinsic(this.node, encodeHubCall(runtime, call)),
+        maxCallBytes: this.maxCallBytes,
       }, signal);
       if (result.kind === "valid") return undefined;
       const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
@@ -69,21 +62,16 @@ export class SubstrateHubCalls implements RelayerHubCalls {
   }
 
   /** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
-  async prepareCall(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<SignedSubmission> {
-    return await makeSubmission(this.#node, {
+  async prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
+    const { submission } = await makeExtrinsic(this.node, {
       build: (runtime) => {
         const encoded = encodeHubCall(runtime, call);
         const isCompressible = call.kind === "accumulate";
-        return bareExtrinsic(
-          this.#node,
-          isCompressible ? compressCall(this.#node, runtime, encoded) : encoded,
-        );
+        return bareExtrinsic(this.node, isCompressible ? compressCall(this.node, runtime, encoded) : encoded);
       },
-      maxCallBytes: this.#maxCallBytes,
+      maxCallBytes: this.maxCallBytes,
     }, signal);
+    return submission;
   }
 
   async #explain(
@@ -99,15 +87,12 @@ export class SubstrateHubCalls implements RelayerHubCalls {
   }
 
   /** Checks the rules that depend on storage only: the pallets report one error for all of them. */
-  async #findReason(
-    call: RelayerHubCall,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  async #findReason(call: RelayerHubCall, signal: AbortSignal): Promise<Refusal | undefined> {
     const proofs = proofsOf(call);
     const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
     const [facts, receipts] = await Promise.all([
-      Promise.all(proofs.map(({ height }) => fetchProofContext(this.#node, height, signal))),
-      this.#reads.fetchReceipts(gets, signal),
+      Promise.all(proofs.map(({ height }) => fetchProofContext(this.node, height, signal))),
+      this.reads.fetchReceipts(gets, signal),
     ]);
     const nowSec = facts[0]?.nowSec ?? 0n;
     const ofGets = call.kind === "answerGets" ? findGetRefusal(call.answer, { nowSec, receipts }) : undefined;

@@ -32,13 +32,7 @@ export interface SubstrateNode {
   readonly hashing: HashAlgorithm;
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
-  readonly heads: Heads;
-}
-
-/** Blocks that the node announces. */
-export interface Heads {
-  readonly best: AnnouncedHeads;
-  readonly final: AnnouncedHeads;
+  readonly finalHeads: AnnouncedHeads;
 }
 
 /** The chain's own hash function. */
@@ -48,18 +42,11 @@ export function chainHashFunction(hashing: HashAlgorithm): (data: Uint8Array) =>
 
 /** Runtimes by version, loaded when first needed. Metadata is large, so only {@link MAX_RUNTIMES} are kept. */
 export class Runtimes {
-  readonly #client: SubstrateClient;
-  readonly #chain: string;
-  readonly #use: ChainUse;
   readonly #byVersion = new Map<number, Promise<Runtime>>();
   readonly #unmet = new WeakMap<Runtime, readonly Unmet[]>();
   #newest: number | undefined;
 
-  constructor(client: SubstrateClient, chain: string, use: ChainUse) {
-    this.#client = client;
-    this.#chain = chain;
-    this.#use = use;
-  }
+  constructor(readonly client: SubstrateClient, readonly chain: string, readonly use: ChainUse) {}
 
   /** Version of the best block as last seen. */
   get newest(): number | undefined {
@@ -68,7 +55,7 @@ export class Runtimes {
 
   /** Lists the purposes that a runtime does not serve; compared once. */
   listUnmet(runtime: Runtime): readonly Unmet[] {
-    const known = this.#unmet.get(runtime) ?? findUnmet(runtime, this.#use);
+    const known = this.#unmet.get(runtime) ?? findUnmet(runtime, this.use);
     this.#unmet.set(runtime, known);
     return known;
   }
@@ -76,7 +63,7 @@ export class Runtimes {
   /** Returns the runtime of the best block as last seen; queries the node only the first time. @throws {RpcFault} */
   async current(signal: AbortSignal): Promise<Runtime> {
     const known = this.#newest === undefined ? undefined : this.#byVersion.get(this.#newest);
-    return await (known ?? this.ofVersion(await this.#client.call(calls.runtimeVersion(), signal), signal));
+    return await (known ?? this.ofVersion(await this.client.call(calls.runtimeVersion(), signal), signal));
   }
 
   /** Returns the runtime of a version that the node just reported, loaded if it is new. @throws {RpcFault} */
@@ -88,9 +75,9 @@ export class Runtimes {
 
   /** Metadata; where the node gives a version that is not known, the newest known one that the runtime has. */
   async #fetchMetadata(signal: AbortSignal, block: Hash256 | undefined): Promise<Uint8Array> {
-    const usual = await this.#client.call(calls.metadata(block), signal);
+    const usual = await this.client.call(calls.metadata(block), signal);
     if (!isNewerMetadata(usual)) return usual;
-    const known = await this.#client.callAllSettled(
+    const known = await this.client.callAllSettled(
       METADATA_VERSIONS.map((each) => calls.metadataAt(each, block)),
       signal,
     );
@@ -100,7 +87,7 @@ export class Runtimes {
   #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
     const key = version.specVersion;
     const loading = this.#fetchMetadata(signal, block)
-      .then((metadata) => loadRuntime(this.#chain, version, metadata));
+      .then((metadata) => loadRuntime(this.chain, version, metadata));
     // A failed or aborted load must not be remembered.
     loading.catch(() => this.#byVersion.delete(key));
     this.#byVersion.set(key, loading);
@@ -117,24 +104,19 @@ const TRIE_MS = 600_000;
 
 /** Name of the chain's ISMP child trie, one of two. */
 export class ChildTrie {
-  readonly #client: SubstrateClient;
-  readonly #clock: Pick<Clock, "now">;
   #known: { readonly name: ChildTrieName; readonly atMs: number } | undefined;
 
-  constructor(client: SubstrateClient, clock: Pick<Clock, "now">) {
-    this.#client = client;
-    this.#clock = clock;
-  }
+  constructor(readonly client: SubstrateClient, readonly clock: Pick<Clock, "now">) {}
 
   /**
    * Returns the trie's key in the main trie. A chain that has stored nothing yet has neither trie: then the newer
    * name is assumed for now. @throws {RpcFault}
    */
   async key(signal: AbortSignal): Promise<Uint8Array> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.clock.now();
     const known = this.#known;
     if (known !== undefined && nowMs - known.atMs < TRIE_MS) return childTrieKey(known.name);
-    const [newer, older] = await this.#client.callAll(
+    const [newer, older] = await this.client.callAll(
       [calls.storage(childTrieKey("ISMPv2")), calls.storage(childTrieKey("ISMP"))],
       signal,
     );
@@ -144,13 +126,10 @@ export class ChildTrie {
   }
 }
 
-/** Which blocks are announced: the best ones, or those that became final. Final ones may be skipped. */
-export type HeadKind = "best" | "final";
-
-/** Methods by kind. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
-const SUBSCRIPTIONS = {
-  best: { subscribe: "chain_subscribeNewHeads", unsubscribe: "chain_unsubscribeNewHeads" },
-  final: { subscribe: "chain_subscribeFinalizedHeads", unsubscribe: "chain_unsubscribeFinalizedHeads" },
+/** Final blocks; some may be skipped. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
+const SUBSCRIPTION = {
+  subscribe: "chain_subscribeFinalizedHeads",
+  unsubscribe: "chain_unsubscribeFinalizedHeads",
 } as const;
 
 /** Time for which an announcement is believed, ms: two blocks and more of every known hub. */
@@ -174,10 +153,8 @@ interface AnnouncementDeps {
   readonly onHeight: (height: bigint) => void;
 }
 
-/** Announced blocks of one kind. */
+/** Final blocks that the node announces. */
 export class AnnouncedHeads {
-  readonly #deps: AnnouncementDeps;
-  readonly #kind: HeadKind;
   #wasAsked = false;
   /** Announced blocks of this subscription, ascending, the newest last. */
   #recent: readonly Header[] = [];
@@ -189,10 +166,7 @@ export class AnnouncedHeads {
   #hasReportedRefusal = false;
   #hasReportedSilence = false;
 
-  constructor(deps: AnnouncementDeps, kind: HeadKind) {
-    this.#deps = deps;
-    this.#kind = kind;
-  }
+  constructor(readonly deps: AnnouncementDeps) {}
 
   /** Announced blocks of the current subscription, ascending; some may be missing. */
   get recent(): readonly Header[] {
@@ -204,7 +178,7 @@ export class AnnouncedHeads {
    * the second question on, since a command asks once.
    */
   get newest(): Header | undefined {
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.deps.clock.now();
     // The clock may have been set back.
     const isWithin = (sinceMs: number, ms: number): boolean => nowMs >= sinceMs && nowMs - sinceMs <= ms;
     const last = this.#recent.at(-1);
@@ -212,7 +186,7 @@ export class AnnouncedHeads {
     if (last !== undefined && !this.#hasReportedSilence && !isWithin(this.#advancedMs, REPORT_AFTER_MS)) {
       this.#hasReportedSilence = true;
       const sinceSec = (nowMs - this.#advancedMs) / 1_000;
-      this.#deps.log.warn("announcements_silent", { blocks: this.#kind, block: last.height, sinceSec });
+      this.deps.log.warn("announcements_silent", { block: last.height, sinceSec });
     }
     const isDue = this.#wasAsked && !isWithin(Math.max(this.#subscribedMs, this.#advancedMs), RENEW_AFTER_MS);
     this.#wasAsked = true;
@@ -232,14 +206,14 @@ export class AnnouncedHeads {
       },
     };
     try {
-      this.#unsubscribe = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener);
+      this.#unsubscribe = await this.deps.endpoint.subscribe(SUBSCRIPTION, listener);
     } catch (error) {
       // The node is asked for its blocks instead.
       if (!(error instanceof RpcFault)) throw error;
       if (error.code === "unreachable") this.#subscribedMs = -Infinity;
       else if (!this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
-        this.#deps.log.info("announcements_refused", { blocks: this.#kind, error });
+        this.deps.log.info("announcements_refused", { error });
       }
     }
   }
@@ -253,14 +227,11 @@ export class AnnouncedHeads {
     const header = readAnnounced(value);
     if (header === undefined) return;
     const last = this.#recent.at(-1);
-    const isHigher = last === undefined || header.height > last.height;
-    // Final blocks stay; a best block may be replaced by another one, which is no sign of progress.
-    if (!isHigher && this.#kind === "final") return;
-    this.#recent = [...this.#recent.filter(({ height }) => height < header.height), header].slice(-MAX_KEPT);
-    if (!isHigher) return;
-    this.#advancedMs = this.#deps.clock.now();
+    if (last !== undefined && header.height <= last.height) return;
+    this.#recent = [...this.#recent, header].slice(-MAX_KEPT);
+    this.#advancedMs = this.deps.clock.now();
     if (last !== undefined) this.#hasReportedSilence = false;
-    this.#deps.onHeight(header.height);
+    this.deps.onHeight(header.height);
   }
 }
 

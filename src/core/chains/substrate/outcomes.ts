@@ -12,7 +12,6 @@ import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submissio
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { toRefusalCode } from "./refusal.ts";
-import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
 import { BlockEventReader } from "./stored_events.ts";
@@ -60,8 +59,6 @@ interface Scan {
 
 /** Finds extrinsics; one per chain, shared by all submissions, so that each block is read once. */
 export class SubstrateOutcomes implements HubOutcomes {
-  readonly #node: SubstrateNode;
-  readonly #blockEvents: BlockEventReader;
   /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
   /** Result per block and extrinsic. */
@@ -72,10 +69,10 @@ export class SubstrateOutcomes implements HubOutcomes {
   /** Per extrinsic the best block when the pool was first seen to list it. */
   readonly #listedAt = new Cache<Hash256, bigint>();
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-    this.#blockEvents = new BlockEventReader(node);
-  }
+  constructor(
+    readonly node: SubstrateNode,
+    readonly blockEvents: BlockEventReader = new BlockEventReader(node),
+  ) {}
 
   /** As {@link fetchUpdateOutcome}. @throws {RpcFault} */
   fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
@@ -130,13 +127,13 @@ export class SubstrateOutcomes implements HubOutcomes {
     const again = await this.#scan(submission, scan.from, signal);
     if (again.found !== undefined || mayCome(again)) return again.found ?? { kind: "pending" };
     if (again.isInPool === true) {
-      this.#node.log.warn("extrinsic_never_included", { extrinsic: hash, since, final: again.finalHeight });
+      this.node.log.warn("extrinsic_never_included", { extrinsic: hash, since, final: again.finalHeight });
     }
     return { kind: "unknown" };
   }
 
   async #scan(submission: SignedSubmission, from: bigint, signal: AbortSignal): Promise<Scan> {
-    const [pool, header, finalHash, hashes] = await this.#node.client.callAllSettled([
+    const [pool, header, finalHash, hashes] = await this.node.client.callAllSettled([
       calls.pendingExtrinsics(),
       calls.header(),
       calls.finalizedHash(),
@@ -181,7 +178,7 @@ export class SubstrateOutcomes implements HubOutcomes {
       if (!(fault instanceof RpcFault) || !isFinal) throw fault;
       if (fault.code === "too_large") this.#noteUnreadable(block, fault);
       else if (fault.code === "pruned") {
-        this.#node.log.info("events_pruned", { block: block.height, extrinsic: hash });
+        this.node.log.info("events_pruned", { block: block.height, extrinsic: hash });
       } else throw fault;
       return { kind: "unknown" };
     }
@@ -189,7 +186,7 @@ export class SubstrateOutcomes implements HubOutcomes {
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
   async #readNew(blocks: readonly BlockRef[], finalHash: Hash256, signal: AbortSignal): Promise<bigint> {
-    const { client } = this.#node;
+    const { client } = this.node;
     const fresh = blocks.filter(({ hash }) => !this.#blocks.has(hash));
     const known = blocks.find(({ hash }) => hash === finalHash)?.height ?? this.#heights.get(finalHash);
     const [bodies, header] = await Promise.all([
@@ -220,18 +217,18 @@ export class SubstrateOutcomes implements HubOutcomes {
   ): Promise<ReadonlyMap<Hash256, number> | undefined> {
     let body = answer;
     if (body instanceof RpcFault && body.code === "too_large") {
-      [body] = await this.#node.client.callAllSettled([calls.extrinsics(block.hash)], signal);
+      [body] = await this.node.client.callAllSettled([calls.extrinsics(block.hash)], signal);
       if (body instanceof RpcFault && body.code === "too_large") {
         this.#noteUnreadable(block, body);
         return HIDDEN;
       }
     }
     if (body instanceof RpcFault) throw body;
-    return body && new Map(body.map((each, position) => [extrinsicHash(this.#node, each), position]));
+    return body && new Map(body.map((each, position) => [extrinsicHash(this.node, each), position]));
   }
 
   #noteUnreadable({ height }: BlockRef, error: RpcFault): void {
-    this.#node.log.warn("block_unreadable", { block: height, error });
+    this.node.log.warn("block_unreadable", { block: height, error });
   }
 
   /** Reads the result of an extrinsic in this block. */
@@ -245,32 +242,22 @@ export class SubstrateOutcomes implements HubOutcomes {
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const parent = block.parent ??
-      (await this.#node.client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
-    const { runtime, events: all } = await this.#blockEvents.fetch({ ...block, parent }, signal);
+      (await this.node.client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
+    const { runtime, events: all } = await this.blockEvents.fetch({ ...block, parent }, signal);
     const events = all.filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
     const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
-    const read = <T>(event: RuntimeEvent, codec: Codec<T>): readonly T[] => {
-      const fields = this.#blockEvents.readFields(event, codec, block.height);
-      return fields === undefined ? [] : [fields];
-    };
+    const read = <T extends object>(names: readonly string[], codec: Codec<T>): readonly T[] =>
+      events.filter(({ pallet, name }) => pallet === "Ismp" && names.includes(name))
+        .flatMap((event) => this.blockEvents.readFields(event, codec, block.height) ?? []);
     const result: Result = {
       succeeded: failed === undefined,
-      handled: events.filter(isHandled).flatMap((event) => read(event, messageHandledCodec)),
+      handled: read(["PostRequestHandled", "GetRequestHandled"], messageHandledCodec),
       refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
-      advanced: events.filter(isUpdate).flatMap((event) => read(event, stateMachineUpdatedCodec))
+      advanced: read(["StateMachineUpdated"], stateMachineUpdatedCodec)
         .map(({ stateMachineId, latestHeight }) => ({ id: stateMachineId, height: latestHeight })),
     };
     this.#results.set(key, result);
     return result;
   }
-}
-
-function isHandled(event: RuntimeEvent): boolean {
-  return event.pallet === "Ismp" &&
-    (event.name === "PostRequestHandled" || event.name === "GetRequestHandled");
-}
-
-function isUpdate(event: RuntimeEvent): boolean {
-  return event.pallet === "Ismp" && event.name === "StateMachineUpdated";
 }

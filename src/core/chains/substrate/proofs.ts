@@ -32,11 +32,7 @@ const KEYS_PER_QUERY = 100;
 
 /** Proofs of the chain's messages and state. */
 export class SubstrateProofs implements ChainProofs {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
    * Proves the messages at block `height`: by the MMR for EVM hosts, by the ISMP child trie for all others.
@@ -64,7 +60,11 @@ export class SubstrateProofs implements ChainProofs {
   ): Promise<FeeProof> {
     const keys = commitments.map(childTrieKeys.requestCommitment);
     const { proof, values } = await this.#proveAndRead(keys, height, signal);
-    return { proof, fees: keys.map((key) => this.#readFee(values.get(toHex(key)))) };
+    const fees = keys.map((key) =>
+      decodeValue(this.node, values.get(toHex(key)), requestMetadataCodec, "RequestCommitments")?.fee.fee ??
+        0n
+    );
+    return { proof, fees };
   }
 
   /**
@@ -93,8 +93,8 @@ export class SubstrateProofs implements ChainProofs {
       return this.#encodeStateProof(nodes);
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
-      const block = await fetchBlockHash(this.#node, height, signal);
-      return this.#encodeStateProof(await this.#node.client.call(calls.readProof(keys, block), signal));
+      const block = await fetchBlockHash(this.node, height, signal);
+      return this.#encodeStateProof(await this.node.client.call(calls.readProof(keys, block), signal));
     }
   }
 
@@ -103,15 +103,15 @@ export class SubstrateProofs implements ChainProofs {
     height: bigint,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    const proof = await this.#node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
+    const proof = await this.node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
     const found = proof.leafIndicesAndPos.length;
     if (found !== messages.length) {
       const detail = `${found} leaves for ${messages.length} messages`;
-      throw this.#node.client.fault("malformed", "mmr_queryProof", detail);
+      throw this.node.client.fault("malformed", "mmr_queryProof", detail);
     }
     return {
       kind: "mmr",
-      height: { id: this.#node.id, height },
+      height: { id: this.node.id, height },
       leafCount: proof.leafCount,
       items: proof.items,
       leafIndices: proof.leafIndicesAndPos.map(({ leafIndex }) => leafIndex),
@@ -128,8 +128,8 @@ export class SubstrateProofs implements ChainProofs {
         ? childTrieKeys.responseCommitment(message.commitment)
         : childTrieKeys.requestCommitment(message.commitment)
     );
-    const nodes = await this.#proveInChildTrie(keys, height, signal);
-    return { kind: "state", height: { id: this.#node.id, height }, proof: this.#encodeStateProof(nodes) };
+    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+    return { kind: "state", height: { id: this.node.id, height }, proof: this.#encodeStateProof(nodes) };
   }
 
   /**
@@ -141,13 +141,13 @@ export class SubstrateProofs implements ChainProofs {
     query: (keys: readonly Uint8Array[]) => TypedCall<readonly Uint8Array[]>,
     signal: AbortSignal,
   ): Promise<readonly Uint8Array[]> {
-    const parts = await this.#node.client.callAll(partsOf(keys, KEYS_PER_QUERY).map(query), signal);
+    const parts = await this.node.client.callAll(partsOf(keys, KEYS_PER_QUERY).map(query), signal);
     return [...new Map(parts.flat().map((trieNode) => [toHex(trieNode), trieNode])).values()];
   }
 
   /** Content of a `Proof` about this chain. */
   #encodeStateProof(storageProof: readonly Uint8Array[]): Uint8Array {
-    return stateMachineProofCodec.enc({ hasher: this.#node.hashing, storageProof });
+    return stateMachineProofCodec.enc({ hasher: this.node.hashing, storageProof });
   }
 
   /** Proves values of the child trie, and reads the proof below the root of the block's header. */
@@ -157,26 +157,22 @@ export class SubstrateProofs implements ChainProofs {
     signal: AbortSignal,
   ): Promise<{ readonly proof: Uint8Array; readonly values: ReturnType<typeof readSubstrateProof> }> {
     const [nodes, root] = await Promise.all([
-      this.#proveInChildTrie(keys, height, signal),
+      this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal),
       this.#fetchChildTrieRoot(height, signal),
     ]);
-    return { proof: this.#encodeStateProof(nodes), values: this.#readProof({ root, nodes, keys }) };
+    try {
+      const values = readSubstrateProof({ root, nodes, keys, hasher: this.node.hashing });
+      return { proof: this.#encodeStateProof(nodes), values };
+    } catch (error) {
+      if (!(error instanceof TrieError)) throw error;
+      const detail = `the proof does not verify: ${error.code}`;
+      throw this.node.client.fault("malformed", "ismp_queryChildTrieProof", detail);
+    }
   }
 
-  #proveInChildTrie(
-    keys: readonly Uint8Array[],
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly Uint8Array[]> {
-    return this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
-  }
-
-  async #fetchChildTrieRoot(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<Hash256> {
-    const { client } = this.#node;
-    const block = await fetchBlockHash(this.#node, height, signal);
+  async #fetchChildTrieRoot(height: bigint, signal: AbortSignal): Promise<Hash256> {
+    const { client } = this.node;
+    const block = await fetchBlockHash(this.node, height, signal);
     const header = await client.call(calls.header(block), signal);
     if (header === undefined) throw client.fault("pruned", "chain_getHeader", `no header of block ${height}`);
     try {
@@ -188,41 +184,18 @@ export class SubstrateProofs implements ChainProofs {
     throw client.fault("malformed", "chain_getHeader", `block ${height} announces no ISMP roots`);
   }
 
-  #readProof(
-    proof: {
-      readonly root: Hash256;
-      readonly nodes: readonly Uint8Array[];
-      readonly keys: readonly Uint8Array[];
-    },
-  ): ReturnType<typeof readSubstrateProof> {
-    try {
-      return readSubstrateProof({ ...proof, hasher: this.#node.hashing });
-    } catch (error) {
-      if (!(error instanceof TrieError)) throw error;
-      throw this.#node.client.fault(
-        "malformed",
-        "ismp_queryChildTrieProof",
-        `the proof does not verify: ${error.code}`,
-      );
-    }
-  }
-
-  #readFee(value: Uint8Array | undefined): bigint {
-    return decodeValue(this.#node, value, requestMetadataCodec, "RequestCommitments")?.fee.fee ?? 0n;
-  }
-
   /**
    * Reads the relayer as the hub does (polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs,
    * decode_receipt_relayer).
    */
   #readRelayer(value: Uint8Array | undefined): Uint8Array | undefined {
-    const signer = decodeValue(this.#node, value, requestReceiptCodec, "RequestReceipts");
+    const signer = decodeValue(this.node, value, requestReceiptCodec, "RequestReceipts");
     try {
       return signer && storedSigner(signer);
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
       const cost = "whoever signed so counts as another relayer";
-      this.#node.log.warn("unknown_met", { what: "a signature in a receipt", cost });
+      this.node.log.warn("unknown_met", { what: "a signature in a receipt", cost });
       return signer;
     }
   }

@@ -22,73 +22,40 @@ const KEYS_PER_PAGE = 1000;
 /** Blake2_128 before the key itself (Blake2_128Concat). */
 const HASH_BYTES = 16;
 
-/** Accounts in the pallet's storage. */
-export class SubstrateRelayerAccounts implements RelayerAccounts {
-  readonly #node: SubstrateNode;
+/** Accounts and rewards in the pallet's storage. */
+export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
+  constructor(readonly node: SubstrateNode) {}
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
-
-  /** Per request whether its fee was accumulated; one round trip. */
   async fetchClaimStatus(
     commitments: readonly Hash256[],
     signal: AbortSignal,
   ): Promise<readonly ClaimStatus[]> {
-    const found = await fetchRequestMetadata(this.#node, { commitments }, signal);
+    const found = await fetchRequestMetadata(this.node, { commitments }, signal);
     return found.map((metadata) => {
       if (metadata === undefined) return "unknown";
       return metadata.claimed ? "claimed" : "unclaimed";
     });
   }
 
-  /** Per request whether its fee was accumulated in a finalized block; two round trips. */
-  async fetchFinalClaims(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<readonly boolean[]> {
-    const block = await this.#node.client.call(calls.finalizedHash(), signal);
-    const found = await fetchRequestMetadata(this.#node, { commitments, block }, signal);
+  async fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]> {
+    const block = await this.node.client.call(calls.finalizedHash(), signal);
+    const found = await fetchRequestMetadata(this.node, { commitments, block }, signal);
     return found.map((metadata) => metadata?.claimed === true);
   }
 
-  /** `Relayer.Fees`; one round trip. */
-  async fetchFeeBalance(
-    chain: StateMachine,
-    address: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    return await fetchStored(this.#node, relayerKeys.fees.of(chain, address), { signal }) ?? 0n;
+  async fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return await fetchStored(this.node, relayerKeys.fees.of(chain, address), { signal }) ?? 0n;
   }
 
-  /** `Relayer.MinimumWithdrawalAmount`; one round trip. */
-  async fetchMinimumWithdrawal(
-    chain: StateMachine,
-    signal: AbortSignal,
-  ): Promise<bigint> {
+  async fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint> {
     const wanted = relayerKeys.minimumWithdrawalAmount.of(chain);
-    return await fetchStored(this.#node, wanted, { signal }) ?? DEFAULT_MINIMUM_WITHDRAWAL;
+    return await fetchStored(this.node, wanted, { signal }) ?? DEFAULT_MINIMUM_WITHDRAWAL;
   }
 
-  /** `Relayer.Nonce`; one round trip. */
-  async fetchRelayerNonce(
-    address: Uint8Array,
-    chain: StateMachine,
-    signal: AbortSignal,
-  ): Promise<bigint> {
-    return await fetchStored(this.#node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
-  }
-}
-
-/** Rewards in the pallet's storage. */
-export class SubstrateHubRewards implements HubRewards {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
+  async fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return await fetchStored(this.node, relayerKeys.nonce.of(address, chain), { signal }) ?? 0n;
   }
 
-  /** Reward for a rotation, and whether that of `setId` was claimed, in the newest final block; two round trips. */
   async fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -96,38 +63,31 @@ export class SubstrateHubRewards implements HubRewards {
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
     const amount = relayerKeys.outboundConsensusDeliveryReward.of(chain);
     const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
-    const block = await this.#node.client.call(calls.finalizedHash(), signal);
-    const stored = await this.#node.client.readStorage([amount.key, claimed], block, signal);
+    const block = await this.node.client.call(calls.finalizedHash(), signal);
+    const stored = await this.node.client.readStorage([amount.key, claimed], block, signal);
     return {
-      amount: pickStored(this.#node, { amount }, stored).amount ?? 0n,
+      amount: pickStored(this.node, { amount }, stored).amount ?? 0n,
       // The value is a unit: no bytes.
       isClaimed: stored.get(toHex(claimed)) !== undefined,
     };
   }
 
-  /** True when the reward of a request was paid by the newest final block; two round trips. */
-  async fetchIsRequestClaimed(
-    commitment: Hash256,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
     const key = relayerKeys.outboundRequestsClaimed(commitment);
-    const block = await this.#node.client.call(calls.finalizedHash(), signal);
-    return await this.#node.client.call(calls.storage(key, block), signal) !== undefined;
+    const block = await this.node.client.call(calls.finalizedHash(), signal);
+    return await this.node.client.call(calls.storage(key, block), signal) !== undefined;
   }
 
-  /** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
-  async fetchRewardedModules(
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, bigint>> {
+  async fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
     const { item, value, prefix } = relayerKeys.outboundRequestDeliveryReward;
     const rewards = new Map<string, bigint>();
     let start: Uint8Array | undefined;
     for (;;) {
-      const keys = await this.#node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
+      const keys = await this.node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
       if (keys.length === 0) return rewards;
-      const values = await this.#node.client.readStorage(keys, undefined, signal);
+      const values = await this.node.client.readStorage(keys, undefined, signal);
       for (const key of keys) {
-        const reward = decodeValue(this.#node, values.get(toHex(key)), value, item) ?? 0n;
+        const reward = decodeValue(this.node, values.get(toHex(key)), value, item) ?? 0n;
         const module = this.#readModule(key.slice(prefix.length + HASH_BYTES));
         if (reward > 0n && module !== undefined) rewards.set(toHex(module), reward);
       }
@@ -141,7 +101,7 @@ export class SubstrateHubRewards implements HubRewards {
       return decodeStrict(bytes, encoded, "ModuleId");
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
-      this.#node.log.warn("unknown_met", {
+      this.node.log.warn("unknown_met", {
         what: `rewarded module ${toHex(encoded.slice(0, 64))}`,
         cost: "its reward does not count",
       });

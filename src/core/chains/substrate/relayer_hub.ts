@@ -32,7 +32,7 @@ import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
-import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
+import { SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
   assembleSubstrateChain,
   createChainContext,
@@ -46,14 +46,12 @@ import {
 const HUB_FEE_TOKEN_DECIMALS = 6;
 
 /** Creates the hub; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createHubChain(
-  deps: SubstrateChainDeps,
-  options: SubstrateNodeOptions,
-): HubChain {
+export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeOptions): HubChain {
   const context = createChainContext(deps, options, { isHub: true, use: "hub" });
   const { node, outcomes } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
   const acceptedProofs = new SubstrateAcceptedProofs(node);
+  const accounts = new SubstrateRelayerAccounts(node);
   return {
     ...chain,
     planChecks: ({ hub, fetchKnownHeight }) =>
@@ -65,8 +63,8 @@ export function createHubChain(
     outcomes,
     counterparties: new SubstrateCounterparties(node),
     senderLimits: new HubSenderLimits(node),
-    accounts: new SubstrateRelayerAccounts(node),
-    rewards: new SubstrateHubRewards(node),
+    accounts,
+    rewards: accounts,
     hubCalls: new SubstrateHubCalls(node, chain.limits.maxCallBytes, chain.reads),
     acceptedProofs,
   };
@@ -77,26 +75,23 @@ export function createHubChain(
  * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
 class SubstrateAcceptedProofs implements AcceptedProofs {
-  readonly #node: SubstrateNode;
   /** List at the block that was read last. */
   #read: { readonly block: Hash256; readonly index: AcceptedProofIndex } | undefined;
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
    * Fetches the accepted proofs that the hub lists at its newest final block. One round trip where the node announced
    * that block, else two; none where it was read before.
    */
   async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const { client, heads, hashing } = this.#node;
-    const announced = heads.final.newest;
+    const { client, finalHeads, hashing } = this.node;
+    const announced = finalHeads.newest;
     const block = announced === undefined
       ? await client.call(calls.finalizedHash(), signal)
       : headerHash(announced, hashing);
     if (this.#read?.block === block) return this.#read.index;
-    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.#node, {
+    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.node, {
       rotations: beefyProofsKeys.rotationProofs.of(),
       messaging: beefyProofsKeys.messagingProofs.of(),
     }, { block, signal });
@@ -117,7 +112,7 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
   ): Promise<Uint8Array | undefined> {
     const byHeight = offchainKeys.beefyMessagingProof(height);
     const byKey = (key: Uint8Array): Promise<Uint8Array | undefined> =>
-      this.#node.client.call(calls.offchainValue(key), signal);
+      this.node.client.call(calls.offchainValue(key), signal);
     const found = await byKey(newSetId === undefined ? byHeight : offchainKeys.beefyRotationProof(newSetId));
     if (found !== undefined) return found;
     const { rotations, messaging } = await this.fetchAcceptedIndex(signal);
@@ -136,20 +131,15 @@ const MAX_APP_BYTES = 32;
  * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
  */
 class HubSenderLimits implements SenderLimits {
-  readonly #node: SubstrateNode;
+  constructor(readonly node: SubstrateNode) {}
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
-
-  /** Fetches the current limit per sender; one round trip. */
   async fetchSenderLimits(
     source: StateMachine,
     senders: readonly Uint8Array[],
     signal: AbortSignal,
   ): Promise<readonly SenderLimit[]> {
     if (senders.length === 0) return [];
-    const runtime = await this.#node.runtimes.current(signal);
+    const runtime = await this.node.runtimes.current(signal);
     const { specName } = runtime.version;
     // Test networks may be built without the pallet.
     const isMetered = runtime.has(bandwidthKeys.allowance);
@@ -159,8 +149,8 @@ class HubSenderLimits implements SenderLimits {
       ...keysOf(wanted),
       ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
     ];
-    const stored = isMetered ? await this.#node.client.readStorage(keys, undefined, signal) : new Map();
-    const { now, seller } = pickStored(this.#node, wanted, stored);
+    const stored = isMetered ? await this.node.client.readStorage(keys, undefined, signal) : new Map();
+    const { now, seller } = pickStored(this.node, wanted, stored);
     return senders.map((from, index): SenderLimit => {
       if (isBlockedSender(specName, from)) return { kind: "blocked" };
       const app = apps[index] ?? from;
@@ -168,7 +158,7 @@ class HubSenderLimits implements SenderLimits {
         stored.get(toHex(bandwidthKeys.allowlist(source, app))) !== undefined;
       if (isFree) return { kind: "free" };
       const allowance = bandwidthKeys.allowance.of(source, app);
-      const { allowance: bought = [] } = pickStored(this.#node, { allowance }, stored);
+      const { allowance: bought = [] } = pickStored(this.node, { allowance }, stored);
       const live = bought.filter(({ expiresAtSec }) => expiresAtSec > toSeconds(now));
       return { kind: "metered", remainingBytes: live.reduce((sum, each) => sum + each.remainingBytes, 0n) };
     });
@@ -200,20 +190,12 @@ const MAX_HINTED = 200;
 
 /** What the hub's storage says about other chains. */
 class SubstrateCounterparties implements Counterparties {
-  readonly #node: SubstrateNode;
+  constructor(readonly node: SubstrateNode) {}
 
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
-
-  /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
-  async checkCounterparty(
-    entry: Counterparty,
-    signal: AbortSignal,
-  ): Promise<readonly CheckFinding[]> {
-    const { client } = this.#node;
+  async checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const { client } = this.node;
     const { stateMachine } = entry.id;
-    const findings = new Findings(this.#node);
+    const findings = new Findings(this.node);
     const [height, host, period] = await client.callAllSettled([
       ismpCalls.latestHeight(entry.id),
       calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
@@ -246,28 +228,25 @@ class SubstrateCounterparties implements Counterparties {
     { stateMachine, consensusStateId }: StateMachineId,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const clientId = await fetchStored(this.#node, ismpKeys.consensusStateClient.of(consensusStateId), {
+    const clientId = await fetchStored(this.node, ismpKeys.consensusStateClient.of(consensusStateId), {
       signal,
     });
     if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
       const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
-      this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
+      this.node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
     }
     const list = clientId && findAcceptedChains(clientId);
     if (list === undefined) return undefined;
-    const entry = await this.#node.client.call(calls.storage(list.entry(stateMachine)), signal);
+    const entry = await this.node.client.call(calls.storage(list.entry(stateMachine)), signal);
     return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
   }
 
   /** Reason why the hub has no height of a chain: the name may be wrong, or the chain has not been proved yet. */
-  async #describeUnknown(
-    id: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<string> {
+  async #describeUnknown(id: StateMachineId, signal: AbortSignal): Promise<string> {
     const { stateMachine, consensusStateId } = id;
     const [known, [client]] = await Promise.all([
-      fetchKnownIds(this.#node, signal),
-      this.#node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+      fetchKnownIds(this.node, signal),
+      this.node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
     ]);
     const isUnused = known.every((other) =>
       other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId

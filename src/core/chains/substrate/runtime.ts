@@ -58,32 +58,13 @@ export interface RuntimeEventType {
 /** What this program assumes of a runtime. */
 export type Assumed = Pick<RuntimeCall<unknown>, "call" | "layout"> | KnownItem | RuntimeEventType;
 
-/** Names and indexes of one runtime version. */
-export interface Runtime {
-  readonly version: RuntimeVersion;
-  hasPallet(pallet: string): boolean;
-  /** True when there is something of that name. */
-  has(assumed: Assumed): boolean;
-  /** How it differs from what is assumed, e.g. `Relayer.Fees: value: expected u128, found list`; `undefined`: it does not. */
-  findDifference(assumed: Assumed): string | undefined;
-  /** Encodes the call with its arguments. @throws {RuntimeFault} when the runtime has others. */
-  encodeCall<Arguments>(call: RuntimeCall<Arguments>, value: Arguments): Uint8Array;
-  /**
-   * Decodes the value of `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can
-   * be read.
-   */
-  decodeEvents(value: Uint8Array): BlockEvents;
-  /** Name of an encoded `DispatchError`, e.g. `Ismp.InvalidMessage` or `BadOrigin`. */
-  dispatchErrorName(encoded: Uint8Array): string;
-}
-
 /**
  * Reads metadata (V14 to V16).
  * @throws {RuntimeFault} `bad_metadata`.
  */
 export function loadRuntime(chain: string, version: RuntimeVersion, metadata: Uint8Array): Runtime {
   try {
-    return new MetadataRuntime({ chain, version }, readMetadata(metadata));
+    return new Runtime({ chain, version }, readMetadata(metadata));
   } catch (cause) {
     if (!(cause instanceof UnreadableMetadata)) throw cause;
     const where = { chain, runtime: `${version.specName} ${version.specVersion}` };
@@ -92,7 +73,8 @@ export function loadRuntime(chain: string, version: RuntimeVersion, metadata: Ui
   }
 }
 
-class MetadataRuntime implements Runtime {
+/** Names and indexes of one runtime version. */
+export class Runtime {
   readonly version: RuntimeVersion;
   readonly #chain: string;
   readonly #tables: RuntimeTables;
@@ -101,10 +83,7 @@ class MetadataRuntime implements Runtime {
   readonly #comparison: LayoutComparison;
   readonly #records: EventRecords;
 
-  constructor(
-    identity: { readonly chain: string; readonly version: RuntimeVersion },
-    tables: RuntimeTables,
-  ) {
+  constructor(identity: { readonly chain: string; readonly version: RuntimeVersion }, tables: RuntimeTables) {
     this.version = identity.version;
     this.#chain = identity.chain;
     this.#tables = tables;
@@ -121,12 +100,14 @@ class MetadataRuntime implements Runtime {
     return [...this.#tables.pallets.values()].some(({ name }) => name === pallet);
   }
 
+  /** True when there is something of that name. */
   has(assumed: Assumed): boolean {
     // Items first: they are functions, which have a member `call`, too.
     if ("item" in assumed) return this.#tables.storage.has(assumed.item);
     return "event" in assumed ? this.#events.has(assumed.event) : this.#tables.calls.has(assumed.call);
   }
 
+  /** How it differs from what is assumed, e.g. `Relayer.Fees: value: expected u128, found list`; `undefined`: it does not. */
   findDifference(assumed: Assumed): string | undefined {
     const [kind, name, mismatch] = "item" in assumed
       ? ["storage", assumed.item, this.#differenceOfItem(assumed)] as const
@@ -159,6 +140,7 @@ class MetadataRuntime implements Runtime {
       this.#comparison.findMismatch([found.value], layoutOf(value), { path: "value", isRead: true });
   }
 
+  /** Encodes the call with its arguments. @throws {RuntimeFault} when the runtime has others. */
   encodeCall<Arguments>(call: RuntimeCall<Arguments>, value: Arguments): Uint8Array {
     const difference = this.findDifference(call);
     const entry = this.#tables.calls.get(call.call);
@@ -168,6 +150,7 @@ class MetadataRuntime implements Runtime {
     throw this.#fault(entry === undefined ? "missing_call" : "layout_mismatch", difference ?? call.call);
   }
 
+  /** Decodes `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can be read. */
   decodeEvents(value: Uint8Array): BlockEvents {
     try {
       return this.#records.read(value);
@@ -177,6 +160,7 @@ class MetadataRuntime implements Runtime {
     }
   }
 
+  /** Name of an encoded `DispatchError`, e.g. `Ismp.InvalidMessage` or `BadOrigin`. */
   dispatchErrorName(encoded: Uint8Array): string {
     const [index = "?", palletIndex = -1, errorIndex = -1] = encoded;
     const kind = this.#tables.dispatchErrors.get(Number(index)) ?? `DispatchError ${index}`;
@@ -209,12 +193,9 @@ interface Comparison {
 
 /** Comparison of a runtime's types with layouts: only the encoding matters, not the names of types and fields. */
 class LayoutComparison {
-  readonly #lookup: TypeLookup;
   readonly #rows = new Map<number, readonly RuntimeType[]>();
 
-  constructor(lookup: TypeLookup) {
-    this.#lookup = lookup;
-  }
+  constructor(readonly lookup: TypeLookup) {}
 
   /**
    * First difference of types in a row from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when
@@ -263,7 +244,7 @@ class LayoutComparison {
     if (known !== undefined) return known;
     if (depth > MAX_DEPTH) return NESTED;
     this.#rows.set(id, NESTED);
-    const type = this.#lookup(id);
+    const type = this.lookup(id);
     const all = type.kind === "fields" ? type.of.flatMap((field) => this.#rowOf(field, depth + 1)) : [type];
     const row = all.slice(0, MAX_PARTS);
     this.#rows.set(id, row);

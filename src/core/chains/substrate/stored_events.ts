@@ -66,13 +66,7 @@ type BodyCall = (commitments: readonly Hash256[]) => TypedCall<readonly DecodedE
 
 /** Reads the events of single blocks from their states. */
 export class StoredEvents {
-  readonly #node: SubstrateNode;
-  readonly #reader: BlockEventReader;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-    this.#reader = new BlockEventReader(node);
-  }
+  constructor(readonly node: SubstrateNode, readonly reader: BlockEventReader = new BlockEventReader(node)) {}
 
   /**
    * Fetches the ISMP events of a block in order. Those of messages whose bodies the node lacks are missing; bodies that
@@ -84,7 +78,7 @@ export class StoredEvents {
     block: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<readonly DecodedEvent[]> {
-    const events = (await this.#reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
+    const events = (await this.reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
     const read = events.map((event) => this.#read(event, block.height)).filter((each) => each !== undefined);
     const bodies: DecodedEvent[] = [];
     for (const kind of ["requests", "responses"] as const) {
@@ -103,7 +97,7 @@ export class StoredEvents {
   #read(event: RuntimeEvent, block: bigint): DecodedEvent | Reference | undefined {
     const { name } = event;
     try {
-      const value = readEvent(name, (codec) => this.#reader.decode(event, codec));
+      const value = readEvent(name, (codec) => this.reader.decode(event, codec));
       return value !== undefined && "tag" in value ? { kind: "event", event: value } : value;
     } catch (cause) {
       if (!(cause instanceof ScaleError)) throw cause;
@@ -111,7 +105,7 @@ export class StoredEvents {
       if (isMessage) {
         return { kind: "undecodable", error: new IsmpJsonError("System.Events", name, { cause }) };
       }
-      this.#reader.warn(event, block);
+      this.reader.warn(event, block);
       return undefined;
     }
   }
@@ -127,7 +121,7 @@ export class StoredEvents {
     for (let start = 0; start < commitments.length;) {
       const part = commitments.slice(start, start + size);
       try {
-        bodies.push(...await this.#node.client.call(call(part), signal));
+        bodies.push(...await this.node.client.call(call(part), signal));
         start += part.length;
       } catch (fault) {
         if (!(fault instanceof RpcFault) || fault.code !== "too_large" || part.length === 1) throw fault;
@@ -140,11 +134,7 @@ export class StoredEvents {
 
 /** Reads the events of blocks of one chain. */
 export class BlockEventReader {
-  readonly #node: SubstrateNode;
-
-  constructor(node: SubstrateNode) {
-    this.#node = node;
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
    * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
@@ -156,7 +146,7 @@ export class BlockEventReader {
     { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<{ readonly runtime: Runtime; readonly events: readonly RuntimeEvent[] }> {
-    const { client, runtimes } = this.#node;
+    const { client, runtimes } = this.node;
     const [stored, version] = await client.callAll(
       [calls.storage(otherKeys.systemEvents(), hash), calls.runtimeVersion(parent)],
       signal,
@@ -181,15 +171,11 @@ export class BlockEventReader {
 
   /** The fields of an event. @throws {ScaleError} when they have another form. */
   decode<T>({ pallet, name, fields }: RuntimeEvent, codec: Codec<T>): T {
-    return readKnown(this.#node, codec, fields, `event ${pallet}.${name}`);
+    return readKnown(this.node, codec, fields, `event ${pallet}.${name}`);
   }
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
-  readFields<T>(
-    event: RuntimeEvent,
-    codec: Codec<T>,
-    block: bigint,
-  ): T | undefined {
+  readFields<T>(event: RuntimeEvent, codec: Codec<T>, block: bigint): T | undefined {
     try {
       return this.decode(event, codec);
     } catch (error) {
@@ -201,6 +187,6 @@ export class BlockEventReader {
 
   /** Names an event that cannot be read. */
   warn({ pallet, name }: Pick<RuntimeEvent, "pallet" | "name">, block: bigint): void {
-    this.#node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
+    this.node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
   }
 }

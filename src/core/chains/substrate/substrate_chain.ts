@@ -4,43 +4,29 @@
  */
 import type { SubstrateValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
-import type { Message } from "../../ismp/message.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { NamedHeights, RpcObserver } from "../../rpc/observed_endpoint.ts";
+import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { BudgetOf } from "../../rpc/request_budget.ts";
-import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
+import { SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../rpc/substrate_errors.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
-import type { ChainReads } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import type { Delivery, Refusal, SigningFacts, Simulation, Simulator } from "../submission.ts";
-import { AnnouncedHeads, ChildTrie, type HeadKind, Runtimes, type SubstrateNode } from "./node.ts";
+import { AnnouncedHeads, ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkChain } from "./checks.ts";
-import { dryRunWithReads, findUnsupported, toSizeRefusal } from "./dry_run.ts";
+import { findUnsupported } from "./dry_run.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
-import {
-  collectMessages,
-  deliveryExtrinsic,
-  type ExtrinsicOptions,
-  keySigner,
-  type MessageSigner,
-  plainSigner,
-  readDelivery,
-  toSubmission,
-} from "./extrinsics.ts";
-import { readReceipts, receiptSet, SubstrateFees } from "./fees.ts";
+import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
+import { SubstrateFees } from "./fees.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
-import { SubstrateCertainReads } from "./certain_reads.ts";
 import { SubstrateReads } from "./reads.ts";
-import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
-import { factsOfDryRun, SubstrateSender } from "./sender.ts";
+import { SubstrateSender, SubstrateSimulator } from "./deliveries.ts";
 
 /** Dependencies of a Substrate chain. */
 export interface SubstrateChainDeps {
@@ -112,7 +98,7 @@ export function createChainContext(
   { isHub, use }: Pick<SubstrateNode, "isHub" | "use">,
 ): SubstrateChainContext {
   const chain = options.id.stateMachine;
-  const endpoint = createSocketEndpoint(deps, {
+  const endpoint = new SocketEndpoint(deps, {
     url: options.rpcWs.reveal(),
     chain,
     translate: translateSubstrateError,
@@ -123,11 +109,6 @@ export function createChainContext(
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
-  const announced = (kind: HeadKind, named: (height: bigint) => NamedHeights): AnnouncedHeads => {
-    const onHeight = (height: bigint): void =>
-      deps.observer?.noteHeights(chain, endpoint.host, named(height));
-    return new AnnouncedHeads({ clock: deps.clock, log, endpoint, onHeight }, kind);
-  };
   const node: SubstrateNode = {
     client,
     clock: deps.clock,
@@ -138,10 +119,12 @@ export function createChainContext(
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain, use),
     childTrie: new ChildTrie(client, deps.clock),
-    heads: {
-      best: announced("best", (head) => ({ head })),
-      final: announced("final", (final) => ({ final })),
-    },
+    finalHeads: new AnnouncedHeads({
+      clock: deps.clock,
+      log,
+      endpoint,
+      onHeight: (final) => deps.observer?.noteHeights(chain, endpoint.host, { final }),
+    }),
   };
   const signer = options.signer === undefined
     ? plainSigner(options.relayerId)
@@ -171,7 +154,7 @@ export function assembleSubstrateChain(
     relayer: signer.relayer,
     reads,
     events: new SubstrateEvents(node),
-    certain: new SubstrateCertainReads(node, reads),
+    certain: reads,
     proofs: new SubstrateProofs(node),
     simulator: new SubstrateSimulator(node, options, reads),
     sender: new SubstrateSender(node, options),
@@ -194,92 +177,5 @@ export function assembleSubstrateChain(
     // deno-lint-ignore require-await -- a missing key is a rejection, not an exception
     signMessage: async ({ digest }) => signer.signDigest(digest),
     close: () => endpoint.close(),
-  };
-}
-
-/** Simulation by the transaction pool's own check. */
-class SubstrateSimulator implements Simulator {
-  readonly #node: SubstrateNode;
-  readonly #options: ExtrinsicOptions;
-  readonly #reads: Pick<ChainReads, "fetchReceipts">;
-
-  constructor(node: SubstrateNode, options: ExtrinsicOptions, reads: Pick<ChainReads, "fetchReceipts">) {
-    this.#node = node;
-    this.#options = options;
-    this.#reads = reads;
-  }
-
-  /**
-   * Checks whether the runtime would accept the delivery. One round trip if it would, which also reads what a signature
-   * needs, else two. An extrinsic above
-   * `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no Substrate host accepts is
-   * refused without a request.
-   */
-  async simulate(
-    delivery: Delivery,
-    signal: AbortSignal,
-  ): Promise<Simulation> {
-    const posts = readDelivery(delivery);
-    if (posts.kind === "refused") return posts;
-    const { signer, maxCallBytes } = this.#options;
-    const node = this.#node;
-    const messages = collectMessages(delivery);
-    try {
-      const set = await receiptSet(node, messages, signal);
-      const atMs = node.clock.now();
-      const { result, extrinsic, values, height } = await dryRunWithReads(node, {
-        build: (runtime) => deliveryExtrinsic(node, runtime, posts.steps, signer),
-        maxCallBytes,
-        set,
-      }, signal);
-      if (result.kind !== "valid") {
-        return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
-      }
-      const receipts = readReceipts(node, messages, values);
-      const submission = toSubmission(node, extrinsic, height);
-      return accepted(messages, factsOfDryRun({ atMs, delivery, receipts, submission }));
-    } catch (fault) {
-      return { kind: "refused", refusal: toSizeRefusal(fault) };
-    }
-  }
-
-  async #explain(
-    delivery: Delivery,
-    reason: string,
-    signal: AbortSignal,
-  ): Promise<Refusal> {
-    const facts = await Promise.all(
-      delivery.steps.map((_, step) => this.#fetchFacts(delivery, step, signal)),
-    );
-    const host = { stateMachine: this.#node.id.stateMachine, isHub: this.#node.isHub };
-    return findRefusal(host, delivery, facts) ??
-      { code: "unspecified", detail: `${reason}: the proof, the receiving module or its bandwidth` };
-  }
-
-  async #fetchFacts(
-    delivery: Delivery,
-    index: number,
-    signal: AbortSignal,
-  ): Promise<StepContext | undefined> {
-    const step = delivery.steps[index];
-    if (step?.kind !== "messages") return undefined;
-    const [proof, receipts] = await Promise.all([
-      fetchProofContext(this.#node, step.proof.height, signal),
-      this.#reads.fetchReceipts(step.messages, signal),
-    ]);
-    return { ...proof, receipts };
-  }
-}
-
-function accepted(messages: readonly Message[], facts: SigningFacts): Simulation {
-  return {
-    kind: "accepted",
-    handled: messages.map(() => true),
-    gasUsed: 0n,
-    gasLimit: 0n,
-    messageGas: messages.map(() => 0n),
-    gasPriceWei: 0n,
-    dataCostWei: 0n,
-    facts,
   };
 }

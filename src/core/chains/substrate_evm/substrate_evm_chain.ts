@@ -133,17 +133,12 @@ const UNPROVABLE: ReadonlySet<SubstrateEvmProofErrorCode> = new Set<SubstrateEvm
  */
 export class ContractProver implements SlotProver {
   readonly method = "state_getChildReadProof";
-  readonly #context: Pick<EvmContext, "at" | "reportFault">;
-  readonly #client: SubstrateClient;
 
-  constructor(context: Pick<EvmContext, "at" | "reportFault">, client: SubstrateClient) {
-    this.#context = context;
-    this.#client = client;
-  }
+  constructor(readonly context: Pick<EvmContext, "at" | "reportFault">, readonly client: SubstrateClient) {}
 
   /** Three round trips. */
   async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
-    const slots = groupSlots(wanted.keys, fromHex(this.#context.at.host));
+    const slots = groupSlots(wanted.keys, fromHex(this.context.at.host));
     const task = { wanted, slots, ...await this.#findBlock(wanted, signal) };
     return await this.#proveSlots(task, await this.#findTries(task, signal), signal);
   }
@@ -153,20 +148,20 @@ export class ContractProver implements SlotProver {
     { height, stateRoot }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<Pick<ProofTask, "blockHash" | "stateRoot">> {
-    const blockHash = await this.#client.call(calls.blockHash(height), signal);
+    const blockHash = await this.client.call(calls.blockHash(height), signal);
     if (blockHash === undefined) {
-      throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${height} yet`);
+      throw this.client.fault("lagging", "chain_getBlockHash", `no block ${height} yet`);
     }
     if (stateRoot !== undefined) return { blockHash, stateRoot };
-    const header = await this.#client.call(calls.header(blockHash), signal);
-    if (header === undefined) throw this.#client.fault("pruned", "chain_getHeader", `no block ${height}`);
+    const header = await this.client.call(calls.header(blockHash), signal);
+    if (header === undefined) throw this.client.fault("pruned", "chain_getHeader", `no block ${height}`);
     return { blockHash, stateRoot: header.fields.stateRoot };
   }
 
   /** Reads from a proof which child tries the contracts have. */
   async #findTries(task: ProofTask, signal: AbortSignal): Promise<readonly ContractSlots[]> {
     const keys = [...task.slots.keys()].map((contract) => contractRecordKey(fromHex(contract)));
-    const nodes = await this.#client.call(calls.readProof(keys, task.blockHash), signal);
+    const nodes = await this.client.call(calls.readProof(keys, task.blockHash), signal);
     return [...task.slots].map(([contract, slots]) => {
       const id = this.#verified(task, () => readTrieId(nodes, task.stateRoot, fromHex(contract)));
       return { contract, slots, trie: contractTrieKey(id) };
@@ -180,7 +175,7 @@ export class ContractProver implements SlotProver {
   ): Promise<StateProof> {
     const { wanted, blockHash, stateRoot } = task;
     const mainKeys = contracts.flatMap(({ contract, trie }) => [contractRecordKey(fromHex(contract)), trie]);
-    const [mainProof, ...childProofs] = await this.#client.callAllSettled([
+    const [mainProof, ...childProofs] = await this.client.callAllSettled([
       calls.readProof(mainKeys, blockHash),
       ...contracts.map(({ trie, slots }) => calls.childReadProof(trie, slots.map(trieSlotKey), blockHash)),
     ], signal);
@@ -195,15 +190,12 @@ export class ContractProver implements SlotProver {
       return [contract, nodes ?? []] as const;
     }));
     const proof = { mainProof, storageProof };
-    const host = fromHex(this.#context.at.host);
+    const host = fromHex(this.context.at.host);
     const values = this.#verified(
       task,
       () => readSubstrateEvmState({ stateRoot, host, proof, keys: wanted.keys }),
     );
-    return {
-      bytes: substrateEvmProofCodec.enc(proof),
-      readNumber: (key) => readWord(values.get(key)),
-    };
+    return { bytes: substrateEvmProofCodec.enc(proof), readNumber: (key) => readWord(values.get(key)) };
   }
 
   /** Reads from a proof; one that does not verify is reported. @throws {RpcFault} @throws {UnprovableKeyError} */
@@ -216,22 +208,19 @@ export class ContractProver implements SlotProver {
         throw new UnprovableKeyError("account_not_present", undefined, { cause });
       }
       const under = stateRoot === undefined ? "" : " under the root that the hub stores";
-      this.#context.reportFault(this.#client.host, "endpoint_proof_invalid", {
+      this.context.reportFault(this.client.host, "endpoint_proof_invalid", {
         block: height,
         reason: cause.code,
         storedRoot: stateRoot !== undefined,
       });
       const detail = `the proof of block ${height} does not verify${under}: ${cause.code}`;
-      throw this.#client.fault("malformed", this.method, detail);
+      throw this.client.fault("malformed", this.method, detail);
     }
   }
 }
 
 /** Slots by their contract. @throws {UnprovableKeyError} for keys of accounts, and of other lengths. */
-function groupSlots(
-  keys: readonly Uint8Array[],
-  host: Uint8Array,
-): ReadonlyMap<Hex, readonly Uint8Array[]> {
+function groupSlots(keys: readonly Uint8Array[], host: Uint8Array): ReadonlyMap<Hex, readonly Uint8Array[]> {
   const slots = new Map<Hex, Uint8Array[]>();
   for (const key of keys) {
     const located = locateSlot(key, host);
@@ -251,28 +240,16 @@ function readWord(word: Uint8Array | undefined): bigint {
 
 const ADVICE = "use an archive node (--state-pruning=archive) at ws_url";
 
-/** Where proofs come from. */
-interface ProvingNode {
-  readonly clock: Clock;
-  /** State machine of the chain. */
-  readonly chain: string;
-  /** Host and port of the Substrate node. */
-  readonly endpointHost: string;
-  readonly prover: SlotProver;
-}
-
-/** Probe of a node that proves contracts. */
+/** Probe of the Substrate node behind a host and port, which proves the contracts of a chain. */
 export class ContractProofProbe implements ProofProbe {
-  readonly #node: ProvingNode;
-
-  constructor(node: ProvingNode) {
-    this.#node = node;
-  }
+  constructor(
+    readonly node: Readonly<{ clock: Clock; chain: string; endpointHost: string; prover: SlotProver }>,
+  ) {}
 
   async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const failure = await this.#findFailure(block, signal);
     if (failure === "unreachable") return [];
-    const { chain, endpointHost: endpoint } = this.#node;
+    const { chain, endpointHost: endpoint } = this.node;
     const row = { chain, endpoint, check: "state_proof" } as const;
     const what = this.#describeProof(block);
     return failure === undefined
@@ -282,7 +259,7 @@ export class ContractProofProbe implements ProofProbe {
 
   async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
     const failure = await this.#findFailure(block, signal);
-    const { chain, endpointHost } = this.#node;
+    const { chain, endpointHost } = this.node;
     return failure &&
       `${chain}: no ${
         this.#describeProof(block)
@@ -290,7 +267,7 @@ export class ContractProofProbe implements ProofProbe {
   }
 
   #describeProof({ height }: ProbedBlock): string {
-    return `${this.#node.prover.method} of block ${height}, the newest that the hub knows`;
+    return `${this.node.prover.method} of block ${height}, the newest that the hub knows`;
   }
 
   /** Why the node does not prove the host's state, if it does not. */
@@ -298,9 +275,9 @@ export class ContractProofProbe implements ProofProbe {
     const deadline = { what: `a proof of block ${height}`, afterMs: timeoutMs, signal };
     try {
       await withDeadline(
-        this.#node.clock,
+        this.node.clock,
         deadline,
-        (inner) => this.#node.prover.prove({ keys: [fromHex(PROBED_SLOT)], height }, inner),
+        (inner) => this.node.prover.prove({ keys: [fromHex(PROBED_SLOT)], height }, inner),
       );
       return undefined;
     } catch (error) {

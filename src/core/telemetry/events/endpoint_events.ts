@@ -118,12 +118,12 @@ export const endpointEvents = {
   announcements_refused: {
     text: "Node takes no subscriptions: it is asked for new blocks",
     meaning: "Without announcements of new blocks more requests are made while nothing happens.",
-    action: "Allow `chain_subscribeNewHeads` and `chain_subscribeFinalizedHeads` to save requests.",
+    action: "Allow `chain_subscribeFinalizedHeads` to save requests.",
   },
   announcements_silent: {
-    text: "No new block for a minute: the chain stands still, or its node does",
+    text: "No new final block for a minute: the chain stands still, or its node does",
     meaning:
-      "The node has announced no block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block. `blocks` tells whether new blocks or final ones are missing.",
+      "The node has announced no final block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block.",
     action: "Compare the node's height with that of the network; restart the node if only it stands still.",
   },
   call_bundles_unavailable: {

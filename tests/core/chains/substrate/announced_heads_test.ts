@@ -27,7 +27,6 @@ assert.ok(first !== undefined && second !== undefined);
 /** Time between two blocks, ms; the hub is polled once a second. */
 const BLOCK_MS = 6_000;
 const POLL_MS = 1_000;
-/** Digest item of a block that changes the runtime. */
 
 /** A hub whose best block is final at once, and which knows of each chain a height that rises with every block. */
 class AnnouncingHub {
@@ -35,31 +34,26 @@ class AnnouncingHub {
   /** `silent`: subscriptions are taken, nothing is ever announced. `hanging`: they are never answered. */
   announcements: "sent" | "refused" | "silent" | "hanging" = "sent";
   subscriptions = 0;
-  /** Blocks by which the answers to reads are behind. */
-  lag = 0;
   readonly scripted: Scripted<HubChain>;
-  #ids = { best: "", final: "" };
+  #id = "";
   #polls = 0;
 
   constructor() {
-    const subscribe = (kind: "best" | "final") => (): string | typeof SILENCE => {
+    const subscribe = (): string | typeof SILENCE => {
       if (this.announcements === "hanging") return SILENCE;
       if (this.announcements === "refused") throw new ScriptedError(-32601, "Method not found");
-      this.#ids = { ...this.#ids, [kind]: `${kind}${++this.subscriptions}` };
-      const id = this.#ids[kind];
+      const id = this.#id = `final${++this.subscriptions}`;
       // As real nodes do, right behind the answer.
-      void this.scripted.clock.settle().then(() => this.#announce(kind, id, this.best));
+      void this.scripted.clock.settle().then(() => this.#announce(id));
       return id;
     };
     this.scripted = scriptHub({
-      chain_subscribeNewHeads: subscribe("best"),
-      chain_subscribeFinalizedHeads: subscribe("final"),
-      chain_unsubscribeNewHeads: () => true,
+      chain_subscribeFinalizedHeads: subscribe,
       chain_unsubscribeFinalizedHeads: () => true,
       chain_getFinalizedHead: () => hashHeader(this.best, "Keccak"),
       chain_getHeader: () => headerToJson(this.best),
       state_queryStorageAt: (keys) => {
-        const at = this.best.number - this.lag;
+        const at = this.best.number;
         const heights = chains.map((id): [string, string] => [
           toHex(ismpKeys.latestStateMachineHeight(id)),
           toHex(u64.enc(BigInt(at) * 10n)),
@@ -84,20 +78,20 @@ class AnnouncingHub {
   }
 
   /** Makes a block and announces it. */
-  mint(digest: readonly Uint8Array[] = []): void {
+  mint(): void {
     const parent = this.blocks.at(-1);
     this.blocks.push({
       parentHash: parent === undefined ? hashOf("genesis") : hashHeader(parent, "Keccak"),
       number: (parent?.number ?? 0) + 1,
       stateRoot: hashOf(`state of ${this.blocks.length}`),
       extrinsicsRoot: hashOf("extrinsics"),
-      digest,
+      digest: [],
     });
     this.announce();
   }
 
   announce(): void {
-    for (const kind of ["best", "final"] as const) this.#announce(kind, this.#ids[kind], this.best);
+    this.#announce(this.#id);
   }
 
   /** Polls for a time, with a block now and then; returns what was asked meanwhile, by method. */
@@ -129,10 +123,9 @@ class AnnouncingHub {
     assert.deepEqual(await this.poll(), { final: BigInt(number), heights: [height, height] });
   }
 
-  #announce(kind: "best" | "final", id: string, header: SimulatedHeader): void {
+  #announce(id: string): void {
     if (this.announcements !== "sent") return;
-    const method = kind === "best" ? "chain_newHead" : "chain_finalizedHead";
-    this.scripted.node.notify(method, id, headerToJson(header));
+    this.scripted.node.notify("chain_finalizedHead", id, headerToJson(this.best));
   }
 }
 
@@ -140,15 +133,17 @@ const events = (hub: AnnouncingHub): readonly string[] => hub.scripted.log.lines
 
 /** All that is asked in a minute of a hub that announces nothing. */
 const POLLED = { state_queryStorageAt: 120, chain_getFinalizedHead: 60, chain_getHeader: 60 };
+/** As {@link POLLED}, of one that announces its final blocks. */
+const ANNOUNCED = { state_queryStorageAt: 120 };
 
-Deno.test("announced heads: of a hub that announces its blocks each block is read once, for all chains", async () => {
+Deno.test("announced heads: a hub that announces its final blocks is not asked for them", async () => {
   const hub = new AnnouncingHub();
   await hub.pass(30_000);
-  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  assert.deepEqual(await hub.pass(60_000), ANNOUNCED);
   await hub.assertUpToDate();
   hub.mint();
   await hub.assertUpToDate();
-  assert.equal(hub.subscriptions, 2, "one for the best blocks, one for the final ones");
+  assert.equal(hub.subscriptions, 1);
   assert.deepEqual(events(hub), []);
   await hub.scripted.chain.close();
 });
@@ -159,10 +154,10 @@ Deno.test("announced heads: a node that refuses subscriptions is polled, and ask
   await hub.pass(2_000);
   assert.deepEqual(await hub.pass(60_000), POLLED);
   await hub.assertUpToDate();
-  assert.deepEqual(events(hub), ["announcements_refused", "announcements_refused"], "of each kind of blocks");
+  assert.deepEqual(events(hub), ["announcements_refused"]);
   hub.announcements = "sent";
   await hub.pass(300_000);
-  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  assert.deepEqual(await hub.pass(60_000), ANNOUNCED);
   await hub.scripted.chain.close();
 });
 
@@ -174,7 +169,7 @@ Deno.test("announced heads: a node that never answers to subscriptions is polled
   const polled = await hub.pass(290_000);
   assert.equal(hub.scripted.clock.now() - startMs, 290_000, "no poll waits for anything");
   assert.equal(polled.chain_getFinalizedHead, 290);
-  assert.equal(polled.chain_subscribeNewHeads, undefined);
+  assert.equal(polled.chain_subscribeFinalizedHeads, undefined);
   await hub.assertUpToDate();
   await hub.scripted.chain.close();
 });
@@ -205,7 +200,7 @@ Deno.test("announced heads: a subscription that falls silent on an open connecti
   // The subscription is renewed by itself once the node works again.
   hub.announcements = "sent";
   await hub.pass(300_000);
-  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  assert.deepEqual(await hub.pass(60_000), ANNOUNCED);
   await hub.assertUpToDate();
   await hub.scripted.chain.close();
 });
@@ -217,9 +212,7 @@ Deno.test("announced heads: a node that announces the same old block again and a
   hub.announcements = "silent";
   for (let second = 0; second < 20; second++) {
     await hub.pass(POLL_MS);
-    for (const [method, id] of [["chain_newHead", "best1"], ["chain_finalizedHead", "final2"]] as const) {
-      hub.scripted.node.notify(method, id, headerToJson(stuck));
-    }
+    hub.scripted.node.notify("chain_finalizedHead", "final1", headerToJson(stuck));
   }
   assert.ok(hub.best.number > stuck.number + 2);
   await hub.assertUpToDate();
@@ -236,7 +229,7 @@ Deno.test("announced heads: after a lost connection the hub is asked, until it a
   await hub.assertUpToDate();
   hub.announcements = "sent";
   await hub.pass(60_000);
-  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  assert.deepEqual(await hub.pass(60_000), ANNOUNCED);
   await hub.scripted.chain.close();
 });
 
@@ -255,14 +248,14 @@ Deno.test("announced heads: a hub that stood still is followed again with its fi
       if (lostMs === 0) await hub.poll();
       else if (second % 60 === 0) await assert.rejects(hub.poll(), /unreachable/);
     }
-    // One line for each kind of blocks, whatever is asked meanwhile.
-    assert.deepEqual(events(hub), ["announcements_silent", "announcements_silent"]);
+    // One line, whatever is asked meanwhile.
+    assert.deepEqual(events(hub), ["announcements_silent"]);
     node.refuseWith = undefined;
     await clock.advance(15_000);
     hub.mint();
     await hub.assertUpToDate();
     await hub.pass(30_000);
-    assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 }, `${lostMs}`);
+    assert.deepEqual(await hub.pass(60_000), ANNOUNCED, `${lostMs}`);
   }
   await chain.close();
 });
@@ -275,43 +268,6 @@ Deno.test("announced heads: nothing is believed longer because the clock was set
   hub.scripted.clock.jump(-3_600_000);
   await hub.assertUpToDate();
   await hub.scripted.clock.settle();
-  await hub.scripted.chain.close();
-});
-
-Deno.test("announced heads: a best block that is replaced is read again", async () => {
-  const hub = new AnnouncingHub();
-  await hub.pass(30_000);
-  const replaced = hub.blocks.pop() ?? assert.fail();
-  hub.mint();
-  assert.equal(hub.best.number, replaced.number);
-  const before = hub.asked.length;
-  hub.blocks.splice(-1, 1, { ...replaced, stateRoot: hashOf("another state") });
-  hub.announce();
-  await hub.poll();
-  assert.deepEqual(hub.asked.slice(before), ["state_queryStorageAt"]);
-  await hub.scripted.chain.close();
-});
-
-Deno.test("announced heads: chains that are asked about at the same time share one read of the block", async () => {
-  const hub = new AnnouncingHub();
-  await hub.pass(30_000);
-  hub.mint();
-  const before = hub.asked.length;
-  const { chain, run } = hub.scripted;
-  const views = await run(Promise.all(chains.map((id) => chain.reads.fetchView(id, signal))));
-  assert.deepEqual(views.map(({ height }) => height), chains.map(() => BigInt(hub.best.number) * 10n));
-  assert.deepEqual(hub.asked.slice(before), ["state_queryStorageAt"]);
-  await chain.close();
-});
-
-Deno.test("announced heads: what a node behind the announcement answers is not kept for the block", async () => {
-  const hub = new AnnouncingHub();
-  await hub.pass(30_000);
-  hub.lag = 1;
-  hub.mint();
-  await hub.poll();
-  hub.lag = 0;
-  await hub.assertUpToDate();
   await hub.scripted.chain.close();
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import type { HeadKind, SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
+import type { SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
 import { AnnouncedHeads, ChildTrie, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
@@ -29,31 +29,26 @@ import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
 const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
 
-function unasked(kind: HeadKind): AnnouncedHeads {
-  const subscribe = (): Promise<never> => endpoint.send();
-  const deps = {
-    clock: new FakeClock(),
-    log: new RecordedLog(),
-    endpoint: { subscribe },
-    onHeight: () => {},
-  };
-  return new AnnouncedHeads(deps, kind);
-}
-
 function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
   const clock = new FakeClock();
+  const log = new RecordedLog();
   const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, endpoint, "POLKADOT-3367");
   return {
     client,
     clock,
-    log: new RecordedLog(),
+    log,
     id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
     isHub: true,
     use: "hub",
     hashing,
     runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
     childTrie: new ChildTrie(client, clock),
-    heads: { best: unasked("best"), final: unasked("final") },
+    finalHeads: new AnnouncedHeads({
+      clock,
+      log,
+      endpoint: { subscribe: endpoint.send },
+      onHeight: () => {},
+    }),
   };
 }
 

@@ -124,6 +124,7 @@ function withValidity(
       if (dryRun === undefined) throw new ScriptedError(-32601, "RPC call is unsafe to be called externally");
       return dryRun;
     },
+    chain_getHeader: () => headerJson(77),
     state_getStorage: () => null,
     childstate_getStorage: (_, key) => stored.get(String(key)) ?? null,
     childstate_getStorageEntries: (_, keys) => {

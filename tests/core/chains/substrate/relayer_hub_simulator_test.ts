@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { factsOfDryRun } from "../../../../src/core/chains/substrate/sender.ts";
+import { toSigningResult } from "../../../../src/core/chains/substrate/deliveries.ts";
 import { aged } from "../../../support/aged.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
@@ -176,7 +176,8 @@ Deno.test("hub chain: a receipt that is there at the dry run is seen without ano
   const own = await simulation.facts.sign({ simulation, ...hints }, signal);
   assert.ok(own.kind === "signed");
   const relayer = new Uint8Array(20).fill(9);
-  const facts = factsOfDryRun({ ...simulation.facts, receipts: [relayer], submission: own.submission });
+  const late = toSigningResult([relayer], own.submission);
+  const facts = { ...simulation.facts, sign: () => Promise.resolve(late) };
   const [signing, count] = await trips(() =>
     chain.sender.sign(delivery, { simulation: { ...simulation, facts }, ...hints }, signal)
   );

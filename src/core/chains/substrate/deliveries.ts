@@ -1,0 +1,141 @@
+/** Deliveries to a Substrate chain: dry-run, made as extrinsics, and submitted to the transaction pool. */
+import type { Message } from "../../ismp/message.ts";
+import { RpcFault } from "../../rpc/call.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ChainReads } from "../reads.ts";
+import {
+  type BroadcastResult,
+  type Delivery,
+  isFresh,
+  type Refusal,
+  type Sender,
+  type SignedSubmission,
+  type SigningInput,
+  type SigningResult,
+  type Simulation,
+  type Simulator,
+} from "../submission.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
+import { deliveryExtrinsic, type ExtrinsicOptions, readDelivery } from "./extrinsics.ts";
+import { readReceipts, receiptSet } from "./fees.ts";
+import type { SubstrateNode } from "./node.ts";
+import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
+
+/** A delivery as an extrinsic that is made together with the receipts of its messages. */
+type Recipe =
+  | { readonly kind: "recipe"; readonly messages: readonly Message[]; readonly recipe: ExtrinsicRecipe }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+async function toRecipe(
+  node: SubstrateNode,
+  { delivery, signer, maxCallBytes }: ExtrinsicOptions & { readonly delivery: Delivery },
+  signal: AbortSignal,
+): Promise<Recipe> {
+  const posts = readDelivery(delivery);
+  if (posts.kind === "refused") return posts;
+  const { messages, steps } = posts;
+  const set = await receiptSet(node, messages, signal);
+  const build: ExtrinsicRecipe["build"] = (runtime) => deliveryExtrinsic(node, runtime, steps, signer);
+  return { kind: "recipe", messages, recipe: { build, maxCallBytes, set } };
+}
+
+/** Simulation by the transaction pool's own check. */
+export class SubstrateSimulator implements Simulator {
+  constructor(
+    readonly node: SubstrateNode,
+    readonly options: ExtrinsicOptions,
+    readonly reads: Pick<ChainReads, "fetchReceipts">,
+  ) {}
+
+  /**
+   * Checks whether the runtime would accept the delivery. One round trip if it would, which also reads what a signature
+   * needs, else two. An extrinsic above `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no
+   * Substrate host accepts is refused without a request.
+   */
+  async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const node = this.node;
+    try {
+      const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
+      if (wanted.kind === "refused") return wanted;
+      const { messages, recipe } = wanted;
+      const atMs = node.clock.now();
+      const { result, submission, values } = await dryRunExtrinsic(node, recipe, signal);
+      if (result.kind !== "valid") {
+        return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
+      }
+      const signed = toSigningResult(readReceipts(node, messages, values), submission);
+      return {
+        kind: "accepted",
+        handled: messages.map(() => true),
+        gasUsed: 0n,
+        gasLimit: 0n,
+        messageGas: messages.map(() => 0n),
+        gasPriceWei: 0n,
+        dataCostWei: 0n,
+        facts: { atMs, delivery, sign: () => Promise.resolve(signed) },
+      };
+    } catch (fault) {
+      return { kind: "refused", refusal: toSizeRefusal(fault) };
+    }
+  }
+
+  async #explain(delivery: Delivery, reason: string, signal: AbortSignal): Promise<Refusal> {
+    const facts = await Promise.all(delivery.steps.map(async (step): Promise<StepContext | undefined> => {
+      if (step.kind !== "messages") return undefined;
+      const [proof, receipts] = await Promise.all([
+        fetchProofContext(this.node, step.proof.height, signal),
+        this.reads.fetchReceipts(step.messages, signal),
+      ]);
+      return { ...proof, receipts };
+    }));
+    const host = { stateMachine: this.node.id.stateMachine, isHub: this.node.isHub };
+    return findRefusal(host, delivery, facts) ??
+      { code: "unspecified", detail: `${reason}: the proof, the receiving module or its bandwidth` };
+  }
+}
+
+/** Makes extrinsics, and submits them to the transaction pool. */
+export class SubstrateSender implements Sender {
+  constructor(readonly node: SubstrateNode, readonly options: ExtrinsicOptions) {}
+
+  /**
+   * One round trip: version, best block and receipts are read together, unless the dry run has just done so. Unsigned
+   * extrinsics have no nonce.
+   */
+  async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+    const { facts } = input.simulation;
+    const node = this.node;
+    if (facts !== undefined && isFresh(facts, { delivery, nowMs: node.clock.now() })) {
+      return await facts.sign(input, signal);
+    }
+    const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
+    if (wanted.kind === "refused") return wanted;
+    const { submission, values } = await makeExtrinsic(node, wanted.recipe, signal);
+    return toSigningResult(readReceipts(node, wanted.messages, values), submission);
+  }
+
+  /**
+   * Submits an extrinsic. One round trip. @throws {RpcFault} also `pool_dropped`: the pool is full, or bans these bytes
+   * for a while.
+   */
+  async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    try {
+      await this.node.client.call(calls.submit(submission.raw), signal);
+      return { kind: "sent" };
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (fault.code === "already_known" || fault.code === "pool_conflict") return { kind: "alreadyKnown" };
+      if (fault.code !== "pool_invalid") throw fault;
+      return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
+    }
+  }
+}
+
+/** An extrinsic to be sent, unless somebody has delivered one of its messages. */
+export function toSigningResult(
+  receipts: readonly (Uint8Array | undefined)[],
+  submission: SignedSubmission,
+): SigningResult {
+  const isOvertaken = receipts.some((receipt) => receipt !== undefined);
+  return isOvertaken ? { kind: "overtaken", receipts } : { kind: "signed", submission };
+}
