@@ -16,6 +16,7 @@ import {
   WireRequests,
 } from "./call.ts";
 import {
+  codeOfStatus,
   type Fetch,
   HttpAddress,
   type HttpAddressOptions,
@@ -112,12 +113,12 @@ class HttpEndpoint implements RpcEndpoint {
     const error = entry === undefined ? undefined : readNodeError(entry.error);
     if (error !== undefined) {
       const fault = this.#translated(error, call.method);
-      // A provider that sheds load says so by the status, and by a code that may mean anything.
-      const isShed = status >= 500 && fault.code === "refused";
+      // What the words do not tell the status does, e.g. that a provider sheds load.
+      const code = status >= 300 && fault.code === "refused" ? codeOfStatus(status) : fault.code;
       const detail = `HTTP ${status}: ${fault.detail}`;
       return {
         kind: "fault",
-        fault: isShed ? this.#address.fault("server_error", call.method, { detail }) : fault,
+        fault: code === fault.code ? fault : this.#address.fault(code, call.method, { detail }),
       };
     }
     const result = entry?.result;
