@@ -188,7 +188,7 @@ function beginStep(frame: Frame, steps: StepFrame[]): Within {
   return { kind: "step", step };
 }
 
-/** Checks a frame; by hand, since the trace of one batch has thousands of them. Some nodes tell absent members as null. */
+/** Checks a frame; by hand, since the trace of one batch has thousands of them. Some nodes tell absent members as null or empty. */
 function parseFrame(frame: unknown, path: string): Frame {
   if (!isObject(frame)) throw new TraceError(path);
   const { gasUsed, output } = frame;
@@ -200,7 +200,7 @@ function parseFrame(frame: unknown, path: string): Frame {
     to: readText(frame, path, "to"),
     input: readText(frame, path, "input"),
     error: readText(frame, path, "error"),
-    output: output ?? undefined,
+    output: output || undefined,
     logs: readList(frame, path, "logs").map((log, index) => parseLog(log, `${path}logs.${index}`)),
     calls: readList(frame, path, "calls"),
   };
@@ -209,13 +209,13 @@ function parseFrame(frame: unknown, path: string): Frame {
 function readText(frame: JsonMembers, path: string, field: string): string | undefined {
   const value = frame[field];
   if (!isAbsent(value) && typeof value !== "string") throw new TraceError(`${path}${field}`);
-  return value ?? undefined;
+  return value || undefined;
 }
 
 function readList(frame: JsonMembers, path: string, field: string): readonly unknown[] {
   const value = frame[field];
   if (!isAbsent(value) && !Array.isArray(value)) throw new TraceError(`${path}${field}`);
-  return value ?? [];
+  return value || [];
 }
 
 function parseLog(log: unknown, path: string): PlainLog {
@@ -234,6 +234,6 @@ function isObject(value: unknown): value is JsonMembers {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
+function isAbsent(value: unknown): value is null | undefined | "" {
+  return value === null || value === undefined || value === "";
 }
