@@ -192,6 +192,16 @@ for (const status of [400, 403, 405, 415]) {
   });
 }
 
+Deno.test("endpoint states: what two endpoints are asked is not asked of one that is paused", async () => {
+  const scene = new Scene(["a", "b", "c"]);
+  scene.a.http = () => ({ status: 401 });
+  assert.equal(await scene.ask(), "b");
+  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["b", "c", "a"]);
+  scene.a.http = undefined;
+  assert.equal(await scene.askFor(61), "a");
+  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["a", "b", "c"]);
+});
+
 const noAnswers: readonly (readonly [string, RpcCall["method"], unknown, number?])[] = [
   ["-32001 of a provider that sheds load", "eth_call", {
     code: -32001,
