@@ -136,7 +136,7 @@ function gatedLeg(leg: Leg, gate: ChainGate): Worker {
   return {
     name,
     run: (signal) => {
-      noteLegKnown(leg);
+      noteLegKnown(leg, gate.sinceMs);
       return run(signal);
     },
   };

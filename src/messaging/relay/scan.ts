@@ -22,10 +22,10 @@ function knownKey(leg: Leg): string {
 }
 
 /** Notes when the leg was first to be served with this database: a source that joins later is read from that time on. */
-export function noteLegKnown(leg: Leg): void {
+export function noteLegKnown(leg: Leg, sinceMs: number): void {
   const { meta, transaction } = leg.ledger;
   if (meta.find(knownKey(leg)) !== undefined) return;
-  transaction(() => meta.write(knownKey(leg), leg.clock.now().toString()));
+  transaction(() => meta.write(knownKey(leg), sinceMs.toString()));
 }
 
 /** Time for which the leg has been known, seconds. */

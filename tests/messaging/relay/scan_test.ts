@@ -53,12 +53,12 @@ Deno.test("scan: a chain that joins minutes after the start begins at the block 
     await fixture.blocks(10);
     const relayer = new Relayer(fixture, memoryLedger(fixture));
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
-    if (isKnown) noteLegKnown(leg);
+    if (isKnown) noteLegKnown(leg, leg.clock.now());
     const before = fixture.one.head.height - 5n;
     await fixture.blocks(2);
     const missed = await fixture.sendFrom(fixture.one, fixture.hub, 3);
     await fixture.blocks(60);
-    noteLegKnown(leg); // as a restart does
+    noteLegKnown(leg, leg.clock.now()); // as a restart does
     await fixture.update(fixture.one, fixture.hub);
     const fetchBlockTime = relayer.one.reads.fetchBlockTime;
     relayer.one.reads.fetchBlockTime = (height, signal) =>
