@@ -42,7 +42,7 @@ import { createPriceSource, type PriceSource } from "../core/pricing/price_sourc
 import * as z from "zod";
 
 /** Input for planning legs. */
-export interface LegPlanInput extends Pick<Session, "hub" | "hubGate" | "chains" | "openedMs"> {
+export interface LegPlanInput extends Pick<Session, "hub" | "hubGate" | "chains"> {
   readonly config: MessagingConfig;
   /** For price sources. */
   readonly fetch: Fetch;
@@ -98,7 +98,7 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
   for (const { entry, gate } of parts.chains) {
     const inbound = inboundLeg(context, shared, entry);
     inboundLegs.push(inbound);
-    workers.push(gatedLeg(inbound, gate, parts.openedMs));
+    workers.push(gatedLeg(inbound, gate));
     const leg = outboundLeg(context, shared, entry);
     const name = entry.chain.id.stateMachine;
     outbound.set(name, leg);
@@ -113,7 +113,7 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     };
     workers.push(behindGates(settleWorker(settling), [gate]));
     if (entry.config.inboundOnly || config.relayer.deliveryEndpoints?.includes(name) === false) continue;
-    workers.push(gatedLeg(leg, gate, parts.openedMs));
+    workers.push(gatedLeg(leg, gate));
   }
   const hubSettling = {
     ...context,
@@ -131,12 +131,12 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
 }
 
 /** Worker of a leg: notes at once since when the leg is known, and begins when its chain may be used. */
-function gatedLeg(leg: Leg, gate: ChainGate, openedMs: number): Worker {
+function gatedLeg(leg: Leg, gate: ChainGate): Worker {
   const { name, run } = behindGates(legWorker(leg), [gate]);
   return {
     name,
     run: (signal) => {
-      noteLegKnown(leg, openedMs);
+      noteLegKnown(leg, gate.sinceMs);
       return run(signal);
     },
   };

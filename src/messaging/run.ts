@@ -57,7 +57,7 @@ export function runRelayer(
 /** Relays with the chains of a session until the signal is aborted. */
 async function relay(
   { deps, config, signal }: ProgramRun<RelayerDeps>,
-  { ledger: opened, openedMs, hub, chains: gated, hubGate }: Session,
+  { ledger: opened, hub, chains: gated, hubGate }: Session,
 ): Promise<ExitCode> {
   const machine = deps.checks?.machine();
   const { watch } = deps;
@@ -72,7 +72,6 @@ async function relay(
   const planned = planWorkers({ ...deps, ledger }, config, {
     hub,
     hubGate,
-    openedMs,
     chains: gated,
     fetch: deps.fetch,
   });
@@ -120,7 +119,7 @@ async function relay(
 function planWorkers(
   deps: RelayDeps,
   config: MessagingConfig,
-  parts: Pick<Session, "hub" | "hubGate" | "chains" | "openedMs"> & { readonly fetch: Fetch },
+  parts: Pick<Session, "hub" | "hubGate" | "chains"> & { readonly fetch: Fetch },
 ): Relaying & { readonly workers: readonly Worker[] } {
   const { hub, hubGate } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);

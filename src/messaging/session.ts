@@ -82,8 +82,6 @@ export interface SessionWatch {
 /** Open database, and the chains with their gates. */
 export interface Session {
   readonly ledger: Ledger;
-  /** When it began, before its chains answered, Unix milliseconds. */
-  readonly openedMs: number;
   readonly hub: HubChain;
   readonly hubGate: ChainGate;
   readonly chains: readonly GatedChain[];
@@ -139,7 +137,6 @@ export async function openSession(
   { deps, config, signal }: ProgramRun,
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
-  const openedMs = deps.clock.now();
   const { hub, chains } = deps.connect(config);
   const { watch, checks } = deps;
   const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
@@ -153,7 +150,6 @@ export async function openSession(
   const open = closing.move();
   return {
     ledger,
-    openedMs,
     hub,
     hubGate,
     chains: gated,

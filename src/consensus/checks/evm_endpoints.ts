@@ -56,7 +56,7 @@ export function checkEvmEndpoints(
       if (height === undefined || height === 0n || host === undefined) return [];
       const place = { endpoints, host, id: proofs.of };
       const probed = await probeProofs(place, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
-      return judgeProofs(chain, height, probed.filter(({ failure }) => failure !== "unreachable"));
+      return judgeProofs(chain, height, probed);
     },
   };
   return () => [endpointJob, proofJob];

@@ -85,6 +85,9 @@ const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
 /** Maximum size of an error body to read. */
 const MAX_ERROR_BYTES = 4096;
 
+/** Time for which an answer shows that the endpoint serves us, so that a refusal is of the route alone, ms. */
+const SERVES_MS = 60_000;
+
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
@@ -102,11 +105,14 @@ export class RestEndpoint {
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
   readonly #address: HttpAddress;
+  /** When it last served something; of one that never has, since when it is known. */
+  #servedMs: number;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
     this.host = this.#address.host;
     this.#deps = deps;
+    this.#servedMs = deps.clock.now();
     this.#options = options;
   }
 
@@ -236,14 +242,19 @@ export class RestEndpoint {
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
     const { route: what, path } = request;
     const response = await this.#address.open({ what, path, accept }, signal);
-    if (response.status === 200) return response;
+    if (response.status === 200) {
+      this.#servedMs = this.#deps.clock.now();
+      return response;
+    }
     throw await this.#statusFault(response, request);
   }
 
   async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
     const body = await this.#read(response, MAX_ERROR_BYTES);
     const words = body === undefined ? undefined : readMessage(new TextDecoder().decode(body));
-    return this.#address.fault(toFaultCode(response.status, words !== undefined), request.route, {
+    const mayBeOfAll = this.#deps.clock.now() - this.#servedMs > SERVES_MS;
+    const code = toFaultCode(response.status, { isNodesOwn: words !== undefined, mayBeOfAll });
+    return this.#address.fault(code, request.route, {
       detail: words === undefined
         ? `HTTP ${response.status}`
         : `HTTP ${response.status}: ${this.#address.safeDetail(words)}`,

@@ -53,16 +53,20 @@ export function readMessage(text: string): string | undefined {
 
 /**
  * Maps a status to a fault code. A syncing node answers 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
- * CurrentlySyncing), a proxy without a node does not.
+ * CurrentlySyncing), a proxy without a node does not. What may be about a key, a plan or a check in front of the node is
+ * about the route where the endpoint has served others a moment ago.
  */
-export function toFaultCode(status: number, isNodesOwn: boolean): RpcFaultCode {
+export function toFaultCode(
+  status: number,
+  { isNodesOwn, mayBeOfAll }: { readonly isNodesOwn: boolean; readonly mayBeOfAll: boolean },
+): RpcFaultCode {
   if (status === 429) return "throttled";
   if (status === 503 && isNodesOwn) return "lagging";
   if (status === 404) return "not_found";
   if (status === 413) return "too_large";
-  // About the key and the plan; the others may be about the route alone.
   if (status === 401 || status === 402) return "unauthorized";
-  if ([403, 405, 406, 415, 501].includes(status)) return "missing_method";
+  if ([405, 406, 415, 501].includes(status)) return "missing_method";
   if (status >= 500 || status === 408) return "server_error";
-  return "refused";
+  if (status !== 400 && mayBeOfAll) return "unauthorized";
+  return status === 403 ? "missing_method" : "refused";
 }

@@ -28,14 +28,17 @@ export const MAX_UPDATE_AGE_MS = 6 * 3_600_000;
 
 /** Finds what is in the way of updates. Pure. */
 export function findStallReasons(
-  { nowMs, lightClients, endpoints }: Pick<ConsensusStatus, "nowMs" | "lightClients" | "endpoints">,
+  { nowMs, hub, lightClients, endpoints }: Pick<
+    ConsensusStatus,
+    "nowMs" | "hub" | "lightClients" | "endpoints"
+  >,
 ): readonly FoundReason[] {
   const chains = Map.groupBy(lightClients, ({ chain }) => chain);
   return [
     ...[...Map.groupBy(endpoints, ({ chain }) => chain)].flatMap(([chain, all]) =>
       findEndpointReasons(chain, all)
     ),
-    ...[...chains].flatMap(([chain, [heights = {}]]) => findStoppedChain(chain, heights, nowMs)),
+    ...[...chains].flatMap(([chain, [heights = {}]]) => findStoppedChain(chain, heights, { nowMs, hub })),
     ...lightClients.flatMap((client) => ofClient(client, nowMs)),
   ];
 }

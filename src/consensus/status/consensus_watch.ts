@@ -109,6 +109,7 @@ export class ConsensusWatch {
   status(): ConsensusStatus {
     const known = {
       nowMs: this.#clock.now(),
+      hub: this.#hub,
       lightClients: this.updates.list().map((client) => {
         const { head, final } = this.endpoints.heights(client.chain);
         return { ...client, ...head && { head }, ...final && { final } };
@@ -125,7 +126,6 @@ export class ConsensusWatch {
       program: "causeway-consensus",
       version: programVersion,
       startedAtMs: this.program.startedAtMs,
-      hub: this.#hub,
       ...known,
       reasons: this.#memory.date(found),
       warnings: this.program.warnings,

@@ -58,6 +58,8 @@ export class ChainGate {
   readonly passed: Promise<void>;
   /** Resolves when it is known for the first time whether it may. */
   readonly known: Promise<void>;
+  /** Since when the chain is to be used, Unix milliseconds. */
+  readonly sinceMs: number;
   readonly #open: () => void;
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
@@ -70,6 +72,7 @@ export class ChainGate {
   constructor(deps: GateDeps, chain: ChainCheck) {
     this.#deps = deps;
     this.#chain = chain;
+    this.sinceMs = deps.clock.now();
     ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
     ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
   }

@@ -62,10 +62,10 @@ export function learnMaxBytes(refusedBytes: number, detail: string): number {
  */
 type PoolLimit = "bytes" | "cost" | "in_flight";
 
-/** Texts of geth, erigon, nethermind and reth. */
+/** Texts of geth, erigon, nethermind, besu and reth. */
 const limitTexts: readonly (readonly [PoolLimit, RegExp])[] = [
-  ["in_flight", /delegated account/i],
-  ["cost", /exceeds the configured cap|gas limit (is )?too high|exceeds block gas limit|GasLimitExceeded/i],
+  ["in_flight", /delegated|in-flight/i],
+  ["cost", /(?=.*exceed).*(fee|gas|\bcap\b)|gas limit (is )?too high/i],
   ["bytes", /oversized data|exceeds max size|RLP_TOO_LONG|MaxTxSizeExceeded/i],
 ];
 

@@ -247,31 +247,32 @@ export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[
 /** Time of a height's last reading up to which it says something about the chain. */
 const FRESH_MS = 5 * 60_000;
 
-/** Time for which a chain's heights may stay where they are. */
-const STOPPED_MS = { head: 10 * 60_000, final: 60 * 60_000 } as const;
+/** Time for which a chain's heights may stay where they are; the hub makes a block every few seconds. */
+const STOPPED_MS = { head: 10 * 60_000, hubHead: 90_000, final: 60 * 60_000 } as const;
 
 /**
- * A chain whose endpoints answer, and name no new block. It is a warning: chains that make a block when there is something
- * for it stand still, too, and what waits for a block is told by itself.
+ * A chain whose endpoints answer, and name no new block. Of a hub that stops everything; elsewhere it is a warning: chains
+ * that make a block when there is something for it stand still, too, and what waits for a block is told by itself.
  */
 export function findStoppedChain(
   chain: string,
   heights: ChainHeights,
-  nowMs: number,
+  { nowMs, hub }: { readonly nowMs: number; readonly hub: string },
 ): readonly FoundReason[] {
   return (["head", "final"] as const).flatMap((kind) => {
     const reading = heights[kind];
     if (reading === undefined || nowMs - reading.readAtMs > FRESH_MS) return [];
     const { height } = reading;
+    const isHubHead = kind === "head" && chain === hub;
     return [{
       code: kind === "head" ? "chain_stopped" : "finality_stopped",
       chain,
       leg: undefined,
       explanation: `Its endpoints name no ${kind === "head" ? "" : "final "}block above ${height}.`,
       help: "Check that the chain makes blocks, and that its endpoints follow it.",
-      isWarning: true,
+      isWarning: !isHubHead,
       mark: String(height),
-      graceMs: STOPPED_MS[kind],
+      graceMs: STOPPED_MS[isHubHead ? "hubHead" : kind],
     }];
   });
 }

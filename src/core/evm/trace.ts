@@ -78,6 +78,11 @@ export const callTracerOptions = {
 
 const text = z.string().nullish();
 
+/** A member that some nodes give as null, or as an empty text, where it is absent. */
+function orAbsent<T>(member: z.ZodType<T>): z.ZodType<T | null | undefined> {
+  return z.preprocess((value) => value === "" ? undefined : value, member.nullish());
+}
+
 /** A frame, its inner calls apart, so that their depth is no matter. Some nodes tell absent members as null. */
 const frameSchema = z.object({
   /** Gas that a transaction can have: 64 bits. */
@@ -86,9 +91,9 @@ const frameSchema = z.object({
   to: text,
   input: text,
   error: text,
-  output: hexBytes.nullish(),
-  logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) })).nullish(),
-  calls: z.array(z.unknown()).nullish(),
+  output: orAbsent(hexBytes),
+  logs: orAbsent(z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) }))),
+  calls: orAbsent(z.array(z.unknown())),
 });
 
 type Frame = z.output<typeof frameSchema>;
@@ -151,7 +156,7 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
 }
 
 function isFailed({ error }: Frame): boolean {
-  return error !== undefined && error !== null;
+  return Boolean(error);
 }
 
 /** Records a successful frame under its step and dispatch; returns the place of its own calls. */

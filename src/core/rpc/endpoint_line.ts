@@ -120,7 +120,7 @@ export class EndpointLine extends TrackedEndpoint {
       answers = await this.#sendPatiently(calls, conditions);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      const isRefusal = fault.code === "unauthorized" || fault.where.method === BATCH_METHOD;
+      const isRefusal = REFUSED.has(fault.code) || fault.where.method === BATCH_METHOD;
       if (isRefusal) return await this.#afterRefusal(calls, fault, conditions);
       if (calls.length === 1 || fault.code !== "too_large") throw fault;
       this.noteBatchTooLarge(calls.length);
@@ -206,15 +206,15 @@ export class EndpointLine extends TrackedEndpoint {
   }
 
   /**
-   * A method is missing only when the endpoint answers another call at that moment: one of the same request, or the
-   * identity call. @throws {RpcFault} `unauthorized` when it answers none.
+   * A method is missing, or a call refused, only when the endpoint answers another call at that moment: one of the same
+   * request, or the identity call. @throws {RpcFault} `unauthorized` when it answers none, in whatever words.
    */
   async #judgeDenials(
     calls: readonly RpcCall[],
     answers: readonly RpcAnswer[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
-    const denied = answers.find((answer) => hasCode(answer, DENIALS));
+    const denied = answers.find((answer) => hasCode(answer, REFUSED));
     if (denied?.kind !== "fault") return answers;
     const answersSome = answers.some((answer) =>
       answer.kind === "result" || scopeOf(answer.fault) === "request"
@@ -236,7 +236,7 @@ export class EndpointLine extends TrackedEndpoint {
     const isAnswering = await this.#answersOther(calls, conditions);
     if (isAnswering === false) throw this.#fault("unauthorized", refusal.where, refusal);
     if (calls.length === 1) {
-      if (isAnswering === undefined) throw refusal;
+      if (isAnswering === undefined || refusal.code === "refused") throw refusal;
       return [this.#missing(refusal)];
     }
     const sendOne = async (call: RpcCall, signal: AbortSignal): Promise<readonly RpcAnswer[]> => {
@@ -265,9 +265,10 @@ export class EndpointLine extends TrackedEndpoint {
     if (calls.every(({ method }) => method === identity.call.method)) return false;
     try {
       const [answer] = await this.#exchange([identity.call], conditions);
-      return answer?.kind === "result";
+      if (answer?.kind === "fault") throw answer.fault;
+      return true;
     } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code !== "unauthorized") throw fault;
+      if (!(fault instanceof RpcFault) || !REFUSED.has(fault.code)) throw fault;
       return false;
     }
   }
@@ -293,6 +294,8 @@ const TOO_LARGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large"]
 const THROTTLED: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["throttled"]);
 /** Refusals of a call that may be of the method, or of everything. */
 const DENIALS: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["missing_method", "unauthorized"]);
+/** These, and refusals in words that are not known. */
+const REFUSED: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([...DENIALS, "refused"]);
 
 function hasCode(answer: RpcAnswer | undefined, codes: ReadonlySet<RpcFaultCode>): boolean {
   return answer?.kind === "fault" && codes.has(answer.fault.code);

@@ -274,9 +274,11 @@ export class RpcEndpointSet {
   }
 }
 
-/** Endpoints in the order in which they are asked: able ones first, and of them those that are not behind. */
+/** Endpoints in the order in which they are asked: ready ones first, of them the able ones, and of these those not behind. */
 function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): readonly EndpointLine[] {
-  const rank = (member: EndpointLine): number => member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0;
+  const rank = (member: EndpointLine): number =>
+    (member.availability().kind === "ready" ? 0 : 3) +
+    (member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0);
   return members.toSorted((a, b) => rank(a) - rank(b));
 }
 

@@ -16,6 +16,7 @@ import {
   WireRequests,
 } from "./call.ts";
 import {
+  codeOfStatus,
   type Fetch,
   HttpAddress,
   type HttpAddressOptions,
@@ -101,10 +102,11 @@ class HttpEndpoint implements RpcEndpoint {
       return { kind: "fault", fault: this.#address.fault("malformed", method, { detail }) };
     }
     const fault = this.#translated(refusal, method);
-    // A provider that sheds load says so by the status, and by a code that may mean anything.
-    if (status < 500 || fault.code !== "refused") return { kind: "fault", fault };
+    // What the words do not tell the status does, e.g. that a provider sheds load.
+    const code = status >= 300 && fault.code === "refused" ? codeOfStatus(status) : fault.code;
+    if (code === fault.code) return { kind: "fault", fault };
     const detail = `HTTP ${status}: ${fault.detail}`;
-    return { kind: "fault", fault: this.#address.fault("server_error", method, { detail }) };
+    return { kind: "fault", fault: this.#address.fault(code, method, { detail }) };
   }
 
   /** Handles a batch answered by a single object: an error about the batch as a whole. */

@@ -210,14 +210,13 @@ export function readRetryAfterMs(header: string | null, nowMs: number): number |
 const GATEWAY_TIMEOUTS: readonly number[] = [408, 504, 524];
 
 /** Fault code of a status other than 200. */
-function codeOfStatus(status: number): RpcFaultCode {
+export function codeOfStatus(status: number): RpcFaultCode {
   if (status === 429) return "throttled";
   if (GATEWAY_TIMEOUTS.includes(status)) return "timeout";
   if (status >= 500) return "server_error";
   if (status === 413) return "too_large";
-  // Of the whole request: a key, a plan, a check in front of the node, a path that is gone.
-  if ([401, 402, 403, 404, 405].includes(status)) return "unauthorized";
-  return "refused";
+  // Of this one request; all else is of everything: a key, a plan, a check in front of the node, a path that is gone.
+  return [400, 415, 422].includes(status) ? "refused" : "unauthorized";
 }
 
 /** Names the problem without the runtime's text, which contains the whole URL. */

@@ -21,7 +21,7 @@ function knownKey(leg: Leg): string {
   return `known since on ${legName(leg)}`;
 }
 
-/** Notes since when the leg is to be served with this database: a source that joins later is read from that time on. */
+/** Notes when the leg was first to be served with this database: a source that joins later is read from that time on. */
 export function noteLegKnown(leg: Leg, sinceMs: number): void {
   const { meta, transaction } = leg.ledger;
   if (meta.find(knownKey(leg)) !== undefined) return;

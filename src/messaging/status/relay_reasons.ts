@@ -80,10 +80,10 @@ export function ofDatabase({ found, advice }: LedgerFault): FoundReason {
   };
 }
 
-function ofChain(status: ChainStatus, { legs, nowMs }: JudgedStatus): FoundReason[] {
+function ofChain(status: ChainStatus, { legs, ...program }: JudgedStatus): FoundReason[] {
   const { chain, endpoints, wallet, lightClients, lossLimit } = status;
   const place = { chain, leg: undefined };
-  const found = [...findEndpointReasons(chain, endpoints), ...findStoppedChain(chain, status, nowMs)];
+  const found = [...findEndpointReasons(chain, endpoints), ...findStoppedChain(chain, status, program)];
   const unfunded = legs.filter(({ target }) => target === chain)
     .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
   const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);

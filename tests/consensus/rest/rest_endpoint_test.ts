@@ -74,6 +74,21 @@ Deno.test("rest: a status is a code", async () => {
   equal((await catchFault(syncing.fetchJson(request, { signal: never }))).code, "lagging");
 });
 
+Deno.test("rest: a route is refused alone only while the endpoint serves others", async () => {
+  let status = 200;
+  const clock = new FakeClock();
+  const node = endpoint(() => new Response("{}", { status }), {}, clock);
+  await node.fetchJson(request, { signal: never });
+  const codeOf = async (refusal: number): Promise<string> => {
+    status = refusal;
+    return (await catchFault(node.fetchJson(request, { signal: never }))).code;
+  };
+  equal(await codeOf(403), "missing_method");
+  await clock.advance(61_000);
+  for (const refusal of [403, 302, 410, 451]) equal(await codeOf(refusal), "unauthorized");
+  equal(await codeOf(400), "refused");
+});
+
 Deno.test("rest: a pause that the endpoint asks for is kept", async () => {
   const headers = { "retry-after": "7" };
   const node = endpoint(() => new Response("", { status: 429, headers }));

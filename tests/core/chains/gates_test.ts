@@ -54,6 +54,8 @@ class Scene {
 
   async end(): Promise<void> {
     const opened = await this.#opened;
+    // Whatever a chain waited for, it is read from the start on.
+    assert.ok([this.hub, ...this.chains].every(({ sinceMs }) => sinceMs === this.#startMs));
     await this.clock.run(Promise.resolve(opened[Symbol.asyncDispose]()));
     assert.deepEqual([this.clock.pending, this.board.rows], [0, []], "timers or rows are left");
   }

@@ -109,10 +109,14 @@ Deno.test("trace: a transaction that reverts delivers nothing and has its revert
   equal(readTrace({ ...quiet, error: "out of gas" }, host).revertData, "0x");
 });
 
-Deno.test("trace: members that are null are absent", () => {
-  const absent = { type: null, to: null, input: null, error: null, output: null, revertReason: null };
-  const frame = { ...quiet, ...absent, calls: null, logs: [handled] };
-  equal([...readTrace({ ...quiet, ...absent, logs: null, calls: [frame] }, host).posts], [commitment]);
+Deno.test("trace: members that are null or empty are absent", () => {
+  for (const none of [null, ""]) {
+    const absent = { type: none, to: none, input: none, error: none, output: none, revertReason: none };
+    const frame = { ...quiet, ...absent, calls: none, logs: [handled] };
+    const outcome = readTrace({ ...quiet, ...absent, logs: none, calls: [frame] }, host);
+    equal([...outcome.posts], [commitment]);
+    equal(outcome.revertData, undefined);
+  }
 });
 
 Deno.test("trace: other shapes are refused with the place", () => {

@@ -64,9 +64,10 @@ const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCod
   ["HTTP 403", { kind: "status", status: 403 }, two, "unauthorized"],
   ["HTTP 404", { kind: "status", status: 404 }, one, "unauthorized"],
   ["HTTP 405", { kind: "status", status: 405 }, one, "unauthorized"],
-  ["HTTP 418", { kind: "status", status: 418 }, one, "refused"],
+  ["HTTP 418", { kind: "status", status: 418 }, one, "unauthorized"],
+  ["HTTP 400", { kind: "status", status: 400 }, one, "refused"],
   ["HTTP 400 to a batch", { kind: "status", status: 400 }, two, "missing_method", "batch"],
-  ["a redirect", { kind: "redirect", to: "http://127.0.0.1:1/" }, one, "refused"],
+  ["a redirect", { kind: "redirect", to: "http://127.0.0.1:1/" }, one, "unauthorized"],
   ["HTTP 429", { kind: "throttle" }, one, "throttled"],
   [
     "an error object to a batch",

@@ -36,7 +36,7 @@ async function plan(config: MessagingConfig): Promise<string> {
   const { hub, chains } = connectChains(deps, config);
   const settings = toRelaySettings(config, () => undefined);
   const { hubGate, gated } = createGates(deps, { hub, chains }, "[hub].rpc_ws");
-  const parts = { config, settings, hub, hubGate, openedMs: 0, chains: gated, fetch: () => assert.fail() };
+  const parts = { config, settings, hub, hubGate, chains: gated, fetch: () => assert.fail() };
   const { outbound, workers } = planLegs({ ...deps, settings }, parts);
   const feeParts = { ...parts, outbound };
   const fees = planFees(createFeeContext(deps, feeParts), config);

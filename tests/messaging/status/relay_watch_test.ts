@@ -269,6 +269,15 @@ Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, 
       ["loss_limit_reached", undefined, untilMs, false],
       ["chain_stopped", undefined, undefined, true],
     ]);
+    // The hub makes blocks by itself: without them nothing is delivered.
+    const ofHub = { ...name, chain: hub, head: 9n };
+    for (const sec of [10, 60, 40]) {
+      watch.endpoints.noteRequest(ofHub);
+      told();
+      await clock.advance(sec * 1_000);
+    }
+    assert.ok(told().some((each) => JSON.stringify(each) === '["chain_stopped",null,null,false]'));
+    watch.endpoints.noteRequest({ ...ofHub, head: 10n });
     watch.endpoints.noteRequest({ ...name, head: 8n });
     await clock.advance(20 * MINUTE_MS);
     assert.deepEqual(told().map((each) => (each as string[])[0]), ["no_height_known", "host_frozen"]);

@@ -23,7 +23,7 @@ const MAX_ATTEMPTS = 4;
 /** Queries at a block, one per value. */
 type QueriesAt<T> = (block: bigint) => readonly Query<T>[];
 
-/** Age up to which the clock of a node's newest block counts as right, seconds. */
+/** Time by which the clock of a node's newest block may differ from ours and count as right, seconds. */
 const FRESH_SEC = 600n;
 
 /** Reads to confirm. */
@@ -127,14 +127,14 @@ async function askAll<T>(
 
 /**
  * Endpoints that are far enough, with the number of the newest block of each; none when another one, whose clock agrees
- * with ours, has not reached the time yet.
+ * with ours, has not reached the time yet, or our own is far from it.
  */
 async function findWitnesses(
   endpoints: RpcEndpointSet,
   { height = 0n, timeSec = 0n, nowSec = 0n }: CertainRead<unknown>["since"],
   signal: AbortSignal,
 ): Promise<readonly Witness<bigint>[]> {
-  let isTooEarly = false;
+  let isTooEarly = nowSec > 0n && timeSec > nowSec + FRESH_SEC;
   const found = await askWitnesses(endpoints.each(), async (endpoint) => {
     const head = await callOne(endpoint, newestBlock, { signal, timeoutMs: WITNESS_TIMEOUT_MS });
     isTooEarly ||= nowSec > 0n && head.timestamp < timeSec && head.timestamp + FRESH_SEC >= nowSec;

@@ -7,7 +7,7 @@
 import { fromHex, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { CheckRow } from "../../checks/check_row.ts";
 import type { CheckFinding } from "../check_finding.ts";
@@ -80,8 +80,7 @@ export class TrieProofProbe implements ProofProbe {
 
   async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const probed = await probeProofs(this.#place, block, signal);
-    const answering = probed.filter(({ failure }) => failure !== "unreachable");
-    return judgeProofs(this.#place.id.stateMachine, block.height, answering);
+    return judgeProofs(this.#place.id.stateMachine, block.height, probed);
   }
 
   async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
@@ -109,10 +108,13 @@ export interface ProbedProof {
   readonly failure: string | undefined;
 }
 
+/** Codes that say nothing about proofs: other checks tell them. An old block alone may be what takes too long. */
+export const SILENCE: ReadonlySet<string | undefined> = ENDPOINT_FAULTS.difference(new Set(["timeout"]));
+
 /** Endpoints, and the host whose state they are to prove. */
 type ProofPlace = Pick<EvmDependencies, "endpoints" | "host" | "id">;
 
-/** Requests a proof of the host's state at `height` from every endpoint by itself. */
+/** Requests a proof of the host's state at `height` from every endpoint by itself; those that answer nothing are left out. */
 export async function probeProofs(
   { endpoints, host, id: { stateMachine: chain } }: ProofPlace,
   { height, timeoutMs }: ProbedBlock,
@@ -121,7 +123,8 @@ export async function probeProofs(
   const root = stateRootAt(height);
   const proof = storageProof(host, [PROBED_SLOT], height);
   const reports = await endpoints.callEach([root.call, proof.call], { signal, timeoutMs });
-  return reports.map((report) => ({ host: report.host, failure: failureOf(report) }));
+  return reports.map((report) => ({ host: report.host, failure: failureOf(report) }))
+    .filter(({ failure }) => !SILENCE.has(failure));
 
   /** Problem of an endpoint's answers, if any. */
   function failureOf(report: EndpointReport): string | undefined {

@@ -34,7 +34,7 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe } from "../evm/proof_checks.ts";
+import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe, SILENCE } from "../evm/proof_checks.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import type { SlotProver, StateProof } from "../evm/proofs.ts";
@@ -248,7 +248,7 @@ export class ContractProofProbe implements ProofProbe {
 
   async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const failure = await this.#findFailure(block, signal);
-    if (failure === "unreachable") return [];
+    if (SILENCE.has(failure)) return [];
     const { chain, endpointHost: endpoint } = this.node;
     const row = { chain, endpoint, check: "state_proof" } as const;
     const what = this.#describeProof(block);
@@ -260,10 +260,11 @@ export class ContractProofProbe implements ProofProbe {
   async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
     const failure = await this.#findFailure(block, signal);
     const { chain, endpointHost } = this.node;
-    return failure &&
-      `${chain}: no ${
+    return failure && !SILENCE.has(failure)
+      ? `${chain}: no ${
         this.#describeProof(block)
-      }, at ${endpointHost} (${failure}); ${CONSEQUENCE}; ${ADVICE}`;
+      }, at ${endpointHost} (${failure}); ${CONSEQUENCE}; ${ADVICE}`
+      : undefined;
   }
 
   #describeProof({ height }: ProbedBlock): string {

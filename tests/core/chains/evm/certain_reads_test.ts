@@ -60,6 +60,10 @@ Deno.test("certain reads: a node whose clock is far ahead ends no message while 
     return certain.fetchCertainReceipts([post(1n)], { timeSec: BigInt(nowSec + seconds) }, never);
   };
   assert.deepEqual([await past(0), await past(1)], [[certain(undefined)], [unsure]]);
+  // Alone, it ends none that our own clock leaves time.
+  const alone = chainAt([ahead], {}, clock).chain.certain;
+  const inAnHour = { timeSec: BigInt(nowSec + 3_600) };
+  assert.deepEqual(await alone.fetchCertainReceipts([post(1n)], inAnHour, never), [unsure]);
   // One that stands still says nothing about the time.
   await clock.advance(700_000);
   assert.deepEqual(await past(1), [certain(undefined)]);

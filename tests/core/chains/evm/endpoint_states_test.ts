@@ -119,14 +119,26 @@ class Scene {
 }
 
 const denials: readonly (readonly [string, (node: Node) => void])[] = [
-  ...[401, 402, 403, 404, 405].map((status) =>
+  ...[401, 402, 403, 404, 405, 302, 406, 410, 418, 451].map((status) =>
     [`HTTP ${status}`, (node: Node) => void (node.http = () => ({ status }))] as const
+  ),
+  ...[401, 403].map((status) =>
+    [`HTTP ${status} with an error of an unknown wording`, (node: Node): void => {
+      const error = { code: -32052, message: "Sorry, no service today" };
+      node.http = (calls) => {
+        const all = calls.map((call) => ({ id: Object(call).id, error }));
+        return { status, body: JSON.stringify(calls.length === 1 ? all[0] : all) };
+      };
+    }] as const
   ),
   ...[
     { code: -32000, message: "project ID is required" },
     { code: -32600, message: "Must be authenticated!" },
     { code: -32000, message: "invalid api key" },
     { code: -32601, message: "Method not found" },
+    { code: -32000, message: "Your trial has ended" },
+    { code: -32600, message: "User is not authorized to perform this action" },
+    { code: 1010, message: "The owner of this website has banned your access" },
   ].map((error) => [`"${error.message}"`, (node: Node) => void (node.say = () => ({ error }))] as const),
 ];
 for (const [what, deny] of denials) {
@@ -179,6 +191,16 @@ for (const status of [400, 403, 405, 415]) {
     assert.equal(scene.states()[0], "ready");
   });
 }
+
+Deno.test("endpoint states: what two endpoints are asked is not asked of one that is paused", async () => {
+  const scene = new Scene(["a", "b", "c"]);
+  scene.a.http = () => ({ status: 401 });
+  assert.equal(await scene.ask(), "b");
+  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["b", "c", "a"]);
+  scene.a.http = undefined;
+  assert.equal(await scene.askFor(61), "a");
+  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["a", "b", "c"]);
+});
 
 const noAnswers: readonly (readonly [string, RpcCall["method"], unknown, number?])[] = [
   ["-32001 of a provider that sheds load", "eth_call", {

@@ -23,3 +23,15 @@ for (const [count, asked] of [[1, [1]], [1_024, [1_024]], [2_500, [1_024, 1_024,
     assert.deepEqual(parts.map(({ params: [, slots] }) => Object(slots).length), asked);
   });
 }
+
+for (const [what, status] of [["a key that is revoked", 401], ["a plan that is used up", 429]] as const) {
+  Deno.test(`proofs: an endpoint with ${what} is not one without eth_getProof`, async () => {
+    await using denied = node();
+    await using well = node({ eth_getProof: () => new ScriptedError(-32000, "missing trie node") });
+    denied.failAlways({ kind: "status", status });
+    const { proofChecks } = chainAt([denied, well]).chain;
+    const texts = (await proofChecks?.checkProofs(9n, never) ?? []).map(({ text }) => text);
+    assert.equal(texts.length, 1);
+    assert.match(String(texts[0]), new RegExp(`at ${well.host} \\([a-z]+\\); nothing is delivered`));
+  });
+}

@@ -15,7 +15,7 @@ const begun = { initialHeight: undefined, cursor: undefined, observed: 70n, know
 Deno.test("chooseScanStart: a first start begins at the height that the target knows, a restart at the cursor, both without a question", async () => {
   const unasked = (): Promise<bigint> => assert.fail("a block's time was asked for");
   const first = { scanned: 70n, skipped: undefined, because: "first_start" };
-  assert.deepEqual(await chooseScanStart(unasked, { ...begun, knownForSec: 3n }), first);
+  assert.deepEqual(await chooseScanStart(unasked, { ...begun, knownForSec: 5n }), first);
   const restart = { scanned: 50n, skipped: undefined, because: "cursor" };
   assert.deepEqual(
     await chooseScanStart(unasked, { ...begun, cursor: 50n, knownForSec: 9_000n }),
@@ -25,7 +25,7 @@ Deno.test("chooseScanStart: a first start begins at the height that the target k
 
 Deno.test("chooseScanStart: a chain that was left out begins as long before the known height as it has been known", async () => {
   const observed = 200_000n;
-  for (const knownForSec of [4n, 16n, 240n, 86_400n, 30n * 86_400n]) {
+  for (const knownForSec of [6n, 12n, 240n, 86_400n, 30n * 86_400n]) {
     let asked = 0;
     const timeOf = (height: bigint): Promise<bigint> => {
       asked++;
