@@ -256,7 +256,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/commands": 1568,
   "core/config": 3244,
   "core/encoding": 570,
-  "core/evm": 1836,
+  "core/evm": 1837,
   "core/hub_proofs": 139,
   "core/ismp": 2055,
   "core/merkle": 975,
@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 87_283,
+  "lines of src": 87_284,
   "lines of devnet": 36_634,
   "lines of tests": 103_070,
   "lines of the longest function of src": 114,

@@ -5,6 +5,7 @@ import { type Hex, isHexBytes, toLowerHex } from "../encoding/bytes.ts";
 /** Answer that does not have the shape of its method. */
 export class SchemaError extends Error {
   override readonly name: string = "SchemaError";
+  readonly code = "unexpected_shape";
   constructor(
     /** Method or part of the answer, and the field that does not fit. */
     readonly place: string,
