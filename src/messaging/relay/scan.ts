@@ -7,9 +7,9 @@ import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
+import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
-import { partsOf } from "../../core/runtime/slices.ts";
-import { mapInSlices } from "../../core/runtime/slices.ts";
+import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
 import { endDelivered } from "./receipts.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
@@ -123,10 +123,12 @@ export async function scanLeg(
     if (isEnough) return { found, isComplete: false };
     const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    const funded = events.some(({ kind }) => kind === "funded");
+    const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
       recordRotations(leg, slice);
       for (const event of slice) {
-        if (event.kind === "funded") reviveFunded(leg, event.commitment);
+        if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));
       }
       if (isLast) leg.ledger.cursors.advance(source, target, chunk.to);
     });
@@ -208,18 +210,14 @@ function recordRotations(leg: Leg, events: readonly ChainEvent[]): void {
   }
 }
 
-/** Makes an unprofitable message due again whose fee was raised, if the operator enabled retries. */
-function reviveFunded(
-  leg: Leg,
-  commitment: Hash256,
-): void {
-  if (leg.settings.retryFrequencySec === undefined) return;
+/** Makes an unprofitable message due again whose fee was raised to what may pay: its sender has paid for another try. */
+function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   const { messages } = leg.ledger;
   const inbound = messages.find(commitment, leg.settings.hub);
   const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
   // The fee of a GET request pays for the delivery of its response to the chain where the fee was paid.
   const row = asked ?? messages.findResponse(commitment, leg.settings.hub, leg.source.id.stateMachine);
-  if (row?.state !== "held" || row.reason !== "unprofitable") return;
+  if (row?.state !== "held" || row.reason !== "unprofitable" || !isRaiseWorthATry(fee18, row)) return;
   const { reason } = row;
   messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
 }
