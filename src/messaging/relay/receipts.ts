@@ -13,6 +13,7 @@ import {
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import type { Message } from "../../core/ismp/message.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import {
   legName,
   type LegRun,
@@ -193,7 +194,8 @@ export function recordFoundReceipt(
   message: MessageRow,
   found: { readonly relayer: Uint8Array; readonly head: bigint },
 ): void {
-  if (context.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
+  const known = context.ledger.deliveries.find(message.requestCommitment, message.target);
+  if (known !== undefined && known.claimState !== "lost") return;
   const block = { height: found.head, hash: undefined };
   recordDeliveries(context, [message], {
     relayer: found.relayer,
@@ -201,6 +203,35 @@ export function recordFoundReceipt(
     block,
     isFinal: false,
   });
+}
+
+/**
+ * Records a delivery of ours whose event was read, of a message that ended otherwise: with another relayer's delivery
+ * that is gone, or in a database that was lost. What is open finds its receipt by itself.
+ */
+export function recordSeenDelivery(
+  context: RelayContext,
+  seen: {
+    readonly commitment: Hash256;
+    readonly chain: StateMachine;
+    readonly relayer: Uint8Array;
+    readonly head: bigint;
+  },
+): void {
+  const message = context.ledger.messages.findDelivered(seen.commitment, seen.chain);
+  if (message === undefined || !isTerminal(message.state)) return;
+  endAsOurs(context, message, seen);
+}
+
+/** Records a receipt of ours; what counted as another relayer's delivery is ours from now on. */
+function endAsOurs(
+  context: RelayContext,
+  message: MessageRow,
+  found: { readonly relayer: Uint8Array; readonly head: bigint },
+): void {
+  recordFoundReceipt(context, message, found);
+  const end = { reason: toEndState("delivered").reason, detail: "the receipt is ours" };
+  if (message.state === "delivered_by_other") transition(context, message, { to: "delivered", ...end });
 }
 
 /** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
@@ -392,11 +423,8 @@ export class CompetitorDeliveries {
     const { ledger, clock } = this.#context;
     const row = ledger.messages.find(commitment, target);
     if (row?.state !== "delivered_by_other") return;
-    if (relayer !== undefined) recordFoundReceipt(this.#context, row, { relayer, head });
-    const gone = { detail: "the receipt of another relayer is gone", nextAttemptAtMs: clock.now() };
-    const change = relayer === undefined
-      ? { to: "ready", ...gone } as const
-      : { to: "delivered", reason: toEndState("delivered").reason, detail: "the receipt is ours" } as const;
-    transition(this.#context, row, change);
+    if (relayer !== undefined) return endAsOurs(this.#context, row, { relayer, head });
+    const detail = "the receipt of another relayer is gone";
+    transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
   }
 }

@@ -10,7 +10,7 @@ import { type Route, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
-import { endDelivered } from "./receipts.ts";
+import { endDelivered, recordSeenDelivery } from "./receipts.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
@@ -126,7 +126,6 @@ export async function scanLeg(
     const funded = events.some(({ kind }) => kind === "funded");
     const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
-      recordRotations(leg, slice);
       for (const event of slice) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));
       }
@@ -167,6 +166,7 @@ async function recordInSlices(
     leg.signal.throwIfAborted();
     return leg.ledger.transaction(() => {
       const recorded = recordRows(leg, { events: slice, view });
+      recordOwnWork(leg, slice);
       beside(slice, index === slices.length - 1);
       return recorded;
     });
@@ -200,13 +200,16 @@ export function recordRow(context: RelayDeps, row: NewMessage): boolean {
   return true;
 }
 
-/** Records rotations of the hub's authorities that we delivered to a chain: the hub rewards them. */
-function recordRotations(leg: Leg, events: readonly ChainEvent[]): void {
+/** Records what we did on the source: rotations of the hub's authorities, which the hub rewards, and deliveries. */
+function recordOwnWork(leg: Leg, events: readonly ChainEvent[]): void {
   const { relayer, id: { stateMachine: chain } } = leg.source;
   if (relayer === undefined) return;
   for (const event of events) {
-    if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
-    recordRotationReward(leg.ledger, { chain, height: event.at.height, setId: event.setId });
+    const isOurs = "relayer" in event && equalBytes(event.relayer, relayer);
+    const head = event.at.height;
+    if (!isOurs) continue;
+    if (event.kind === "handled") recordSeenDelivery(leg, { ...event, chain, head });
+    else recordRotationReward(leg.ledger, { chain, height: head, setId: event.setId });
   }
 }
 
