@@ -194,8 +194,7 @@ export function recordFoundReceipt(
   message: MessageRow,
   found: { readonly relayer: Uint8Array; readonly head: bigint },
 ): void {
-  const known = context.ledger.deliveries.find(message.requestCommitment, message.target);
-  if (known !== undefined && known.claimState !== "lost") return;
+  if (context.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
   const block = { height: found.head, hash: undefined };
   recordDeliveries(context, [message], {
     relayer: found.relayer,
@@ -234,7 +233,7 @@ function endAsOurs(
   if (message.state === "delivered_by_other") transition(context, message, { to: "delivered", ...end });
 }
 
-/** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
+/** Marks found receipts, and those missing when they were to be proved, as final, or reverts them; true when a message has to be delivered again. */
 export async function confirmFoundReceipts(
   context: Settling,
 ): Promise<boolean> {
@@ -255,7 +254,7 @@ export async function confirmFoundReceipts(
   return ledger.transaction(() =>
     due.filter((entry, index) => {
       const receipt = receipts[index];
-      return receipt?.kind === "certain" && !confirmOne(context, entry, receipt.value);
+      return receipt?.kind === "certain" && !confirmOne(context, { ...entry, finalHeight }, receipt.value);
     }).length > 0
   );
 }
@@ -263,11 +262,15 @@ export async function confirmFoundReceipts(
 /** Confirms one receipt; false when it is gone or names another relayer. */
 function confirmOne(
   context: RelayDeps,
-  { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },
+  { delivery, message, finalHeight }: {
+    readonly delivery: DeliveryRow;
+    readonly message: MessageRow;
+    readonly finalHeight: bigint;
+  },
   receipt: Uint8Array | undefined,
 ): boolean {
   if (receipt !== undefined && equalBytes(receipt, delivery.relayer)) {
-    context.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
+    context.ledger.deliveries.markFinal(delivery.commitment, delivery.dest, finalHeight);
     return true;
   }
   context.ledger.deliveries.remove(delivery.commitment, delivery.dest);

@@ -391,26 +391,3 @@ for (const state of ["rejected", "timed_out", "delivered_by_other"] as const) {
     assert.equal(relayer.row(message).state, state === "delivered_by_other" ? "delivered" : state);
   });
 }
-
-Deno.test("scan: a receipt of ours that was lost once is a delivery record again when it is found", async () => {
-  const fixture = new Fixture();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
-  const before = new Relayer(fixture, memoryLedger(fixture));
-  await round(before, outbound(before));
-  await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const block = { height: 1n, hash: undefined };
-  const key = { commitment: message.commitment, dest: names.two };
-  relayer.ledger.deliveries.record({
-    ...key,
-    source: names.one,
-    relayer: relayer.address,
-    txHash: undefined,
-    block,
-    isFinal: true,
-  });
-  relayer.ledger.deliveries.setClaimState(key, "lost");
-  await round(relayer, outbound(relayer));
-  assert.equal(relayer.ledger.deliveries.find(key.commitment, key.dest)?.claimState, "unclaimed");
-});

@@ -15,7 +15,6 @@ import {
   type ClaimEvent,
   type ClaimResult,
   RaisedFees,
-  reviewLost,
   routeName,
   rowKey,
 } from "./claim_context.ts";
@@ -122,7 +121,6 @@ export class ClaimsRounds {
   async #runInTurn(signal: AbortSignal): Promise<RoundReport> {
     const context = this.#context;
     const settled = await settleClaims(context, signal);
-    const reviewed = await reviewLost(context, signal);
     const pairs = context.ledger.deliveries.listClaimPairs();
     const heights = new Map<StateMachine, Promise<KnownHeights>>();
     const reports = await mapLimited(
@@ -133,7 +131,7 @@ export class ClaimsRounds {
     this.#logRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
-      hasChanges: settled || reviewed || reports.some(isNews),
+      hasChanges: settled || reports.some(isNews),
       underWay: context.calls.listOpen("accumulate").length,
       pairs: reports,
     };
