@@ -471,34 +471,6 @@ Deno.test("settle: bytes that are being sent are left alone until there is an an
   assert.equal(relayer.row(first).state, "delivered_by_other");
 });
 
-Deno.test("settle: a nonce that later transactions wait for is used up, even by a revert", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
-  const messages: Message[] = [];
-  for (let batch = 0; batch < 3; batch++) {
-    messages.push(...await fixture.sendFrom(fixture.hub, fixture.two, 1));
-    await round(relayer, leg);
-    if (batch > 0) continue;
-    await fixture.blocks(4);
-    await settle(relayer);
-    fixture.two.isFull = true;
-  }
-  const [, second, third] = messages;
-  assert.ok(second !== undefined && third !== undefined);
-  assert.equal(relayer.row(third).state, "submitted", "two are on their way");
-  fixture.two.clearMempool();
-  fixture.two.isFull = false;
-  await raceWith(fixture, [second]);
-  fixture.two.produceBlock();
-  await settle(relayer);
-  await fixture.blocks(1);
-  await settle(relayer);
-  assert.equal(relayer.row(second).state, "delivered_by_other");
-  assert.equal(relayer.row(third).state, "delivered");
-  assert.equal(fixture.two.reverted().length, 1);
-});
-
 /** A receipt of ours on the second chain that the new, empty ledger knows nothing of. */
 async function foundReceipt(): Promise<Case> {
   const { fixture, messages, first } = await sent(1, {}, 5n);
