@@ -16,7 +16,7 @@ import { CompetitorDeliveries, confirmFoundReceipts } from "../receipts.ts";
 import { leaveGaps, settleForeign, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { replaceStuck, settleUnknown } from "./replacement.ts";
-import { notePending, settleRevert, settleSuccess } from "./settlement.ts";
+import { notePending, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -196,6 +196,12 @@ function requestOutcomes(
   }));
 }
 
+/**
+ * Time after which a submission counts as dropped that is in no block, ms: endpoints may call it pending for ever, and
+ * its messages would wait as long. Whatever still happens to it is found by its receipts.
+ */
+const MAX_OPEN_MS = 24 * 3_600_000;
+
 /** Settles the submissions of one nonce. True when something changed. */
 async function settleGroup(
   context: Settling,
@@ -208,12 +214,22 @@ async function settleGroup(
   const hasChanges = competitors.length > 1
     ? await settleSameNonce(context, competitors)
     : await settleOne(context, row, requested.get(row.id));
+  const isOld = competitors.every(({ createdAtMs }) => context.clock.now() - createdAtMs >= MAX_OPEN_MS);
+  if (!hasChanges && isOld) return await giveUp(context, rows);
   const isFinal = context.ledger.submissions.find(row.id)?.state === "final";
   // What was given up above a gap may be mined once the gap is filled.
   const above = isFinal ? listCompetingSubmissions(context, row, 1n) : [];
   const isGivenUp = above.length > 0 && above.every(({ state }) => state === "dropped");
   if (isGivenUp) await settleSameNonce(context, above);
   return hasChanges;
+}
+
+/** Drops those of one nonce that are in no block; true when there were some. */
+async function giveUp(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const open = rows.filter(({ state }) => state !== "included");
+  const end = { state: "dropped", detail: "in no block after a day", reason: "stuck" } as const;
+  for (const row of open) await settleByReceipts(context, row, end);
+  return open.length > 0;
 }
 
 /** Lists everything in the journal ever signed for the nonce of `row`, or one above: any of it may be mined. */

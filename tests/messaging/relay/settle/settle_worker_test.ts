@@ -239,6 +239,25 @@ Deno.test("settle: a transaction that no node knows is sent again", async () => 
   assert.equal(relayer.row(first).state, "delivered");
 });
 
+Deno.test("settle: what is in no block after a day is given up, whatever endpoints say; its receipt still counts", async () => {
+  const { fixture, relayer, first } = await sent(1);
+  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "pending" });
+  fixture.two.isFull = true;
+  await fixture.clock.advance(86_000_000);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "submitted");
+  await fixture.clock.advance(400_000);
+  await settle(relayer);
+  assert.deepEqual([stateOf({ relayer, first }), relayer.row(first).state], ["dropped", "ready"]);
+  fixture.two.isFull = false;
+  await fixture.blocks(4);
+  await fixture.clock.advance(120_000);
+  await round(relayer, outbound(relayer));
+  await fixture.blocks(4);
+  await settle(relayer);
+  assert.deepEqual([relayer.row(first).state, record(relayer, first)?.isFinal], ["delivered", true]);
+});
+
 Deno.test("settle: our receipts from one node are no reason to give up a transaction that another does not know yet", async () => {
   const { fixture, relayer, first } = await sent(2);
   await fixture.blocks(1);
