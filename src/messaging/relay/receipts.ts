@@ -13,7 +13,6 @@ import {
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import {
   legName,
   type LegRun,
@@ -205,30 +204,17 @@ export function recordFoundReceipt(
 }
 
 /**
- * Records a delivery of ours whose event was read, of a message that ended otherwise: with another relayer's delivery
- * that is gone, or in a database that was lost. What is open finds its receipt by itself.
+ * Records a receipt of ours of a message that ended otherwise: with another relayer's delivery that is gone, or in a
+ * database that was lost. What is open finds its receipt by itself.
+ * @param seen.commitment of the request
  */
 export function recordSeenDelivery(
   context: RelayContext,
-  seen: {
-    readonly commitment: Hash256;
-    readonly chain: StateMachine;
-    readonly relayer: Uint8Array;
-    readonly head: bigint;
-  },
+  seen: Pick<MessageRow, "commitment" | "target"> & { readonly relayer: Uint8Array; readonly head: bigint },
 ): void {
-  const message = context.ledger.messages.findDelivered(seen.commitment, seen.chain);
+  const message = context.ledger.messages.findDelivered(seen.commitment, seen.target);
   if (message === undefined || !isTerminal(message.state)) return;
-  endAsOurs(context, message, seen);
-}
-
-/** Records a receipt of ours; what counted as another relayer's delivery is ours from now on. */
-function endAsOurs(
-  context: RelayContext,
-  message: MessageRow,
-  found: { readonly relayer: Uint8Array; readonly head: bigint },
-): void {
-  recordFoundReceipt(context, message, found);
+  recordFoundReceipt(context, message, seen);
   const end = { reason: toEndState("delivered").reason, detail: "the receipt is ours" };
   if (message.state === "delivered_by_other") transition(context, message, { to: "delivered", ...end });
 }
@@ -426,7 +412,8 @@ export class CompetitorDeliveries {
     const { ledger, clock } = this.#context;
     const row = ledger.messages.find(commitment, target);
     if (row?.state !== "delivered_by_other") return;
-    if (relayer !== undefined) return endAsOurs(this.#context, row, { relayer, head });
+    const seen = { commitment: row.requestCommitment, target, head };
+    if (relayer !== undefined) return recordSeenDelivery(this.#context, { ...seen, relayer });
     const detail = "the receipt of another relayer is gone";
     transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
   }

@@ -208,7 +208,7 @@ function recordOwnWork(leg: Leg, events: readonly ChainEvent[]): void {
     const isOurs = "relayer" in event && equalBytes(event.relayer, relayer);
     const head = event.at.height;
     if (!isOurs) continue;
-    if (event.kind === "handled") recordSeenDelivery(leg, { ...event, chain, head });
+    if (event.kind === "handled") recordSeenDelivery(leg, { ...event, target: chain, head });
     else recordRotationReward(leg.ledger, { chain, height: head, setId: event.setId });
   }
 }

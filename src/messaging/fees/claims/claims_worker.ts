@@ -91,7 +91,6 @@ export class ClaimsRounds {
   readonly #context: ClaimContext;
   readonly #heights: MaturedHeights;
   readonly #pairs: Deferred;
-  readonly #notices: WaitNotices;
   readonly #reported = new Set<string>();
 
   /** @param onEvent called with everything that happens to rows */
@@ -100,7 +99,6 @@ export class ClaimsRounds {
     this.#context = { ...context, deferred, raised, doubts: new Doubts(context.clock), onEvent };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
-    this.#notices = new WaitNotices(context);
   }
 
   /** Number of consecutive times that the chains of a pair did not answer or the hub refused it. */
@@ -128,7 +126,6 @@ export class ClaimsRounds {
       { max: PAIRS_AT_ONCE, signal },
       (pair, inner) => this.#runPair(pair, heights, inner),
     );
-    this.#logRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
       hasChanges: settled || reports.some(isNews),
@@ -179,12 +176,6 @@ export class ClaimsRounds {
       else context.log.debug("claims_interrupted", fields);
       return { pair, result: "unreachable" };
     }
-  }
-
-  #logRaised(): void {
-    const requests = this.#context.raised.size;
-    if (requests === 0) return this.#notices.done("raised");
-    this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
   }
 
   #logOnce(pair: ClaimPair): void {

@@ -605,7 +605,7 @@ Deno.test("claims: while the hub hears nothing new of the source a raise costs n
   await claimAll(scene, rounds);
   assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
   assert.ok(
-    scene.log.events("info").some((event) => event === "raised_fees_awaited"),
+    scene.log.events("info").some((event) => event === "fee_raised"),
   );
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);
