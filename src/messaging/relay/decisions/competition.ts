@@ -94,8 +94,9 @@ export function afterCompetitorSeen(
  * lost together to a faster competitor; the same applies while competitors are active. Once it succeeded and no other
  * relayer was seen, the limit is at its maximum at once. For a moment after a lost one there is none.
  */
-export function inFlightLimit({ seenAtMs, lostAtMs, wins }: Competition, nowMs: number): number {
-  if (lostAtMs !== undefined && Math.abs(nowMs - lostAtMs) < BACKOFF_MS) return 0;
+export function inFlightLimit(competition: Competition, nowMs: number): number {
+  const { seenAtMs, lostAtMs = 0, wins, batchLimit } = competition;
+  if (batchLimit !== undefined && Math.abs(nowMs - lostAtMs) < BACKOFF_MS) return 0;
   return seenAtMs === undefined && wins > 0 ? MAX_IN_FLIGHT : 1;
 }
 

@@ -33,7 +33,10 @@ Deno.test("competition: the first transaction goes alone, many may follow it, an
     inFlightLimit(afterCompetitorSeen(competition, { relayers: [them], nowMs: 1, isLoss: false }), 1),
     1,
   );
-  assert.deepEqual([1_000, 30_999, 31_000].map((nowMs) => inFlightLimit(lost(them), nowMs)), [0, 0, 1]);
+  assert.deepEqual(
+    [1_000, 30_999, 31_000].map((nowMs) => inFlightLimit(lost(them, NO_COMPETITION, 9), nowMs)),
+    [0, 0, 1],
+  );
 });
 
 Deno.test("competition: only who has lost a race leaves messages to others", () => {
