@@ -67,7 +67,7 @@ async function relay(
     { clock: deps.clock, log: deps.log, board: deps.checks.board },
     () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
   )];
-  const woken = ledger.wakeFromFuture();
+  const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { rows: woken });
   wakeChanged(ledger, config);
   const planned = planWorkers({ ...deps, ledger }, config, {

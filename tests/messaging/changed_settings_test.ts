@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { type MessageReason, neverMs } from "../../src/messaging/ledger/ledger.ts";
+import { type MessageReason, type MessageRow, neverMs } from "../../src/messaging/ledger/ledger.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { wakeChanged } from "../../src/messaging/run.ts";
 import { edited } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { hashOf, hub, newMessage } from "../support/ledger_rows.ts";
+import { hub, newMessage } from "../support/ledger_rows.ts";
 import { openMemoryLedger } from "../support/memory_ledger.ts";
 
 const target = parseStateMachine("EVM-31337");
@@ -33,52 +34,35 @@ const cases: readonly (readonly [what: string, old: string, now: string, due: re
   ],
 ];
 
-for (const [what, old, now, due] of cases) {
-  Deno.test(`settings: when ${what} was changed, the messages that it concerns are judged once`, () => {
-    using ledger = openLedgerWith();
-    const [before, after] = [edited(), edited([old, now])].map((toml) => {
-      const { config, problems } = parseMessagingConfig({ readFile: () => new Uint8Array() }, toml);
-      assert.ok(config !== undefined, JSON.stringify(problems));
-      return config;
-    });
-    assert.ok(before !== undefined && after !== undefined);
-    wakeChanged(ledger.ledger, before);
-    assert.deepEqual(ledger.listDue(), [], "nothing is known to be changed");
-    wakeChanged(ledger.ledger, after);
-    assert.deepEqual(ledger.listDue(), due);
-    ledger.holdAll();
-    wakeChanged(ledger.ledger, after);
-    assert.deepEqual(ledger.listDue(), [], "once");
-  });
+function readConfig(toml: string): MessagingConfig {
+  const { config } = parseMessagingConfig({ readFile: () => new Uint8Array() }, toml);
+  assert.ok(config !== undefined);
+  return config;
 }
 
-function openLedgerWith() {
-  const clock = new FakeClock();
-  const ledger = openMemoryLedger({ clock });
-  for (const [index, [reason, chain]] of held.entries()) {
-    ledger.messages.record(
-      newMessage(index, { source: hub, target: chain, state: "held", reason, nextAttemptAtMs: neverMs }),
-    );
-  }
-  const rejected = { state: "rejected", reason: "module_filter", nextAttemptAtMs: neverMs } as const;
-  ledger.messages.record(newMessage(4, { source: hub, target, ...rejected }));
-  const rows = () =>
-    [target, other].flatMap((chain) =>
-      ledger.messages.listDue({ source: hub, target: chain, nowMs: clock.now(), limit: 9 })
-    );
-  return {
-    ledger,
-    listDue: () =>
-      rows().map(({ commitment }) => [0, 1, 2, 3, 4].find((number) => hashOf(number) === commitment)).sort(),
-    holdAll: () => {
-      for (const row of rows()) {
-        ledger.messages.transition(row.commitment, row.target, {
-          to: "held",
-          reason: "unprofitable",
-          nextAttemptAtMs: neverMs,
-        });
-      }
-    },
-    [Symbol.dispose]: () => ledger.close(),
-  };
+for (const [what, old, now, due] of cases) {
+  Deno.test(`settings: when ${what} was changed, the messages that it concerns are judged once`, () => {
+    const clock = new FakeClock();
+    const ledger = openMemoryLedger({ clock });
+    const waiting = { source: hub, state: "held", nextAttemptAtMs: neverMs } as const;
+    for (const [index, [reason, chain]] of held.entries()) {
+      ledger.messages.record(newMessage(index, { ...waiting, target: chain, reason }));
+    }
+    ledger.messages.record(newMessage(4, { ...waiting, target, state: "rejected", reason: "module_filter" }));
+    const rows = [target, other].map((chain) => ({ source: hub, target: chain, limit: 9 }));
+    const listDue = (): readonly MessageRow[] =>
+      rows.flatMap((query) => ledger.messages.listDue({ ...query, nowMs: clock.now() }));
+    const numbers = (): readonly number[] => listDue().map(({ nonce }) => Number(nonce)).sort();
+    wakeChanged(ledger, readConfig(edited()));
+    assert.deepEqual(numbers(), [], "nothing is known to be changed");
+    wakeChanged(ledger, readConfig(edited([old, now])));
+    assert.deepEqual(numbers(), due);
+    for (const row of listDue()) {
+      const again = { to: "held", reason: "unprofitable", nextAttemptAtMs: neverMs } as const;
+      ledger.messages.transition(row.commitment, row.target, again);
+    }
+    wakeChanged(ledger, readConfig(edited([old, now])));
+    assert.deepEqual(numbers(), [], "once");
+    ledger.close();
+  });
 }

@@ -8,7 +8,7 @@ import { type Decisions, openDecisions } from "./decisions.ts";
 import { type Deliveries, openDeliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
 import { type Messages, openMessages } from "./messages.ts";
-import { prune, type Pruned, wakeFromFuture } from "./retention.ts";
+import { prune, type Pruned } from "./retention.ts";
 import { openRewards, type Rewards } from "./rewards.ts";
 import {
   openSpending,
@@ -106,8 +106,6 @@ export interface Ledger {
   checkWritable(): void;
   /** Removes expired rows (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
-  /** Makes due what waits for times of a clock that was ahead; returns how many rows that are. */
-  wakeFromFuture(): number;
   /** Writes everything to the main file and releases the lock. A second call does nothing. */
   close(): void;
 }
@@ -152,7 +150,6 @@ export function createLedger(db: Database): Ledger {
       db.noteWritten();
     },
     prune: (nowMs) => prune(db, nowMs),
-    wakeFromFuture: () => db.transaction(() => wakeFromFuture(db)),
     close: () => db.close(),
   };
 }

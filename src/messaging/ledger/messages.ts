@@ -6,6 +6,7 @@ import type { Database } from "./database.ts";
 import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
 import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
 import { type MessageFilter, type MessageSearch, openMessageSearch, wakeMatching } from "./message_search.ts";
+import { wakeFromFuture } from "./retention.ts";
 import {
   listPredecessors,
   type MessageReason,
@@ -58,6 +59,8 @@ export interface Messages extends MessageQueries, MessageSearch {
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
   /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
+  /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */
+  wakeFromFuture(): number;
   /** Takes back the ends of rows that were rejected for `reason`, which may be over; returns their number. */
   reopen(reason: MessageReason): number;
   /**
@@ -100,6 +103,7 @@ export function openMessages(db: Database): Messages {
         { source, target, reason, now: db.now() },
       ).changes,
     wakeMatching: (filter) => wakeMatching(db, filter),
+    wakeFromFuture: () => wakeFromFuture(db),
     reopen: (reason) =>
       db.run(
         `UPDATE message SET state = 'seen', reason = NULL, detail = NULL, next_attempt_at_ms = :now, updated_at_ms = :now

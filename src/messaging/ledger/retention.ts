@@ -79,7 +79,7 @@ function removeAll(db: Database, sql: string, before: number): number {
 const FUTURE_MS = 60_000;
 
 /** The least number among notes that is a time, ms (the year 2001): heights and counts are smaller. */
-const LEAST_TIME_MS = 1_000_000_000_000;
+const MIN_TIME_MS = 1_000_000_000_000;
 
 /** What waits for a time: table, its column, and which rows do. */
 const WAITING = [
@@ -121,7 +121,7 @@ export function wakeFromFuture(db: Database): number {
   db.run(
     `DELETE FROM meta WHERE CASE WHEN json_valid(value) THEN EXISTS (
        SELECT 1 FROM json_tree(meta.value) AS item WHERE item.type = 'integer' AND item.value > :future) END`,
-    { future: Math.max(future, LEAST_TIME_MS) },
+    { future: Math.max(future, MIN_TIME_MS) },
   );
   return woken.reduce((sum, count) => sum + count, 0);
 }

@@ -259,12 +259,12 @@ Deno.test(
     clock.jump(2_545_000);
     ledger.messages.record(newMessage(2, { ...waiting, nextAttemptAtMs: clock.now() + 30_000 }));
     ledger.messages.record(newMessage(3, { ...waiting, nextAttemptAtMs: neverMs }));
-    equal(ledger.wakeFromFuture(), 0);
+    equal(ledger.messages.wakeFromFuture(), 0);
     clock.jump(-2_545_000);
-    equal(ledger.wakeFromFuture(), 1);
+    equal(ledger.messages.wakeFromFuture(), 1);
     const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
     deepEqual(due.map(({ commitment }) => commitment), [hashOf(2)]);
-    equal(ledger.wakeFromFuture(), 0);
+    equal(ledger.messages.wakeFromFuture(), 0);
   }),
 );
 
@@ -291,7 +291,7 @@ Deno.test(
       );
     });
     clock.jump(-365 * day);
-    equal(ledger.wakeFromFuture(), 2);
+    equal(ledger.messages.wakeFromFuture(), 2);
     equal(ledger.suspensions.find(pair)?.nextTryAtMs, clock.now());
     equal(ledger.rewards.find(reward)?.nextAttemptAtMs, clock.now());
     equal(ledger.submissions.find(1)?.createdAtMs, clock.now());
@@ -302,7 +302,7 @@ Deno.test(
       [undefined, undefined, "123456789"],
     );
     notEqual(ledger.meta.find("price on EVM-56"), undefined);
-    equal(ledger.wakeFromFuture(), 0);
+    equal(ledger.messages.wakeFromFuture(), 0);
   }),
 );
 

@@ -16,7 +16,7 @@ export interface Competition {
   /** Time of the last delivery of another relayer, ms; `undefined`: never. */
   readonly seenAtMs: number | undefined;
   /** The latest competitor; however many addresses one has, they make nobody wait for longer. */
-  readonly rival?: Hex | undefined;
+  readonly competitor?: Hex | undefined;
   /** Most messages of the next transaction, since one was lost; `undefined`: as many as it takes. */
   readonly batchLimit?: number | undefined;
 }
@@ -81,7 +81,7 @@ export function afterCompetitorSeen(
   const seen = {
     ...competition,
     seenAtMs: nowMs,
-    rival: last === undefined ? competition.rival : toHex(last),
+    competitor: last === undefined ? competition.competitor : toHex(last),
   };
   if (!isLoss) return seen;
   const halved = carried === undefined ? undefined : Math.max(1, Math.floor(carried / 2));
@@ -102,16 +102,16 @@ export function inFlightLimit(competition: Competition, nowMs: number): number {
 
 /**
  * Computes the time for which a message sent at `height` of its source is left to competitors, ms; 0: none. It is one
- * turn, and another one where it is the rival's: never more, however many there are.
+ * turn, and another one where it is that one's: never more, however many there are.
  */
 export function competitorBackoffMs(
-  { lostAtMs, rival }: Competition,
+  { lostAtMs, competitor }: Competition,
   facts: { readonly height: bigint; readonly ourself: Uint8Array; readonly pollIntervalMs: number },
 ): number {
   if (lostAtMs === undefined) return 0;
   const turnOf = (relayer: Hex): string =>
     toHex(keccak256(concatBytes(new TextEncoder().encode(`${facts.height} ${relayer}`))));
-  const isTheirTurn = rival !== undefined && turnOf(rival) < turnOf(toHex(facts.ourself));
+  const isTheirTurn = competitor !== undefined && turnOf(competitor) < turnOf(toHex(facts.ourself));
   return (BACKOFF_MS + 2 * facts.pollIntervalMs) * (isTheirTurn ? 2 : 1);
 }
 

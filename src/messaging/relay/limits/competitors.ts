@@ -20,7 +20,7 @@ const competition = keepOn(
     wins: z.number(),
     lostAtMs: z.number().optional(),
     seenAtMs: z.number().optional(),
-    rival: z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value)).optional(),
+    competitor: z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value)).optional(),
     batchLimit: z.number().optional(),
   }).transform(({ lostAtMs, seenAtMs, ...known }): Competition => ({ lostAtMs, seenAtMs, ...known })),
 );

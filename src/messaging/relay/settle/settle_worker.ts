@@ -192,7 +192,7 @@ function requestOutcomes(
 }
 
 /**
- * Time after which a submission counts as dropped that is in no block, ms: endpoints may call it pending for ever, and
+ * Time after which a submission counts as dropped that is in no block, ms: endpoints may call it pending forever, and
  * its messages would wait as long. Whatever still happens to it is found by its receipts.
  */
 const MAX_OPEN_MS = 24 * 3_600_000;
