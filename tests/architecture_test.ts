@@ -264,28 +264,28 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 4251,
   "core/runtime": 2171,
   "core/substrate": 272,
-  "core/telemetry": 3600,
-  "messaging": 1154,
+  "core/telemetry": 3588,
+  "messaging": 1194,
   "messaging/checks": 343,
-  "messaging/commands": 1531,
-  "messaging/config": 819,
+  "messaging/commands": 1533,
+  "messaging/config": 820,
   "messaging/control": 1240,
-  "messaging/fees": 3540,
-  "messaging/ledger": 5016,
-  "messaging/relay": 8288,
+  "messaging/fees": 3404,
+  "messaging/ledger": 5077,
+  "messaging/relay": 8320,
   "messaging/status": 1072,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_294,
+  "lines of src": 88_282,
   "lines of devnet": 36_646,
-  "lines of tests": 103_189,
+  "lines of tests": 103_377,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 98,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 107_243,
+  "words of docs": 107_267,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
