@@ -7,7 +7,7 @@ import { checkWorker } from "../core/checks/check_worker.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { LedgerFault } from "./ledger/ledger.ts";
+import { type Ledger, LedgerFault, type MessageFilter, type MessageReason } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { AppContext } from "../core/runtime/app.ts";
@@ -68,7 +68,8 @@ async function relay(
     () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
   )];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
-  if (woken > 0) deps.log.warn("clock_set_back", { messages: woken });
+  if (woken > 0) deps.log.warn("clock_set_back", { rows: woken });
+  wakeChanged(ledger, config);
   const planned = planWorkers({ ...deps, ledger }, config, {
     hub,
     hubGate,
@@ -113,6 +114,45 @@ async function relay(
   } finally {
     watch?.close();
   }
+}
+
+/** Reasons of messages that a retry may deliver. */
+const FAILED: readonly MessageReason[] = ["unprofitable", "simulation_failed", "not_executed", "reverted"];
+
+/**
+ * Judges held and rejected messages once more whose setting was changed since it was noted last: what the operator
+ * allows now concerns them, too.
+ */
+export function wakeChanged(ledger: Ledger, { hub, relayer, chains }: MessagingConfig): void {
+  const hexes = (modules: readonly Uint8Array[] = []): readonly Hex[] => modules.map(toHex).sort();
+  const { minimumProfitPercent, unprofitableRetryFrequencySec, retryModules, moduleFilter } = relayer;
+  const { messages } = ledger;
+  const wake = (filter: MessageFilter) => () => messages.wakeMatching(filter);
+  const unprofitable: MessageFilter = { reasons: ["unprofitable"] };
+  const settings: readonly (readonly [name: string, value: unknown, act: () => unknown])[] = [
+    ["profit", [minimumProfitPercent, hub.tokenPrice], wake(unprofitable)],
+    ["retries", [unprofitableRetryFrequencySec, hexes(retryModules)], wake({ reasons: FAILED })],
+    ["filter", hexes(moduleFilter), () => messages.reopen("module_filter")],
+    [
+      "chains",
+      chains.map(({ stateMachine }) => stateMachine).sort(),
+      wake({ reasons: ["unconfigured_chain"] }),
+    ],
+    ...chains.flatMap(({ stateMachine: target, ...chain }) =>
+      chain.type === "substrate" ? [] : [
+        [`gas price of ${target}`, chain.maximumGasPriceGwei, wake({ ...unprofitable, target })] as const,
+      ]
+    ),
+  ];
+  ledger.transaction(() => {
+    for (const [name, value, act] of settings) {
+      const [key, text] = [`setting ${name}`, JSON.stringify(value ?? null)];
+      const noted = ledger.meta.find(key);
+      if (noted === text) continue;
+      ledger.meta.write(key, text);
+      if (noted !== undefined) act();
+    }
+  });
 }
 
 /** Plans the workers for legs, settling, fees and housekeeping; each waits at the gates of what it works with. */

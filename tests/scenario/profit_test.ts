@@ -82,7 +82,7 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
   if (hub === "nexus") return; // what follows is not about prices
 
   await t.step(
-    "without a retry frequency the held ones stay, also when their fee is raised",
+    "without a retry frequency the held ones stay, until their fee is raised",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
@@ -91,11 +91,12 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
         assert.ok(poor !== undefined);
         await relayer.untilRows([poor], b.stateMachine, { state: "held", reason: "unprofitable" });
-        await raiseFee(a, poor, generous);
         const rich = await sendPing(devnet, { from: "A", to: "B", fee: generous });
         await scene.untilDelivered(rich);
         assert.deepEqual(await delivered(devnet, [poor]), []);
         assert.equal((await relayer.row(poor.commitment, b.stateMachine))?.offeredUsd18, 5n);
+        await raiseFee(a, poor, generous);
+        await scene.untilDelivered([poor]);
         await scene.finish();
       }),
   );

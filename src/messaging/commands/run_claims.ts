@@ -210,7 +210,9 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
       open += count();
       continue;
     }
-    if (count() === 0 && context.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
+    const { deliveries } = context.ledger;
+    const isDone = deliveries.listNotFinal(name, 1).length + deliveries.listFoundNotFinal(name).length === 0;
+    if (count() === 0 && isDone) continue;
     try {
       await settleAll({ ...context, target: chain, signal });
     } catch (error) {

@@ -113,7 +113,8 @@ const relayerKeys = {
     alias: "retry_frequency",
     description:
       "How often unprofitable and failed messages are tried again. Without it they are judged for two hours, so that " +
-      "no mistake of a moment counts; then they stay in the database, and are considered again once this is set. " +
+      "no mistake of a moment counts; then they stay in the database, and are considered once more when this, the " +
+      "minimum profit or the price limit of their chain is changed, or when their fee is raised to what may pay. " +
       "Passing faults (a node that is down, a lost race) are always retried.",
     example: 300,
   }),

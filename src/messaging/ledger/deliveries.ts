@@ -97,10 +97,13 @@ export interface Deliveries {
   find(commitment: Hash256, dest: StateMachine): DeliveryRow | undefined;
   /** Oldest block first. */
   listNotFinal(dest: StateMachine, limit?: number): DeliveryRow[];
-  /** As {@link listNotFinal}, only receipts that were found after the fact: their block is not known. */
+  /** As {@link listNotFinal}, only receipts whose block is not known: those found after the fact, and lost ones. */
   listFoundNotFinal(dest: StateMachine): DeliveryRow[];
-  /** @returns false when there is no such record. */
-  markFinal(commitment: Hash256, dest: StateMachine): boolean;
+  /**
+   * Marks a record as final; a lost one is claimed once the hub knows `height`, at which the receipt is there.
+   * @returns false when there is no such record.
+   */
+  markFinal(commitment: Hash256, dest: StateMachine, height: bigint): boolean;
   /** As {@link markFinal} for several records; those that do not exist are left out. */
   markAllFinal(commitments: readonly Hash256[], dest: StateMachine): void;
   /** Removes a record whose block was reorganised; false when there is none or it is claimed. */
@@ -156,11 +159,18 @@ export function openDeliveries(db: Database): Deliveries {
       ).flatMap(readable(toDelivery)),
     listFoundNotFinal: (dest) =>
       db.rows(
-        `SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 AND block_hash IS NULL
+        `SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 AND block_hash IS NULL AND claim_state <> 'lost'
+         UNION ALL SELECT * FROM delivery WHERE claim_state = 'lost' AND dest = :dest
          ORDER BY block_height, commitment LIMIT :limit + 0`,
         { dest, limit: defaultLimit },
       ).flatMap(readable(toDelivery)),
-    markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
+    markFinal: (commitment, dest, height) =>
+      change(
+        `is_final = 1, claim_state = CASE claim_state WHEN 'lost' THEN 'unclaimed' ELSE claim_state END,
+         block_height = CASE claim_state WHEN 'lost' THEN :height ELSE block_height END`,
+        byKey,
+        { commitment, dest, height: toHeight(height) },
+      ),
     markAllFinal: (commitments, dest) =>
       void change(
         "is_final = 1",

@@ -4,8 +4,9 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
-import { isOpen, type MessageRow, neverMs, type NewMessage, parseMessageRow } from "./message_rows.ts";
+import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
 import { type MessageFilter, type MessageSearch, openMessageSearch, wakeMatching } from "./message_search.ts";
+import { wakeFromFuture } from "./retention.ts";
 import {
   listPredecessors,
   type MessageReason,
@@ -58,11 +59,10 @@ export interface Messages extends MessageQueries, MessageSearch {
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
   /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
-  /**
-   * Makes open rows due now that were last changed more than a minute from now: the machine's clock was set back since,
-   * and their waits would last as much longer. Returns how many there were.
-   */
+  /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */
   wakeFromFuture(): number;
+  /** Takes back the ends of rows that were rejected for `reason`, which may be over; returns their number. */
+  reopen(reason: MessageReason): number;
   /**
    * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
    * count, too.
@@ -71,9 +71,6 @@ export interface Messages extends MessageQueries, MessageSearch {
     filter: MessageFilter,
   ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[];
 }
-
-/** Difference of two reads of a clock beyond which it was set back, ms. */
-const FUTURE_MS = 60_000;
 
 /** The messages in a database. */
 export function openMessages(db: Database): Messages {
@@ -106,11 +103,12 @@ export function openMessages(db: Database): Messages {
         { source, target, reason, now: db.now() },
       ).changes,
     wakeMatching: (filter) => wakeMatching(db, filter),
-    wakeFromFuture: () =>
+    wakeFromFuture: () => wakeFromFuture(db),
+    reopen: (reason) =>
       db.run(
-        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-         WHERE ${isOpen} AND updated_at_ms > :future AND next_attempt_at_ms > :now AND next_attempt_at_ms <> ${neverMs}`,
-        { now: db.now(), future: db.now() + FUTURE_MS },
+        `UPDATE message SET state = 'seen', reason = NULL, detail = NULL, next_attempt_at_ms = :now, updated_at_ms = :now
+         WHERE state = 'rejected' AND reason = :reason`,
+        { reason, now: db.now() },
       ).changes,
     wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: db.now() }),
     wake: (source, target, reason) =>

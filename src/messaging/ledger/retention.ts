@@ -1,5 +1,7 @@
-/** Removal of expired rows. Source: docs/architecture/ledger.md, "Retention". */
+/** Removal of expired rows (docs/architecture/ledger.md, "Retention"), and times of a clock that was ahead. */
 import type { Database } from "./database.ts";
+import { isOpen, neverMs } from "./message_rows.ts";
+import { isOpenWithdrawal } from "./withdrawals.ts";
 
 const dayMs = 86_400_000;
 
@@ -71,4 +73,55 @@ function removeAll(db: Database, sql: string, before: number): number {
     removed += changes;
   }
   return removed;
+}
+
+/** Difference of two reads of a clock beyond which it was set back, ms. */
+const FUTURE_MS = 60_000;
+
+/** The least number among notes that is a time, ms (the year 2001): heights and counts are smaller. */
+const MIN_TIME_MS = 1_000_000_000_000;
+
+/** What waits for a time: table, its column, and which rows do. */
+const WAITING = [
+  ["message", "next_attempt_at_ms", isOpen],
+  ["suspension", "next_try_at_ms", "is_active = 1"],
+  ["reward", "next_attempt_at_ms", "state IN ('pending', 'claiming')"],
+] as const;
+
+/** Rows whose age decides something. */
+const AGEING = [
+  ["submission", "state IN ('signed', 'broadcast', 'included')"],
+  ["withdrawal", isOpenWithdrawal],
+  ["delivery", "claim_state IN ('unclaimed', 'claiming')"],
+] as const;
+
+/**
+ * Ends waits and ages of times that the machine's clock has not reached: it was ahead when they were written, more than
+ * a minute, and they would last as much longer. Returns how many rows are due by that.
+ */
+export function wakeFromFuture(db: Database): number {
+  const now = db.now();
+  const future = now + FUTURE_MS;
+  const woken = WAITING.map(([table, column, condition]) =>
+    db.run(
+      `UPDATE ${table} SET ${column} = :now, updated_at_ms = :now
+       WHERE ${condition} AND updated_at_ms > :future AND ${column} > :now AND ${column} <> ${neverMs}`,
+      { now, future },
+    ).changes
+  );
+  for (const [table, condition] of AGEING) {
+    db.run(
+      `UPDATE ${table} SET created_at_ms = min(created_at_ms, :now), updated_at_ms = min(updated_at_ms, :now)
+       WHERE ${condition} AND updated_at_ms > :future`,
+      { now, future },
+    );
+  }
+  db.run("UPDATE spending SET mined_at_ms = :now WHERE mined_at_ms > :future", { now, future });
+  // Notes about chains: what is noted no more is found out again.
+  db.run(
+    `DELETE FROM meta WHERE CASE WHEN json_valid(value) THEN EXISTS (
+       SELECT 1 FROM json_tree(meta.value) AS item WHERE item.type = 'integer' AND item.value > :future) END`,
+    { future: Math.max(future, MIN_TIME_MS) },
+  );
+  return woken.reduce((sum, count) => sum + count, 0);
 }

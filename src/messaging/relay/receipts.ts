@@ -203,7 +203,23 @@ export function recordFoundReceipt(
   });
 }
 
-/** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
+/**
+ * Records a receipt of ours of a message that ended otherwise: with another relayer's delivery that is gone, or in a
+ * database that was lost. What is open finds its receipt by itself.
+ * @param seen.commitment of the request
+ */
+export function recordSeenDelivery(
+  context: RelayContext,
+  seen: Pick<MessageRow, "commitment" | "target"> & { readonly relayer: Uint8Array; readonly head: bigint },
+): void {
+  const message = context.ledger.messages.findDelivered(seen.commitment, seen.target);
+  if (message === undefined || !isTerminal(message.state)) return;
+  recordFoundReceipt(context, message, seen);
+  const end = { reason: toEndState("delivered").reason, detail: "the receipt is ours" };
+  if (message.state === "delivered_by_other") transition(context, message, { to: "delivered", ...end });
+}
+
+/** Marks found receipts, and those missing when they were to be proved, as final, or reverts them; true when a message has to be delivered again. */
 export async function confirmFoundReceipts(
   context: Settling,
 ): Promise<boolean> {
@@ -224,7 +240,7 @@ export async function confirmFoundReceipts(
   return ledger.transaction(() =>
     due.filter((entry, index) => {
       const receipt = receipts[index];
-      return receipt?.kind === "certain" && !confirmOne(context, entry, receipt.value);
+      return receipt?.kind === "certain" && !confirmOne(context, { ...entry, finalHeight }, receipt.value);
     }).length > 0
   );
 }
@@ -232,11 +248,15 @@ export async function confirmFoundReceipts(
 /** Confirms one receipt; false when it is gone or names another relayer. */
 function confirmOne(
   context: RelayDeps,
-  { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },
+  { delivery, message, finalHeight }: {
+    readonly delivery: DeliveryRow;
+    readonly message: MessageRow;
+    readonly finalHeight: bigint;
+  },
   receipt: Uint8Array | undefined,
 ): boolean {
   if (receipt !== undefined && equalBytes(receipt, delivery.relayer)) {
-    context.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
+    context.ledger.deliveries.markFinal(delivery.commitment, delivery.dest, finalHeight);
     return true;
   }
   context.ledger.deliveries.remove(delivery.commitment, delivery.dest);
@@ -392,11 +412,9 @@ export class CompetitorDeliveries {
     const { ledger, clock } = this.#context;
     const row = ledger.messages.find(commitment, target);
     if (row?.state !== "delivered_by_other") return;
-    if (relayer !== undefined) recordFoundReceipt(this.#context, row, { relayer, head });
-    const gone = { detail: "the receipt of another relayer is gone", nextAttemptAtMs: clock.now() };
-    const change = relayer === undefined
-      ? { to: "ready", ...gone } as const
-      : { to: "delivered", reason: toEndState("delivered").reason, detail: "the receipt is ours" } as const;
-    transition(this.#context, row, change);
+    const seen = { commitment: row.requestCommitment, target, head };
+    if (relayer !== undefined) return recordSeenDelivery(this.#context, { ...seen, relayer });
+    const detail = "the receipt of another relayer is gone";
+    transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
   }
 }

@@ -7,10 +7,10 @@ import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
+import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
-import { partsOf } from "../../core/runtime/slices.ts";
-import { mapInSlices } from "../../core/runtime/slices.ts";
-import { endDelivered } from "./receipts.ts";
+import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
+import { endDelivered, recordSeenDelivery } from "./receipts.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
@@ -123,10 +123,11 @@ export async function scanLeg(
     if (isEnough) return { found, isComplete: false };
     const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    const funded = events.some(({ kind }) => kind === "funded");
+    const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
-      recordRotations(leg, slice);
       for (const event of slice) {
-        if (event.kind === "funded") reviveFunded(leg, event.commitment);
+        if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));
       }
       if (isLast) leg.ledger.cursors.advance(source, target, chunk.to);
     });
@@ -165,6 +166,7 @@ async function recordInSlices(
     leg.signal.throwIfAborted();
     return leg.ledger.transaction(() => {
       const recorded = recordRows(leg, { events: slice, view });
+      recordOwnWork(leg, slice);
       beside(slice, index === slices.length - 1);
       return recorded;
     });
@@ -198,28 +200,27 @@ export function recordRow(context: RelayDeps, row: NewMessage): boolean {
   return true;
 }
 
-/** Records rotations of the hub's authorities that we delivered to a chain: the hub rewards them. */
-function recordRotations(leg: Leg, events: readonly ChainEvent[]): void {
+/** Records what we did on the source: rotations of the hub's authorities, which the hub rewards, and deliveries. */
+function recordOwnWork(leg: Leg, events: readonly ChainEvent[]): void {
   const { relayer, id: { stateMachine: chain } } = leg.source;
   if (relayer === undefined) return;
   for (const event of events) {
-    if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
-    recordRotationReward(leg.ledger, { chain, height: event.at.height, setId: event.setId });
+    const isOurs = "relayer" in event && equalBytes(event.relayer, relayer);
+    const head = event.at.height;
+    if (!isOurs) continue;
+    if (event.kind === "handled") recordSeenDelivery(leg, { ...event, target: chain, head });
+    else recordRotationReward(leg.ledger, { chain, height: head, setId: event.setId });
   }
 }
 
-/** Makes an unprofitable message due again whose fee was raised, if the operator enabled retries. */
-function reviveFunded(
-  leg: Leg,
-  commitment: Hash256,
-): void {
-  if (leg.settings.retryFrequencySec === undefined) return;
+/** Makes an unprofitable message due again whose fee was raised to what may pay: its sender has paid for another try. */
+function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   const { messages } = leg.ledger;
   const inbound = messages.find(commitment, leg.settings.hub);
   const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
   // The fee of a GET request pays for the delivery of its response to the chain where the fee was paid.
   const row = asked ?? messages.findResponse(commitment, leg.settings.hub, leg.source.id.stateMachine);
-  if (row?.state !== "held" || row.reason !== "unprofitable") return;
+  if (row?.state !== "held" || row.reason !== "unprofitable" || !isRaiseWorthATry(fee18, row)) return;
   const { reason } = row;
   messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
 }

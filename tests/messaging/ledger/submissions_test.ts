@@ -273,8 +273,8 @@ Deno.test(
     deliveries.record(newDelivery(2, { isFinal: false }));
     deepEqual(deliveries.listNotFinal(bsc).map(({ commitment }) => commitment), [hashOf(1), hashOf(2)]);
     equal(deliveries.remove(hashOf(1), bsc), true);
-    equal(deliveries.markFinal(hashOf(1), bsc), false);
-    equal(deliveries.markFinal(hashOf(2), bsc), true);
+    equal(deliveries.markFinal(hashOf(1), bsc, 9n), false);
+    equal(deliveries.markFinal(hashOf(2), bsc, 9n), true);
     deepEqual(deliveries.listNotFinal(bsc), []);
   }),
 );

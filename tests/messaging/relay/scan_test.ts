@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
+import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
@@ -368,3 +369,25 @@ Deno.test("scan: a raised fee leaves messages alone that wait for something else
   await scan(relayer, leg);
   assert.equal(relayer.row(message).nextAttemptAtMs, NEVER_MS);
 });
+
+for (const state of ["rejected", "timed_out", "delivered_by_other"] as const) {
+  Deno.test(`scan: the event of a delivery of ours becomes its record where the message counts as ${state}`, async () => {
+    const fixture = new Fixture();
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    assert.ok(message !== undefined);
+    const before = new Relayer(fixture, memoryLedger(fixture));
+    assert.equal((await round(before, outbound(before))).sent, 1);
+    await fixture.blocks(1);
+    // The database that knew of it is lost.
+    const relayer = new Relayer(fixture, memoryLedger(fixture));
+    const ends = { source: names.hub, target: names.two };
+    relayer.ledger.messages.record(toMessageRow(message, ends, { seenAtHeight: 1n, state }));
+    const back = relayer.leg(relayer.two, relayer.hub);
+    await fixture.update(fixture.two, fixture.hub);
+    await round(relayer, back);
+    await settle(relayer);
+    const record = relayer.ledger.deliveries.find(message.commitment, names.two);
+    assert.deepEqual([record?.claimState, record?.isFinal], ["unclaimed", true]);
+    assert.equal(relayer.row(message).state, state === "delivered_by_other" ? "delivered" : state);
+  });
+}

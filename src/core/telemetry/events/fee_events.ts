@@ -49,14 +49,6 @@ export const feeEvents = {
     text: "Our receipts are missing on the destination",
     meaning: "A reorganisation took back deliveries that were claimed for; they are looked for again.",
   },
-  receipt_search_failed: {
-    text: "Search for missing receipts failed",
-    meaning: "An endpoint did not answer; the search is repeated.",
-  },
-  receipt_searched: {
-    text: "Missing receipt searched again",
-    meaning: "`verdict` says whether the receipt exists.",
-  },
   claims_delayed: {
     text: "Claims of a pair wait for an endpoint",
     meaning: "Proofs for claims could not be read three times in a row.",

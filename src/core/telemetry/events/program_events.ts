@@ -145,7 +145,7 @@ export const programEvents = {
     action: "Nothing while Litestream runs. Otherwise set `leave_checkpoints` to false.",
   },
   clock_set_back: {
-    text: "Messages are due now whose times lie in the future",
+    text: "What waited for times in the future is due now",
     meaning:
       "The database has times that the machine's clock has not reached: it was set back since. Their waits ended.",
     action: "Check that the machine's clock is kept by NTP.",

@@ -83,10 +83,6 @@ export const waitEvents = {
     meaning: "The hub does not know the blocks yet that prove our deliveries.",
     action: "Run a consensus relayer if it lasts.",
   },
-  raised_fees_awaited: {
-    text: "Waiting for the hub to learn of raised fees",
-    meaning: "Claims wait for a height that holds the higher fee.",
-  },
   withdrawals_awaited: {
     text: "Waiting for fees to be paid out",
     meaning: "Withdrawals were requested and are not received yet.",

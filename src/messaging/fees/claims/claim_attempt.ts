@@ -249,18 +249,6 @@ export interface RaisedFee {
   readonly proven: bigint;
 }
 
-/**
- * Decides the outcome of a `lost` row by the receipt at a newer final height of the destination: ours again, finally
- * delivered by another relayer, or undelivered, so that the message returns to its leg.
- */
-export function judgeLost(
-  receipt: Uint8Array | undefined,
-  relayer: Uint8Array,
-): "unclaimed" | "drop" | "deliver_again" {
-  if (receipt === undefined) return "deliver_again";
-  return equalBytes(receipt, relayer) ? "unclaimed" : "drop";
-}
-
 /** What follows for a group that the hub refused. */
 export type AfterRefusal =
   /** Submit these, one after the other, each with a fresh nonce. */

@@ -15,7 +15,6 @@ import {
   type ClaimEvent,
   type ClaimResult,
   RaisedFees,
-  reviewLost,
   routeName,
   rowKey,
 } from "./claim_context.ts";
@@ -92,7 +91,6 @@ export class ClaimsRounds {
   readonly #context: ClaimContext;
   readonly #heights: MaturedHeights;
   readonly #pairs: Deferred;
-  readonly #notices: WaitNotices;
   readonly #reported = new Set<string>();
 
   /** @param onEvent called with everything that happens to rows */
@@ -101,7 +99,6 @@ export class ClaimsRounds {
     this.#context = { ...context, deferred, raised, doubts: new Doubts(context.clock), onEvent };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
-    this.#notices = new WaitNotices(context);
   }
 
   /** Number of consecutive times that the chains of a pair did not answer or the hub refused it. */
@@ -122,7 +119,6 @@ export class ClaimsRounds {
   async #runInTurn(signal: AbortSignal): Promise<RoundReport> {
     const context = this.#context;
     const settled = await settleClaims(context, signal);
-    const reviewed = await reviewLost(context, signal);
     const pairs = context.ledger.deliveries.listClaimPairs();
     const heights = new Map<StateMachine, Promise<KnownHeights>>();
     const reports = await mapLimited(
@@ -130,10 +126,9 @@ export class ClaimsRounds {
       { max: PAIRS_AT_ONCE, signal },
       (pair, inner) => this.#runPair(pair, heights, inner),
     );
-    this.#logRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
-      hasChanges: settled || reviewed || reports.some(isNews),
+      hasChanges: settled || reports.some(isNews),
       underWay: context.calls.listOpen("accumulate").length,
       pairs: reports,
     };
@@ -181,12 +176,6 @@ export class ClaimsRounds {
       else context.log.debug("claims_interrupted", fields);
       return { pair, result: "unreachable" };
     }
-  }
-
-  #logRaised(): void {
-    const requests = this.#context.raised.size;
-    if (requests === 0) return this.#notices.done("raised");
-    this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
   }
 
   #logOnce(pair: ClaimPair): void {

@@ -15,17 +15,14 @@ export interface Competition {
   readonly lostAtMs: number | undefined;
   /** Time of the last delivery of another relayer, ms; `undefined`: never. */
   readonly seenAtMs: number | undefined;
-  /** Addresses of competitors, the latest last; at most {@link MAX_COMPETITORS}. */
-  readonly competitors: readonly Hex[];
+  /** The latest competitor; however many addresses one has, they make nobody wait for longer. */
+  readonly competitor?: Hex | undefined;
+  /** Most messages of the next transaction, since one was lost; `undefined`: as many as it takes. */
+  readonly batchLimit?: number | undefined;
 }
 
 /** Initial state. */
-export const NO_COMPETITION: Competition = {
-  wins: 0,
-  lostAtMs: undefined,
-  seenAtMs: undefined,
-  competitors: [],
-};
+export const NO_COMPETITION: Competition = { wins: 0, lostAtMs: undefined, seenAtMs: undefined };
 
 /**
  * Maximum number of transactions of one account that may wait for inclusion at the same time. Half of what every node
@@ -34,8 +31,8 @@ export const NO_COMPETITION: Competition = {
  */
 export const MAX_IN_FLIGHT = 8;
 
-/** Maximum number of remembered addresses. */
-const MAX_COMPETITORS = 8;
+/** Batch limit at which it is no limit any more: more than a transaction takes. */
+const MAX_BATCH_LIMIT = 128;
 
 /** Time after which competitors that are no longer seen are forgotten, ms (1 hour). */
 const FORGET_AFTER_MS = 3_600_000;
@@ -43,57 +40,79 @@ const FORGET_AFTER_MS = 3_600_000;
 /** Time that another relayer is given to get a transaction mined, ms: a few blocks of a slow chain. */
 const BACKOFF_MS = 30_000;
 
-/** Drops what no longer counts at `nowMs`. */
+/** Drops what no longer counts at `nowMs`, also what was noted before the machine's clock was set back. */
 export function recall(competition: Competition, nowMs: number): Competition {
   const lastMs = Math.max(competition.lostAtMs ?? 0, competition.seenAtMs ?? 0);
-  return lastMs > 0 && nowMs - lastMs > FORGET_AFTER_MS
+  return lastMs > 0 && Math.abs(nowMs - lastMs) > FORGET_AFTER_MS
     ? { ...NO_COMPETITION, wins: competition.wins }
     : competition;
 }
 
-/** State after a successful transaction of ours. */
+/** State after a successful transaction of ours, after which batches are twice as large again. */
 export function afterWin(competition: Competition): Competition {
-  return competition.wins >= MAX_IN_FLIGHT ? competition : { ...competition, wins: competition.wins + 1 };
+  const { wins, batchLimit } = competition;
+  if (wins >= MAX_IN_FLIGHT && batchLimit === undefined) return competition;
+  const doubled = (batchLimit ?? Infinity) * 2;
+  return {
+    ...competition,
+    wins: Math.min(MAX_IN_FLIGHT, wins + 1),
+    batchLimit: doubled > MAX_BATCH_LIMIT ? undefined : doubled,
+  };
 }
 
-/** State after deliveries of other relayers were seen; `isLoss`: because a transaction of ours was reverted. */
+/** Deliveries of other relayers. */
+export interface SeenCompetitors {
+  readonly relayers: readonly Uint8Array[];
+  /** True: because of them a transaction of ours was reverted. */
+  readonly isLoss: boolean;
+  /** Number of messages that it carried. */
+  readonly carried?: number | undefined;
+}
+
+/**
+ * State after deliveries of other relayers were seen. A lost batch is halved, and the next messages go alone: whoever
+ * is first with the last message of a batch makes it cost nearly as much as if all of it had been delivered.
+ */
 export function afterCompetitorSeen(
   competition: Competition,
-  seen: { readonly relayers: readonly Uint8Array[]; readonly nowMs: number; readonly isLoss: boolean },
+  { relayers, isLoss, carried, nowMs }: SeenCompetitors & { readonly nowMs: number },
 ): Competition {
-  const others = seen.relayers.map(toHex);
-  const competitors = [
-    ...competition.competitors.filter((competitor) => !others.includes(competitor)),
-    ...new Set(others),
-  ];
-  return {
-    wins: seen.isLoss ? 0 : competition.wins,
-    lostAtMs: seen.isLoss ? seen.nowMs : competition.lostAtMs,
-    seenAtMs: seen.nowMs,
-    competitors: competitors.slice(-MAX_COMPETITORS),
+  const last = relayers.at(-1);
+  const seen = {
+    ...competition,
+    seenAtMs: nowMs,
+    competitor: last === undefined ? competition.competitor : toHex(last),
   };
+  if (!isLoss) return seen;
+  const halved = carried === undefined ? undefined : Math.max(1, Math.floor(carried / 2));
+  const batchLimit = competition.batchLimit === undefined ? halved : 1;
+  return { ...seen, wins: 0, lostAtMs: nowMs, batchLimit };
 }
 
 /**
  * Number of transactions that may be pending at the same time. The first is sent alone, since more of them would be
  * lost together to a faster competitor; the same applies while competitors are active. Once it succeeded and no other
- * relayer was seen, the limit is at its maximum at once.
+ * relayer was seen, the limit is at its maximum at once. For a moment after a lost one there is none.
  */
-export function inFlightLimit(competition: Competition): number {
-  return competition.seenAtMs === undefined && competition.wins > 0 ? MAX_IN_FLIGHT : 1;
+export function inFlightLimit(competition: Competition, nowMs: number): number {
+  const { seenAtMs, lostAtMs = 0, wins, batchLimit } = competition;
+  if (batchLimit !== undefined && Math.abs(nowMs - lostAtMs) < BACKOFF_MS) return 0;
+  return seenAtMs === undefined && wins > 0 ? MAX_IN_FLIGHT : 1;
 }
 
-/** Computes the time for which a message sent at `height` of its source is left to competitors, ms; 0: none. */
+/**
+ * Computes the time for which a message sent at `height` of its source is left to competitors, ms; 0: none. It is one
+ * turn, and another one where it is that one's: never more, however many there are.
+ */
 export function competitorBackoffMs(
-  competition: Competition,
+  { lostAtMs, competitor }: Competition,
   facts: { readonly height: bigint; readonly ourself: Uint8Array; readonly pollIntervalMs: number },
 ): number {
-  if (competition.lostAtMs === undefined) return 0;
+  if (lostAtMs === undefined) return 0;
   const turnOf = (relayer: Hex): string =>
     toHex(keccak256(concatBytes(new TextEncoder().encode(`${facts.height} ${relayer}`))));
-  const ours = turnOf(toHex(facts.ourself));
-  const before = competition.competitors.filter((competitor) => turnOf(competitor) < ours).length;
-  return (BACKOFF_MS + 2 * facts.pollIntervalMs) * (1 + before);
+  const isTheirTurn = competitor !== undefined && turnOf(competitor) < turnOf(toHex(facts.ourself));
+  return (BACKOFF_MS + 2 * facts.pollIntervalMs) * (isTheirTurn ? 2 : 1);
 }
 
 /** Place of one relayer in its fleet. */

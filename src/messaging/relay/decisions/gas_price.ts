@@ -203,3 +203,18 @@ export function costUsd18(usage: Usage, market: MarketPrices): bigint | undefine
 export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
   return cost18 + BigInt(profitPercent) * cost18 / 100n;
 }
+
+/**
+ * True when a raised fee is worth another simulation of an unprofitable message: it is what was required last, or a
+ * quarter of that, since prices fall, and a tenth more than before. However often somebody adds a unit, that is at most
+ * 16 times.
+ * @param last numbers of the last decision, dollars x 10^18; `undefined`: none was made
+ */
+export function isRaiseWorthATry(
+  fee18: bigint,
+  last: { readonly requiredUsd18: bigint | undefined; readonly offeredUsd18: bigint | undefined },
+): boolean {
+  const { requiredUsd18: required18, offeredUsd18: offered18 = 0n } = last;
+  if (required18 === undefined || fee18 >= required18) return true;
+  return fee18 * 4n >= required18 && fee18 * 10n >= offered18 * 11n;
+}

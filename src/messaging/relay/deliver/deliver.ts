@@ -15,7 +15,7 @@ import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import type { Leg, LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
-import { readBackoffMs } from "../limits/competitors.ts";
+import { readBackoffMs, readBatchLimit } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
 import { holdBack } from "../limits/suspension.ts";
@@ -126,7 +126,7 @@ function firstBatches(
 ): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
   const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
   const limits = {
-    maxCount: maxMessagesPerStep,
+    maxCount: Math.min(maxMessagesPerStep, readBatchLimit(leg)),
     maxBytes: roomForMessages(leg, consensusProofs),
   };
   const [first] = candidates;

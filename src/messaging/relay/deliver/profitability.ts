@@ -19,6 +19,7 @@ import { type Candidate, decideForGood, findOwnPayment, hold, stillOpen } from "
 import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "../limits/spending.ts";
+import { readBatchLimit } from "../limits/competitors.ts";
 
 /** Profitable candidates of a part. */
 export interface ProfitableBatch {
@@ -172,10 +173,11 @@ function defer(
     const { required18, fee18 } = verdict.numbers;
     const isFailed = verdict.reason === "unprofitable";
     const isBlind = isFailed && work.part.simulation.isBlind === true;
+    const isCutShort = work.candidates.length >= readBatchLimit(context); // it may pay in a larger batch
     hold(context, row, {
       // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
       reason: isBlind ? "untraceable" : verdict.reason,
-      retryClass: isBlind ? "slow" : isFailed ? "failed" : "transient",
+      retryClass: isBlind ? "slow" : isFailed && !isCutShort ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
       ...explainReward(context.settings, revenue),

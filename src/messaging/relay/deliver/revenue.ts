@@ -157,7 +157,7 @@ export async function readTransactionRevenue(
 }
 
 /** True when a message has timed out by the target's clock: the whole transaction would be reverted. */
-async function hasTimedOut(
+export async function hasTimedOut(
   { target, clock, signal }: Settling,
   candidates: readonly Candidate[],
 ): Promise<boolean> {

@@ -24,7 +24,7 @@ export function countRoom(context: TargetContext): number {
     .filter(({ kind }) => !HUB_CALLS.includes(kind));
   if (isOneInFlight(context)) return waiting.length === 0 ? 1 : 0;
   const max = context.target.capabilities.losesGasOnRace
-    ? inFlightLimit(readCompetition(context))
+    ? inFlightLimit(readCompetition(context), context.clock.now())
     : MAX_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }

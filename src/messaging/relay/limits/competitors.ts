@@ -8,6 +8,7 @@ import {
   competitorBackoffMs,
   NO_COMPETITION,
   recall,
+  type SeenCompetitors,
 } from "../decisions/competition.ts";
 import type { TargetContext } from "../leg.ts";
 import { keepOn } from "./spending.ts";
@@ -19,7 +20,8 @@ const competition = keepOn(
     wins: z.number(),
     lostAtMs: z.number().optional(),
     seenAtMs: z.number().optional(),
-    competitors: z.array(z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value))),
+    competitor: z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value)).optional(),
+    batchLimit: z.number().optional(),
   }).transform(({ lostAtMs, seenAtMs, ...known }): Competition => ({ lostAtMs, seenAtMs, ...known })),
 );
 
@@ -41,13 +43,15 @@ export function rememberWin(context: TargetContext): void {
  * Records deliveries of other relayers; a loss without any is one of consensus proofs that were mined after another
  * relayer's. Call it within a ledger transaction.
  */
-export function rememberCompetitors(
-  context: TargetContext,
-  seen: { readonly relayers: readonly Uint8Array[]; readonly isLoss: boolean },
-): void {
+export function rememberCompetitors(context: TargetContext, seen: SeenCompetitors): void {
   if (!context.target.capabilities.losesGasOnRace || (seen.relayers.length === 0 && !seen.isLoss)) return;
   const nowMs = context.clock.now();
   competition.write(context, afterCompetitorSeen(readCompetition(context), { ...seen, nowMs }));
+}
+
+/** Most messages that one transaction may carry now, since one was lost to another relayer; `Infinity`: any number. */
+export function readBatchLimit(context: TargetContext): number {
+  return readCompetition(context).batchLimit ?? Infinity;
 }
 
 /** Computes for how long a message is left to competitors, ms; 0 where a late delivery costs nothing. */

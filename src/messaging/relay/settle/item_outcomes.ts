@@ -124,26 +124,14 @@ function recordOwn(
 
 /** True when the message waits for this submission and for no other one. */
 function isOursAlone(context: RelayDeps, row: SubmissionRow, message: MessageRow): boolean {
-  return message.state === "submitted" && !isCarriedElsewhere(context, row, message);
+  return message.state === "submitted" && rolesElsewhere(context, row, message).length === 0;
 }
-
-/** True when another submission has delivered the message, or may still do so. */
-function isCarriedElsewhere(context: RelayDeps, row: SubmissionRow, message: CarriedMessage): boolean {
-  return rolesElsewhere(context, row, message).length > 0;
-}
-
-/** True when another submission has delivered the message. */
-function isHandledElsewhere(context: RelayDeps, row: SubmissionRow, message: CarriedMessage): boolean {
-  return rolesElsewhere(context, row, message).includes("handled");
-}
-
-type CarriedMessage = Pick<MessageRow, "commitment" | "target">;
 
 /** What other submissions are to a message: `handled` it, or `open`, which means that they may still do so. */
 function rolesElsewhere(
   { ledger: { submissions } }: RelayDeps,
   row: SubmissionRow,
-  { commitment, target }: CarriedMessage,
+  { commitment, target }: MessageRow,
 ): readonly ("handled" | "open")[] {
   return submissions.listByItem(commitment, target).flatMap((other) => {
     if (other.id === row.id) return [];
@@ -173,8 +161,9 @@ export function reopen(context: RelayDeps, row: SubmissionRow): void {
     if (recorded?.txHash === row.submission.hash) deliveries.remove(item.requestCommitment, item.target);
     if (message.state === "submitted") continue;
     // What counts as delivered must have been delivered by somebody; what waits may wait for the other submission.
-    const isKept = isDelivered(message) ? isHandledElsewhere : isCarriedElsewhere;
-    if (isKept(context, row, message)) continue;
+    const roles = rolesElsewhere(context, row, message);
+    const isDelivered = message.state === "delivered" || message.state === "delivered_by_other";
+    if (isDelivered ? roles.includes("handled") : roles.length > 0) continue;
     if (item.outcome === "handled") deliveries.remove(item.requestCommitment, item.target);
     if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
     const ready = message.state === "ready"
@@ -185,10 +174,6 @@ export function reopen(context: RelayDeps, row: SubmissionRow): void {
   forgetFailure(context, row);
   context.ledger.submissions.reopenItems(row.id);
   context.ledger.submissions.update(row.id, { state: "broadcast" });
-}
-
-function isDelivered({ state }: MessageRow): boolean {
-  return state === "delivered" || state === "delivered_by_other";
 }
 
 /** Reason why a submission had no effect on a message. */

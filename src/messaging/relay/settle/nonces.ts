@@ -24,14 +24,22 @@ interface CompetingSubmission {
   readonly outcome: SubmissionOutcome;
 }
 
+/** Outcomes requested in advance, by submission. */
+export type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
+
 /**
- * Looks up every transaction ever signed for one nonce. True when something changed.
+ * Looks up every transaction ever signed for one nonce, or one without a nonce. True when something changed.
  * @param rows oldest first, including dropped ones
  */
-export async function settleSameNonce(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+export async function settleSameNonce(
+  context: Settling,
+  rows: readonly SubmissionRow[],
+  requested: RequestedOutcomes = new Map(),
+): Promise<boolean> {
   const competitors: CompetingSubmission[] = [];
   for (const row of rows) {
-    const outcome = await context.target.outcomes.fetchOutcome(row.submission, context.signal);
+    const outcome = await (requested.get(row.id) ??
+      context.target.outcomes.fetchOutcome(row.submission, context.signal));
     if (outcome.kind === "included") return await settleMined(context, { row, outcome }, rows);
     competitors.push({ row, outcome });
   }
@@ -71,7 +79,7 @@ async function settleMined(
  * Handles a nonce that was used by none of ours as far as endpoints show: receipts give the outcome of the messages, and
  * tell whether it was ours anyway. True when something changed.
  */
-export async function settleForeign(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+async function settleForeign(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const open = rows.filter(isOpen);
   let isOurs = false;
   for (const row of open) {

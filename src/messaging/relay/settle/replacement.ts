@@ -13,11 +13,11 @@ import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/led
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
-import { readTransactionRevenue } from "../deliver/revenue.ts";
+import { hasTimedOut, readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../limits/capacity.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
-import { parseRow, readMessageRow } from "../messages.ts";
+import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
 import { reopen } from "./item_outcomes.ts";
 import { settleByReceipts } from "./settlement.ts";
 
@@ -70,6 +70,8 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   // A price that nodes refused while the market was higher binds nobody after it has fallen.
   const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
+  const isObsolete = facts.revenue.kind === "none" && newest.kind !== "cancel";
+  if (isObsolete && decision.kind === "rebroadcast") return false; // it would revert
   const submission = { ...newest.submission, dataCostWei };
   return await apply(context, { ...replacing, newest: { ...newest, submission } }, decision);
 }
@@ -271,31 +273,22 @@ export function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
   return row.state === "signed" && row.detail === undefined && isNew;
 }
 
-/** True when later transactions of the account wait for this one: none of them can be mined until its nonce is used. */
-function holdsNonceForOthers(context: RelayDeps, row: SubmissionRow): boolean {
-  const { account, chain, nonce } = row.submission;
-  if (nonce === undefined) return false;
-  const waiting = context.ledger.submissions.listUnresolved(chain)
-    .filter(({ id, state, submission }) =>
-      id !== row.id && state !== "included" && submission.account === account
-    ).flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
-  return waiting.some((other) => other > nonce) && !waiting.includes(nonce);
-}
-
 /**
- * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile: the transaction would
- * revert, which is only acceptable if other transactions wait for its nonce.
+ * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile or has timed out: the
+ * transaction would revert. Others may wait for its nonce: the next delivery takes it, or they are signed again.
  */
 async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal } = context;
-  const messages = context.ledger.submissions.itemsOf(row.id).map((item) =>
-    parseRow(readMessageRow(context, item))
-  );
-  const receipts = await target.reads.fetchReceipts(messages, signal);
+  const carried = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+    const message = readMessageRow(context, item);
+    return { row: message, message: parseRow(message) };
+  });
+  const receipts = await target.reads.fetchReceipts(carried.map(({ message }) => message), signal);
   if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
-  const mustStay = holdsNonceForOthers(context, row);
-  if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
-    await settleByReceipts(context, row, { state: "dropped", detail: "delivered meanwhile" });
+  const isDelivered = receipts.some((receipt) => receipt !== undefined);
+  if (isDelivered || await hasTimedOut(context, carried)) {
+    const detail = isDelivered ? "delivered meanwhile" : "a message has timed out";
+    await settleByReceipts(context, row, { state: "dropped", detail });
     return true;
   }
   const result = await target.sender.broadcast(row.submission, signal);
@@ -311,7 +304,6 @@ async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<bo
     case "underpriced":
     case "refused": {
       if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
-      if (mustStay) return false;
       const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
       await settleByReceipts(context, row, { state: "dropped", detail });
       return true;

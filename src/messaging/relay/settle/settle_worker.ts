@@ -3,7 +3,6 @@
  * settled too. Recording an outcome is in `settlement.ts`; several transactions of one nonce are in `nonces.ts`.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
@@ -13,10 +12,9 @@ import { transition } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
 import { CompetitorDeliveries, confirmFoundReceipts } from "../receipts.ts";
-import { leaveGaps, settleForeign, settleSameNonce } from "./nonces.ts";
+import { leaveGaps, type RequestedOutcomes, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
-import { replaceStuck, settleUnknown } from "./replacement.ts";
-import { notePending, settleRevert, settleSuccess } from "./settlement.ts";
+import { settleByReceipts } from "./settlement.ts";
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -176,9 +174,6 @@ function groupByNonce(context: Settling): SubmissionRow[][] {
   return [...groups.values()];
 }
 
-/** Outcomes requested in advance, by submission. */
-type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
-
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
 function requestOutcomes(
   context: Settling,
@@ -196,6 +191,12 @@ function requestOutcomes(
   }));
 }
 
+/**
+ * Time after which a submission counts as dropped that is in no block, ms: endpoints may call it pending forever, and
+ * its messages would wait as long. Whatever still happens to it is found by its receipts.
+ */
+const MAX_OPEN_MS = 24 * 3_600_000;
+
 /** Settles the submissions of one nonce. True when something changed. */
 async function settleGroup(
   context: Settling,
@@ -205,15 +206,23 @@ async function settleGroup(
   const [row] = rows;
   if (row === undefined) return false;
   const competitors = listCompetingSubmissions(context, row);
-  const hasChanges = competitors.length > 1
-    ? await settleSameNonce(context, competitors)
-    : await settleOne(context, row, requested.get(row.id));
+  const hasChanges = await settleSameNonce(context, competitors, requested);
+  const isOld = competitors.every(({ createdAtMs }) => context.clock.now() - createdAtMs >= MAX_OPEN_MS);
+  if (!hasChanges && isOld) return await giveUp(context, rows);
   const isFinal = context.ledger.submissions.find(row.id)?.state === "final";
   // What was given up above a gap may be mined once the gap is filled.
   const above = isFinal ? listCompetingSubmissions(context, row, 1n) : [];
   const isGivenUp = above.length > 0 && above.every(({ state }) => state === "dropped");
   if (isGivenUp) await settleSameNonce(context, above);
   return hasChanges;
+}
+
+/** Drops those of one nonce that are in no block; true when there were some. */
+async function giveUp(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const open = rows.filter(({ state }) => state !== "included");
+  const end = { state: "dropped", detail: "in no block after a day", reason: "stuck" } as const;
+  for (const row of open) await settleByReceipts(context, row, end);
+  return open.length > 0;
 }
 
 /** Lists everything in the journal ever signed for the nonce of `row`, or one above: any of it may be mined. */
@@ -225,26 +234,4 @@ function listCompetingSubmissions(
   const { account, chain, nonce } = row.submission;
   if (account === undefined || nonce === undefined) return above === 0n ? [row] : [];
   return context.ledger.submissions.listByNonce(chain, account, nonce + above);
-}
-
-/** Settles one submission; true when something changed. */
-async function settleOne(
-  context: Settling,
-  row: SubmissionRow,
-  requested: Promise<SubmissionOutcome> | undefined,
-): Promise<boolean> {
-  const outcome = await (requested ?? context.target.outcomes.fetchOutcome(row.submission, context.signal));
-  switch (outcome.kind) {
-    case "included":
-      return outcome.succeeded
-        ? settleSuccess(context, row, outcome)
-        : await settleRevert(context, row, outcome);
-    case "pending":
-      return notePending(context, row) || await replaceStuck(context, [row]);
-    case "replaced":
-      return await settleForeign(context, [row]);
-    case "unknown":
-      return row.state !== "included" && await replaceStuck(context, [row]) ||
-        await settleUnknown(context, row);
-  }
 }

@@ -183,7 +183,8 @@ export async function settleByReceipts(
     for (const { commitment } of all) {
       context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     }
-    rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
+    const isLoss = isReverted && others.length > 0;
+    rememberCompetitors(context, { relayers: others, isLoss, carried: all.length });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });

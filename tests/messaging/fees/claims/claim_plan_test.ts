@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { afterRefusal, checkProofs, judgeLost } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
+import { afterRefusal, checkProofs } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import {
   type ClaimedRequest,
   type ClaimGroup,
@@ -234,12 +234,6 @@ Deno.test("claims: rows whose newest fee the proof does not show wait, the other
   const patientNoMore = checkProofs({ ...all, minFees: new Map() }, { relayers, fees: [1n, 1n, 1n, 1n] });
   assert.deepEqual([patientNoMore.rest?.commitments.length, patientNoMore.raised], [4, []]);
   assert.throws(() => checkProofs(all, { relayers, fees: [5n] }), /do not match/);
-});
-
-Deno.test("claims: a lost receipt returns the message, or the row, or nothing", () => {
-  assert.equal(judgeLost(undefined, ourKey), "deliver_again");
-  assert.equal(judgeLost(ourKey, ourKey), "unclaimed");
-  assert.equal(judgeLost(otherKey, ourKey), "drop");
 });
 
 Deno.test("claims: a nonce that a withdrawal used meanwhile repeats the group with a fresh one", () => {

@@ -240,49 +240,40 @@ Deno.test("claims: a receipt of another relayer and a reorganised one are lost b
   assert.deepEqual(scene.claims(), [[good]]);
 });
 
-Deno.test("claims: a lost receipt is searched again: ours is claimed, a foreign or missing one is dropped", async () => {
-  const scene = await sceneWith();
-  const [foreign = hashOf(0), back = hashOf(0), gone = hashOf(0)] = scene.deliver(3);
-  const { height } = scene.node(b).head;
-  const relayer = scene.address(b);
-  scene.chain(b).proved.set(foreign, { relayer: new Uint8Array(20).fill(9), from: height });
-  scene.chain(b).proved.set(back, { relayer, from: height + 100n });
-  scene.chain(b).proved.delete(gone);
-  await scene.blocks(5);
-  const rounds = await claimAll(scene);
-  assert.deepEqual(scene.states(), { lost: 3 });
-  await scene.blocks(110);
-  await claimAll(scene, rounds);
-  assert.deepEqual(scene.states(), { claimed: 1 });
-  assert.equal(scene.ledger.deliveries.find(back, b)?.claimState, "claimed");
-  assert.equal(scene.ledger.deliveries.find(foreign, b), undefined);
-  assert.equal(scene.ledger.deliveries.find(gone, b), undefined);
-});
-
-Deno.test("claims: another relayer's receipt ends a delivery only when endpoints agree on it", async () => {
-  const scene = await sceneWith();
-  const message = postMessage(lone);
-  const { commitment } = message;
-  const { height } = scene.node(b).head;
-  const { messages, deliveries } = scene.ledger;
-  messages.record(
-    toMessageRow(message, { source: hubName, target: b }, { seenAtHeight: height, state: "seen" }),
-  );
-  messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
-  deliveries.record({
-    ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
-    block: { height, hash: hashOf(5) },
-  });
-  deliveries.setClaimState({ commitment, dest: b }, "lost");
-  scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
-  scene.chain(b).areWitnessesUp = false;
-  await scene.blocks(80);
-  const rounds = new ClaimsRounds(scene.context);
-  await rounds.run(never);
-  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{ lost: 1 }, "delivered"]);
-  scene.chain(b).areWitnessesUp = true;
-  await rounds.run(never);
-  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{}, "delivered_by_other"]);
+Deno.test("claims: a lost receipt is read again at final blocks: ours is claimed, a foreign or missing one is dropped", async () => {
+  const ends = { ours: "delivered", foreign: "delivered_by_other", gone: "ready" } as const;
+  for (const what of ["ours", "foreign", "gone"] as const) {
+    const scene = await sceneWith();
+    const message = postMessage(lone);
+    const { commitment } = message;
+    const { height } = scene.node(b).head;
+    const { messages, deliveries } = scene.ledger;
+    const leg = { source: hubName, target: b };
+    messages.record(toMessageRow(message, leg, { seenAtHeight: height, state: "seen" }));
+    messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
+    const ours = scene.address(b);
+    const block = { height, hash: hashOf(5) };
+    deliveries.record({ ...newDelivery(1, { commitment, dest: b, source: a, relayer: ours }), block });
+    scene.chain(a).paidFees.set(commitment, one);
+    scene.hub.accounts.noteRouted(commitment);
+    if (what === "foreign") {
+      scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
+    }
+    if (what === "ours") scene.chain(b).proved.set(commitment, { relayer: ours, from: height + 100n });
+    await scene.blocks(5);
+    const rounds = await claimAll(scene);
+    assert.deepEqual(scene.states(), { lost: 1 }, what);
+    scene.chain(b).areWitnessesUp = false;
+    await scene.blocks(110);
+    await scene.settle(b, never);
+    assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{ lost: 1 }, "delivered"], what);
+    scene.chain(b).areWitnessesUp = true;
+    await scene.settle(b, never);
+    await scene.blocks(5);
+    await claimAll(scene, rounds);
+    assert.deepEqual(scene.states(), what === "ours" ? { claimed: 1 } : {}, what);
+    assert.equal(messages.find(commitment, b)?.state, ends[what]);
+  }
 });
 
 Deno.test("claims: a refused group is halved until the bad row stands alone; the other 49 go together", async () => {
@@ -614,7 +605,7 @@ Deno.test("claims: while the hub hears nothing new of the source a raise costs n
   await claimAll(scene, rounds);
   assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
   assert.ok(
-    scene.log.events("info").some((event) => event === "raised_fees_awaited"),
+    scene.log.events("info").some((event) => event === "fee_raised"),
   );
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);

@@ -12,8 +12,8 @@ import {
 
 const us = new Uint8Array(20).fill(1);
 const them = new Uint8Array(20).fill(2);
-const lost = (by: Uint8Array, from: Competition = NO_COMPETITION): Competition =>
-  afterCompetitorSeen(from, { relayers: [by], nowMs: 1_000, isLoss: true });
+const lost = (by: Uint8Array, from: Competition = NO_COMPETITION, carried?: number): Competition =>
+  afterCompetitorSeen(from, { relayers: [by], nowMs: 1_000, isLoss: true, carried });
 const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBackoffMs>[1] => ({
   height,
   ourself,
@@ -24,14 +24,18 @@ Deno.test("competition: the first transaction goes alone, many may follow it, an
   const limits = [];
   let competition = NO_COMPETITION;
   for (let win = 0; win < MAX_IN_FLIGHT + 2; win++) {
-    limits.push(inFlightLimit(competition));
+    limits.push(inFlightLimit(competition, 0));
     competition = afterWin(competition);
   }
   assert.deepEqual(limits.slice(0, 4), [1, 8, 8, 8]);
   assert.deepEqual(new Set(limits.slice(1)), new Set([MAX_IN_FLIGHT]));
   assert.equal(
-    inFlightLimit(afterCompetitorSeen(competition, { relayers: [them], nowMs: 1, isLoss: false })),
+    inFlightLimit(afterCompetitorSeen(competition, { relayers: [them], nowMs: 1, isLoss: false }), 1),
     1,
+  );
+  assert.deepEqual(
+    [1_000, 30_999, 31_000].map((nowMs) => inFlightLimit(lost(them, NO_COMPETITION, 9), nowMs)),
+    [0, 0, 1],
   );
 });
 
@@ -59,12 +63,31 @@ Deno.test("competition: others that are not seen for an hour are forgotten", () 
   assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_COMPETITION);
 });
 
-Deno.test("competition: addresses are remembered once each, and only the latest eight", () => {
-  let competition = lost(them, lost(them));
-  assert.equal(competition.competitors.length, 1);
+Deno.test("competition: a lost batch is halved, what is lost after it goes alone, and wins double it", () => {
+  const half = lost(them, NO_COMPETITION, 40);
+  const single = lost(them, half, 20);
+  const limits = [half, single, afterWin(single), afterWin(afterWin(single))].map(({ batchLimit }) =>
+    batchLimit
+  );
+  assert.deepEqual(limits, [20, 1, 2, 4]);
+  assert.equal(lost(them, NO_COMPETITION, 1).batchLimit, 1);
+  let won = single;
+  for (let win = 0; win < 8; win++) won = afterWin(won);
+  assert.equal(won.batchLimit, undefined);
+});
+
+Deno.test("competition: many addresses of one competitor make nobody wait for longer than one of them", () => {
+  let competition = lost(them);
+  const longest = (): number =>
+    Math.max(
+      ...Array.from(
+        { length: 100 },
+        (_, height) => competitorBackoffMs(competition, facts(us, BigInt(height))),
+      ),
+    );
+  const before = longest();
   for (let number = 10; number < 30; number++) {
     competition = lost(new Uint8Array(20).fill(number), competition);
+    assert.equal(longest(), before);
   }
-  assert.equal(competition.competitors.length, 8);
-  assert.match(competition.competitors.at(-1) ?? "", /^0x(1d)+$/);
 });

@@ -144,24 +144,31 @@ Deno.test("profitability: with a retry frequency the fee is read again after tha
 });
 
 for (const retryFrequencySec of [undefined, 3_600]) {
-  Deno.test(
-    `filterProfitable: a raised fee revives a message ${
-      retryFrequencySec === undefined ? "only if retries are on" : "at once if retries are on"
-    }`,
-    async () => {
-      const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec });
-      const { leg } = withProfitRule(relayer);
-      await fixture.update(fixture.one, fixture.hub);
-      await round(relayer, inbound(relayer));
-      await round(relayer, leg);
-      assert.equal(relayer.row(first).reason, "unprofitable");
-      fixture.one.fund(first.commitment, REQUIRED_18);
+  Deno.test(`filterProfitable: a raised fee revives a message at once, retries: ${retryFrequencySec}`, async () => {
+    const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec });
+    const { leg } = withProfitRule(relayer);
+    await fixture.update(fixture.one, fixture.hub);
+    await round(relayer, inbound(relayer));
+    await round(relayer, leg);
+    await readAgain(relayer, leg);
+    assert.equal(relayer.row(first).reason, "unprofitable");
+    const raise = async (more: bigint): Promise<number> => {
+      fixture.one.fund(first.commitment, more);
       await fixture.blocks(1);
       await fixture.update(fixture.one, fixture.hub);
       await round(relayer, inbound(relayer));
-      assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
-    },
-  );
+      return (await round(relayer, leg)).sent;
+    };
+    const before = count(relayer.two.calls, "simulate");
+    for (let unit = 0; unit < 3; unit++) assert.equal(await raise(1n), 0);
+    assert.equal(count(relayer.two.calls, "simulate"), before, "a unit is not worth a simulation");
+    // Half of what was required may pay by now, and is judged once.
+    assert.equal(await raise(REQUIRED_18 / 2n), 0);
+    assert.equal(count(relayer.two.calls, "simulate"), before + 1);
+    for (let unit = 0; unit < 3; unit++) assert.equal(await raise(1n), 0);
+    assert.equal(count(relayer.two.calls, "simulate"), before + 1);
+    assert.equal(await raise(REQUIRED_18 / 2n), 1);
+  });
 }
 
 Deno.test("profitability: without a price nothing is sent, and the row says so", async () => {
@@ -405,7 +412,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
     await fixture.blocks(1);
     await fixture.update(fixture.two, fixture.hub);
     await round(relayer, back);
-    assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
+    assert.equal((await round(relayer, leg)).sent, 1);
   });
 }
 

@@ -11,6 +11,7 @@ import type {
 } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
+import { raceWith } from "../competitor.ts";
 import { outbound, round } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
@@ -466,3 +467,34 @@ Deno.test("replacement: a nonce that endpoints call used is no other program's w
   assert.equal(relayer.row(next).state, "delivered");
   assert.deepEqual(relayer.log.events("warn"), []);
 });
+
+for (const what of ["others have delivered", "has timed out"]) {
+  Deno.test(`replacement: what ${what} is not sent again for the nonce that others wait for: those are signed again`, async () => {
+    const work = await waiting();
+    const { fixture, relayer, leg } = work;
+    await mine(work);
+    fixture.two.isFull = true;
+    const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 110n;
+    const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec });
+    await round(relayer, leg);
+    const [third] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await round(relayer, leg);
+    assert.ok(second !== undefined && third !== undefined);
+    assert.equal(relayer.row(third).state, "submitted", "two are on their way");
+    fixture.two.clearMempool();
+    fixture.two.isFull = false;
+    if (what === "has timed out") await fixture.clock.advance(108_000);
+    else await raceWith(fixture, [second]);
+    fixture.two.produceBlock();
+    await settle(work);
+    assert.deepEqual(statesOf(work, 1n), ["delivery dropped"]);
+    await fixture.clock.advance(60_000);
+    await settle(work);
+    fixture.two.clearMempool();
+    await fixture.clock.advance(60_000);
+    await round(relayer, leg);
+    await mine(work);
+    assert.equal(relayer.row(third).state, "delivered");
+    assert.equal(fixture.two.reverted().length, 0);
+  });
+}
