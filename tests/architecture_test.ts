@@ -246,13 +246,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/control": 321,
   "consensus/followers": 204,
   "consensus/relay_chain": 496,
-  "consensus/rest": 511,
+  "consensus/rest": 526,
   "consensus/rollup": 1403,
   "consensus/spec": 128,
-  "consensus/status": 516,
+  "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 14_650,
-  "core/checks": 629,
+  "core/chains": 14_657,
+  "core/checks": 630,
   "core/commands": 1568,
   "core/config": 3244,
   "core/encoding": 570,
@@ -261,7 +261,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 4251,
+  "core/rpc": 4260,
   "core/runtime": 2171,
   "core/substrate": 272,
   "core/telemetry": 3600,
@@ -273,19 +273,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/fees": 3540,
   "messaging/ledger": 5016,
   "messaging/relay": 8288,
-  "messaging/status": 1072,
+  "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_294,
+  "lines of src": 88_331,
   "lines of devnet": 36_646,
-  "lines of tests": 103_189,
+  "lines of tests": 103_268,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 98,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 107_243,
+  "words of docs": 107_261,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
