@@ -78,6 +78,7 @@ export class ConsensusWatch {
   /** Lists the light clients that the program advances. */
   plan({ hub, proved, hubConsensus }: PlannedConnections): void {
     this.program.troubles.clear();
+    this.endpoints.clear();
     const hubName = hub.id.stateMachine;
     const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([

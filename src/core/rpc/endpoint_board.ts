@@ -117,6 +117,11 @@ export class EndpointBoard implements RpcObserver {
     if (known !== undefined) noteNamed(known, heights, this.deps.clock.now());
   }
 
+  /** Forgets every endpoint: those of another configuration may follow. */
+  clear(): void {
+    this.#known.clear();
+  }
+
   /** Endpoints in the order in which they were first used. */
   list(): readonly EndpointReading[] {
     const nowMs = this.deps.clock.now();

@@ -124,6 +124,7 @@ export class RelayWatch {
   close(): void {
     this.#session = undefined;
     this.program.troubles.clear();
+    this.endpoints.clear();
   }
 
   /** Workers that only watch, and the one that tries whether a database can be written again. */

@@ -281,6 +281,9 @@ Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, 
     watch.endpoints.noteRequest({ ...name, head: 8n });
     await clock.advance(20 * MINUTE_MS);
     assert.deepEqual(told().map((each) => (each as string[])[0]), ["no_height_known", "host_frozen"]);
+    // Another configuration may have other endpoints.
+    watch.close();
+    assert.deepEqual(watch.endpoints.list(), []);
   }));
 
 Deno.test("watch: reads of a chain are shown and exposed as they come, and nothing is asked for them", () =>
