@@ -107,8 +107,8 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
   const scene = new Scene();
   const board = new CheckBoard();
   scene.bsc.findings = [
-    { severity: "fatal", event: "endpoint_wrong_chain", text: "another chain" },
-    { severity: "warning", event: "epoch_length_mismatch", text: "epochs" },
+    { chain: "EVM-97", check: "chain_id", result: "failed", found: "another chain", endpoint: "a.example" },
+    { chain: "EVM-97", check: "epoch_length_mismatch", result: "warning", found: "epochs" },
   ];
   const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
   await scene.clock.advance(200_000);
@@ -119,9 +119,11 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
       chain,
       finding,
     ]),
-    [["error", "EVM-97", "endpoint_wrong_chain"]],
+    [["error", "EVM-97", "chain_id"]],
   );
-  assert.equal(scene.log.linesOf("epoch_length_mismatch").length, 1);
+  assert.deepEqual(scene.log.linesOf("check_warning").map(({ fields }) => fields.check), [
+    "epoch_length_mismatch",
+  ]);
   assert.deepEqual(toCheckReasons(board.rows).map(({ chain, code }) => [chain, code]), [
     ["EVM-97", "check_chain_suspended"],
   ]);

@@ -3,7 +3,7 @@
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
-import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
@@ -101,7 +101,7 @@ function planChain(
     check: "hub_view",
     run: async (signal) => {
       const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
-      return toFindingRows(name, await hub.counterparties.checkCounterparty({ id, ...host }, signal));
+      return await hub.counterparties.checkCounterparty({ id, ...host }, signal);
     },
   });
   const signer: CheckJob = {

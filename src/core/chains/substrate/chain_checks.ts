@@ -1,13 +1,17 @@
 /** Checks of a Substrate chain for the operator: its node, the state that it keeps, and its offchain index. */
-import { type CheckJob, type CheckRow, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import {
+  type CheckJob,
+  type CheckRow,
+  describeFault,
+  keepsOut,
+  REQUEST_TIMEOUT_MS,
+} from "../../checks/check_row.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { EventCode } from "../../telemetry/log.ts";
 import type { ChainChecks } from "../chain_checks.ts";
-import type { CheckFinding } from "../check_finding.ts";
-import { createReach, judgeClock, toFindingRows, whileReachable } from "../chain_checks.ts";
+import { createReach, judgeClock, whileReachable } from "../chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
@@ -16,13 +20,13 @@ const ARCHIVE_DEPTH = 300n;
 /** Blocks by which the final one is usually behind the head; more means that finality is late. */
 const MAX_UNFINAL = 60n;
 
-/** Findings that other rows tell. */
-const TOLD: ReadonlySet<EventCode> = new Set(["clock_skewed"]);
+/** Age of the hub's newest block, seconds, above which it or this machine's clock is late: it makes one every 6 to 12 s. */
+const MAX_HUB_AGE_SEC = 30;
 
 /** What is checked beside the node itself. */
 export interface SubstrateChecks {
-  /** The start check whose findings become rows. */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
+  /** What the node must pass. */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
   /**
    * Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. Absent: nothing is
    * proved with the node.
@@ -57,9 +61,8 @@ async function checkRuntime(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const findings = await check(signal);
-  const rows = toFindingRows(chain, findings, TOLD);
-  if (findings.some(({ severity }) => severity === "fatal")) return rows;
+  const rows = await check(signal);
+  if (rows.some(keepsOut)) return rows;
   const { specName, specVersion } = (await node.runtimes.current(signal)).version;
   const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
   return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
@@ -85,7 +88,9 @@ async function checkEndpoint(
       rows.push({ ...row, ...judgeHeads(best.height, final.height) });
     }
     const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
-    return chainMs === undefined ? rows : [...rows, judgeClock(chain, chainMs / 1_000n, clock.now())];
+    if (chainMs === undefined) return rows;
+    const maxAgeSec = node.isHub ? MAX_HUB_AGE_SEC : undefined;
+    return [...rows, judgeClock(chain, chainMs / 1_000n, { nowMs: clock.now(), maxAgeSec })];
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     return [{

@@ -3,17 +3,14 @@ import { compact } from "scale-ts";
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
-import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
-import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
+import { ismpKeys } from "../../ismp/storage_keys.ts";
+import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding, FindingText } from "../check_finding.ts";
+import { type CheckRow, eventRow, keepsOut } from "../../checks/check_row.ts";
 import { findUnmet } from "./assumptions.ts";
-import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
+import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-
-/** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
-const MAX_CLOCK_DIFFERENCE_SEC = 30n;
 
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
 const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
@@ -29,6 +26,12 @@ const neededToProveContracts = [
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
+/** Event of a method that is missing, and what is done instead. */
+interface Alternative {
+  readonly event: EventCode;
+  readonly text: string;
+}
+
 /** What is asked of a node. */
 interface NodeNeeds {
   /** True: the node reports an ISMP chain, which must be the configured one. */
@@ -36,16 +39,16 @@ interface NodeNeeds {
   readonly methods: readonly string[];
   readonly pallets: readonly string[];
   /** Unsafe methods, which nodes offer to their operators only, for which there are alternatives. */
-  readonly alternatives?: Readonly<Record<string, FindingText>>;
+  readonly alternatives?: Readonly<Record<string, Alternative>>;
   /** Hub that the chain should know. */
   readonly hub?: StateMachineId;
 }
 
-const dryRunAlternative: FindingText = {
+const dryRunAlternative: Alternative = {
   event: "dry_run_unavailable",
   text: "messages are dry-run by TaggedTransactionQueue_validate_transaction",
 };
-const offchainAlternative: FindingText = {
+const offchainAlternative: Alternative = {
   event: "offchain_storage_unavailable",
   text: "consensus proofs cannot be delivered together with messages",
 };
@@ -55,7 +58,7 @@ export function checkChain(
   node: SubstrateNode,
   hub: StateMachineId,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const alternatives = { system_dryRun: dryRunAlternative };
   const needs = node.isHub
     ? {
@@ -71,7 +74,7 @@ export function checkChain(
 export function checkConsensusTarget(
   node: SubstrateNode,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   return checkNode(node, { hasIdentity: true, methods: neededToFeed, pallets: neededPallets }, signal);
 }
 
@@ -79,7 +82,7 @@ export function checkConsensusTarget(
 export function checkContractNode(
   node: SubstrateNode,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const pallets = ["System", "Timestamp", "Revive"];
   return checkNode(node, { hasIdentity: false, methods: neededToProveContracts, pallets }, signal);
 }
@@ -88,19 +91,16 @@ async function checkNode(
   node: SubstrateNode,
   { hasIdentity, pallets, hub, ...needs }: NodeNeeds,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const findings = new Findings(node);
-  const [methods, finalized, now, ...identity] = await node.client.callAllSettled([
+  const [methods, finalized, ...identity] = await node.client.callAllSettled([
     calls.methods(),
     calls.finalizedHash(),
-    calls.storage(otherKeys.timestampNow()),
     ...hasIdentity ? [calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array())] : [],
   ], signal);
   const finalHash = resultOf(finalized);
-  const time = resultOf(now);
   for (const answer of identity) checkIdentity(findings, answer);
   checkMethods(findings, methods, needs);
-  checkClock(findings, decodeValue(node, time, u64, "Timestamp.Now"));
   if (hub !== undefined) await checkHub(findings, hub, signal);
   await checkHashing(findings, finalHash, signal);
   // Without its pallet no other check would make sense.
@@ -168,18 +168,6 @@ async function checkHub(findings: Findings, hub: StateMachineId, signal: AbortSi
   );
 }
 
-function checkClock(findings: Findings, chainMs: bigint | undefined): void {
-  if (chainMs === undefined) return;
-  const differenceSec = (BigInt(Math.round(findings.node.clock.now())) - chainMs) / 1000n;
-  const size = differenceSec < 0n ? -differenceSec : differenceSec;
-  if (size <= MAX_CLOCK_DIFFERENCE_SEC) return;
-  const direction = differenceSec > 0n ? "ahead of" : "behind";
-  findings.warn(
-    "clock_skewed",
-    `this machine's clock is ${size} seconds ${direction} the chain's; set the clock, or check that the chain makes blocks`,
-  );
-}
-
 /** Checks that the configured hash function gives the hash by which the node knows a block. */
 async function checkHashing(findings: Findings, block: Hash256, signal: AbortSignal): Promise<void> {
   const header = await findings.node.client.call(calls.header(block), signal);
@@ -232,25 +220,33 @@ async function checkRuntime(
   }
 }
 
-/** Collects findings, each with the chain and endpoint it is about. */
+/** Collects what is found out by a node, about its own chain or another one. */
 export class Findings {
-  readonly all: CheckFinding[] = [];
-  constructor(readonly node: SubstrateNode) {}
+  readonly all: CheckRow[] = [];
+  readonly node: SubstrateNode;
+  readonly #about: string;
+
+  constructor(node: SubstrateNode, about: string = node.id.stateMachine) {
+    this.node = node;
+    this.#about = about;
+  }
 
   get hasFatal(): boolean {
-    return this.all.some(({ severity }) => severity === "fatal");
+    return this.all.some(keepsOut);
   }
 
   fatal(event: EventCode, text: string): void {
-    this.#add({ severity: "fatal", event, text });
+    this.#add(event, "failed", text);
   }
 
   warn(event: EventCode, text: string): void {
-    this.#add({ severity: "warning", event, text });
+    this.#add(event, "warning", text);
   }
 
-  #add({ text, ...finding }: CheckFinding): void {
+  #add(event: EventCode, result: CheckRow["result"], text: string): void {
     const { id, client } = this.node;
-    this.all.push({ ...finding, text: `${id.stateMachine} via ${client.host}: ${text}` });
+    this.all.push(
+      eventRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),
+    );
   }
 }

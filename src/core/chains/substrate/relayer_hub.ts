@@ -14,7 +14,7 @@ import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
 import { stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { CheckRow } from "../../checks/check_row.ts";
 import type {
   AcceptedProof,
   AcceptedProofIndex,
@@ -210,10 +210,10 @@ class SubstrateCounterparties implements Counterparties {
   async checkCounterparty(
     entry: Counterparty,
     signal: AbortSignal,
-  ): Promise<readonly CheckFinding[]> {
+  ): Promise<readonly CheckRow[]> {
     const { client } = this.#node;
     const { stateMachine } = entry.id;
-    const findings = new Findings(this.#node);
+    const findings = new Findings(this.#node, stateMachine);
     const [height, host, period] = await client.callAllSettled([
       ismpCalls.latestHeight(entry.id),
       calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),

@@ -165,7 +165,7 @@ Deno.test("consensus hub: the check of a right configuration finds nothing, othe
   const check = async (change: Partial<HubTargetOptions> = {}): Promise<readonly string[]> => {
     await using connection = connectConsensus(simulated, change);
     const findings = await connection.hub.check(signal);
-    return findings.map(({ severity, text }) => `${severity}: ${text}`);
+    return findings.map(({ result, found }) => `${result}: ${found}`);
   };
   await t.step("a right one", async () => assert.deepEqual(await check(), []));
   await t.step("another hub", async () => {
@@ -225,11 +225,11 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     state_getStorage: () => null,
   });
   const findings = await run(chain.check(signal));
-  assert.deepEqual([...new Set(findings.map(({ event, severity }) => `${severity} ${event}`))], [
-    "fatal runtime_unsupported",
+  assert.deepEqual([...new Set(findings.map(({ check, result }) => `${result} ${check}`))], [
+    "failed runtime_unsupported",
   ]);
   assert.match(
-    findings[0]?.text ?? "",
+    findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
   await chain.close();
