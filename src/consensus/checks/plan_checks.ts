@@ -2,17 +2,17 @@
  * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import { checkAccepted, checkHubOfProver, checkProver } from "../chain_worker.ts";
+import { findUnusableReason, neverExpires } from "../client_usability.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { Connections } from "../session.ts";
-import { judgeLightClient } from "./light_client_rows.ts";
 
 /** What is checked. */
 export interface CheckSubjects extends Connections {
@@ -104,4 +104,46 @@ function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly Che
     },
   };
   return [clientJob];
+}
+
+/** The light client's place: the chain that it proves, and the chain that stores it. */
+interface LightClientPlace {
+  readonly chain: string;
+  readonly target: string;
+  /** Its consensus state id. */
+  readonly id: string;
+}
+
+/** Row about a light client. @param nowSec clock of the chain that stores it, Unix seconds. */
+export function judgeLightClient(
+  { chain, target, id }: LightClientPlace,
+  view: Pick<ConsensusClientView, "isFrozen" | "updatedSec" | "unbondingSec"> | undefined,
+  nowSec: bigint,
+): CheckRow {
+  const row = { chain, check: "light_client" } as const;
+  const where = `the light client "${id}" on ${target}`;
+  if (view === undefined) {
+    return {
+      ...row,
+      result: "failed",
+      found: `${target} has no light client "${id}"`,
+      advice:
+        "correct consensus_state_id, or let governance create it with the output of log-consensus-state",
+    };
+  }
+  const unusable = findUnusableReason(where, view, nowSec);
+  if (unusable !== undefined) {
+    return { ...row, result: "failed", found: unusable.detail, advice: `ask the governance of ${target}` };
+  }
+  const ageSec = nowSec - view.updatedSec;
+  const expiry = neverExpires(view) ? "never expires" : `expires after ${formatAge(view.unbondingSec)}`;
+  const found = `${where} was updated ${formatAge(ageSec)} ago and ${expiry}`;
+  return ageSec * 2n > view.unbondingSec
+    ? {
+      ...row,
+      result: "warning",
+      found,
+      advice: `look at the updates of ${chain}: half of that time is over`,
+    }
+    : { ...row, result: "ok", found };
 }

@@ -25,8 +25,7 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { planSubstrateChecks } from "./chain_checks.ts";
-import { Findings, headerHash } from "./checks.ts";
+import { Findings, headerHash, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";

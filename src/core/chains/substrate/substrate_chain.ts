@@ -19,8 +19,7 @@ import type { ChainReads } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
 import type { Delivery, Refusal, SigningFacts, Simulation, Simulator } from "../submission.ts";
 import { AnnouncedHeads, ChildTrie, type HeadKind, Runtimes, type SubstrateNode } from "./node.ts";
-import { planSubstrateChecks } from "./chain_checks.ts";
-import { checkChain } from "./checks.ts";
+import { checkChain, planSubstrateChecks } from "./chain_checks.ts";
 import { dryRunWithReads, findUnsupported, toSizeRefusal } from "./dry_run.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import {

@@ -38,8 +38,7 @@ import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import type { SlotProver, StateProof } from "../evm/proofs.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
-import { planSubstrateChecks } from "../substrate/chain_checks.ts";
-import { checkContractNode } from "../substrate/checks.ts";
+import { checkContractNode, planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
 import { createChainContext } from "../substrate/substrate_chain.ts";
 
