@@ -23,13 +23,9 @@ async function make(
   return { noted, end };
 }
 
-const warning: CheckRow = {
-  chain: "EVM-1",
-  check: "client_missing",
-  result: "warning",
-  found: "there is none",
-};
-const failed: CheckRow = { chain: "EVM-1", check: "chain_id", result: "failed", found: "it serves EVM-5" };
+const row = { chain: "EVM-1", check: "chain_id" } as const;
+const warning: CheckRow = { ...row, result: "warning", found: "there is none" };
+const failed: CheckRow = { ...row, result: "failed", found: "it serves EVM-5" };
 
 Deno.test("check of a worker: warnings are none of the observer's, failed rows are", async () => {
   assert.deepEqual(await make(() => Promise.resolve([warning])), { noted: [], end: [warning] });

@@ -13,12 +13,8 @@ import { MemoryNode } from "../support/memory_node.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 
-const failed = (found: string): CheckRow => ({
-  chain: "EVM-31337",
-  check: "host_invalid",
-  result: "failed",
-  found,
-});
+const row = { chain: "EVM-31337", check: "host_invalid" } as const;
+const failed = (found: string): CheckRow => ({ ...row, result: "failed", found });
 
 /** The hub and chains of the good configuration behind gates, whose workers run for a second. */
 class Scene {

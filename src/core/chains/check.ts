@@ -47,10 +47,8 @@ export interface ChainCheck {
   readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
 }
 
-/** Why a chain is left out. */
-type Obstacle =
-  | { readonly kind: "mismatch"; readonly failed: readonly CheckRow[] }
-  | { readonly kind: "silent"; readonly error: Error };
+/** Why a chain is left out: what failed, or the fault of a chain that does not answer. */
+type Obstacle = readonly CheckRow[] | Error;
 
 /** Gate of one chain: closed until the chain passes its checks, then open for good. */
 export class ChainGate {
@@ -120,8 +118,9 @@ export class ChainGate {
       const obstacle = await this.#look(signal);
       if (obstacle === undefined) break;
       const leftMs = startMs + FIRST_ANSWER_MS - clock.now();
-      if (obstacle.kind === "mismatch" || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
-      const backoff = obstacle.kind === "mismatch" ? mismatchBackoff : endpointBackoff;
+      const isSilent = obstacle instanceof Error;
+      if (!isSilent || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
+      const backoff = isSilent ? endpointBackoff : mismatchBackoff;
       const delayMs = nextDelayMs(backoff, failures, random.fraction());
       await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
     }
@@ -143,13 +142,13 @@ export class ChainGate {
       this.#rows = rows;
       changes.filter(({ row }) => !keepsOut(row)).forEach((change) => logChange(log, change));
       const failed = rows.filter(keepsOut);
-      return failed.length === 0 ? undefined : { kind: "mismatch", failed };
+      return failed.length === 0 ? undefined : failed;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RpcFault) this.#fault = error;
       else if (!(error instanceof DeadlineFault)) throw error;
       // A fault of an endpoint says more than the deadline.
-      return { kind: "silent", error: this.#fault ?? error };
+      return this.#fault ?? error;
     }
   }
 
@@ -159,20 +158,17 @@ export class ChainGate {
     const { name: chain, hubSetting } = this.#chain;
     this.#show(toRow(chain, obstacle));
     this.#tellKnown();
-    const told = obstacle.kind === "silent" ? "silent" : describeFailed(obstacle.failed);
+    const told = obstacle instanceof Error ? "silent" : describeFailed(obstacle);
     if (told === this.#told && clock.now() - this.#toldMs < waitNoticeMs) return;
     this.#told = told;
     this.#toldMs = clock.now();
     const waitedSec = Math.round(waitedMs / 1_000);
-    if (obstacle.kind === "mismatch") {
-      for (const { endpoint, check: finding, found: explanation, advice } of obstacle.failed) {
+    if (!(obstacle instanceof Error)) {
+      for (const { endpoint, check: finding, found: explanation, advice } of obstacle) {
         log.error("chain_suspended", { chain, endpoint, finding, explanation, advice, waitedSec });
       }
-      return;
-    }
-    const fields = { chain, error: obstacle.error, waitedSec };
-    if (hubSetting === undefined) log.warn("chain_unavailable", fields);
-    else log.error("hub_unavailable", { ...fields, setting: hubSetting });
+    } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
+    else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });
   }
 }
 
@@ -185,22 +181,16 @@ function describeFailed(failed: readonly CheckRow[]): string {
 /** Row of the board about a chain that is left out. */
 function toRow(chain: string, obstacle: Obstacle): CheckRow {
   const row = { chain, result: "failed" } as const;
-  if (obstacle.kind === "mismatch") {
-    const found = `left out, and checked again within a minute: ${describeFailed(obstacle.failed)}`;
-    const advices = obstacle.failed.flatMap(({ advice }) => advice ?? []);
-    return { ...row, check: "chain_suspended", found, advice: [...new Set(advices)].join("; ") };
+  if (!(obstacle instanceof Error)) {
+    const found = `left out, and checked again within a minute: ${describeFailed(obstacle)}`;
+    const advice = [...new Set(obstacle.flatMap(({ advice }) => advice ?? []))].join("; ");
+    return { ...row, check: "chain_suspended", found, advice };
   }
-  const { error } = obstacle;
-  const said = error instanceof RpcFault
-    ? `${error.where.endpointHost}: ${describeFault(error)}`
-    : error.message;
-  const advice = error instanceof RpcFault ? adviseOnFault(error) : "check the endpoints of the chain";
-  return {
-    ...row,
-    check: "chain_unavailable",
-    found: `left out, and asked again every 15 s: it does not answer (${said})`,
-    advice,
-  };
+  const [said, advice] = obstacle instanceof RpcFault
+    ? [`${obstacle.where.endpointHost}: ${describeFault(obstacle)}`, adviseOnFault(obstacle)]
+    : [obstacle.message, "check the endpoints of the chain"];
+  const found = `left out, and asked again every 15 s: it does not answer (${said})`;
+  return { ...row, check: "chain_unavailable", found, advice };
 }
 
 /**

@@ -152,12 +152,9 @@ function faultRow(
 
 /** Row of an endpoint that gives no answer at all. @param hasOthers true: others of the chain are used */
 export function silenceRow(chain: string, fault: RpcFault, hasOthers: boolean): CheckRow {
-  const row = { chain, endpoint: fault.where.endpointHost, check: "endpoint" } as const;
-  const found = `does not answer: ${describeFault(fault)}`;
-  const advice = adviseOnFault(fault);
-  return hasOthers
-    ? { ...row, result: "warning", found: `${found}; the others are used`, advice }
-    : { ...row, result: "failed", found, advice };
+  const found = `does not answer: ${describeFault(fault)}${hasOthers ? "; the others are used" : ""}`;
+  const row = { chain, endpoint: fault.where.endpointHost, check: "endpoint", found } as const;
+  return { ...row, result: hasOthers ? "warning" : "failed", advice: adviseOnFault(fault) };
 }
 
 /** What an endpoint answered instead, in a few words. */

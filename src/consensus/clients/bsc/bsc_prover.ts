@@ -90,10 +90,8 @@ class BscProver extends BaseProver implements ConsensusProver {
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const [chainIds, ofHub] = await Promise.all([
-      this.#deps.headers.fetchChainIds(signal),
-      this.checkHub(signal),
-    ]);
+    const { headers } = this.#deps;
+    const [chainIds, ofHub] = await Promise.all([headers.fetchChainIds(signal), this.checkHub(signal)]);
     return [...findWrongChains(this.chain, this.#network.chainId, chainIds), ...ofHub];
   }
 

@@ -114,11 +114,9 @@ class ParachainProver extends BaseProver implements ConsensusProver {
 
   /** Checks the target, and the endpoints of Polkadot Hub. */
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const [chainIds, ofTarget] = await Promise.all([
-      this.#deps.traffic?.fetchChainIds(signal) ?? [],
-      this.checkHub(signal),
-    ]);
+    const ofTarget = await this.checkHub(signal);
     if (!this.#isPolkadotHub) return ofTarget;
+    const chainIds = await this.#deps.traffic?.fetchChainIds(signal) ?? [];
     return [...findWrongChains(this.chain, evmChainId(this.chain), chainIds), ...ofTarget];
   }
 

@@ -80,10 +80,7 @@ class PolygonProver extends BaseProver implements ConsensusProver {
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { bor, node } = this.#deps;
-    const [chainIds, heimdall] = await Promise.all([
-      bor.fetchChainIds(signal),
-      this.#isOfNetwork(signal),
-    ]);
+    const [chainIds, heimdall] = await Promise.all([bor.fetchChainIds(signal), this.#isOfNetwork(signal)]);
     const rows = findWrongChains(this.chain, this.#network.chainId, chainIds);
     if (heimdall) return rows;
     const found = `does not serve ${this.#network.heimdallChain}`;

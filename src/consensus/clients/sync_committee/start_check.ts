@@ -20,9 +20,8 @@ export async function checkBeaconNodes(
         const root = await new BeaconNode(endpoint, { network, signal }).fetchGenesisValidatorsRoot();
         if (root !== network.genesisValidatorsRoot) return [strangerRow(chain, endpoint.host)];
         const routes = await probeBeaconNode(endpoint, { network, signal });
-        if (routes.slot !== undefined && routes.network !== undefined) {
-          noteHead(routes.network, routes.slot);
-        }
+        const { slot, network: scheduled } = routes;
+        if (slot !== undefined && scheduled !== undefined) noteHead(scheduled, slot);
         probed.push({ host: endpoint.host, routes });
         return [];
       } catch (fault) {

@@ -248,22 +248,11 @@ Deno.test("the check of a Polygon prover names wrong chains", async () => {
     consensusStateId: POLY,
     intervalMs: 30_000,
   });
-  const row = { chain: "EVM-80002", result: "failed" };
+  const bor = { chain: "EVM-80002", endpoint: "bor.example", result: "failed" };
+  const heimdall = { ...bor, endpoint: "heimdall.example", check: "endpoint" };
   assert.deepEqual(await stranger.check(signal), [
-    {
-      ...row,
-      endpoint: "bor.example",
-      check: "chain_id",
-      found: "serves chain 137",
-      advice: "fix rpc_urls",
-    },
-    {
-      ...row,
-      endpoint: "heimdall.example",
-      check: "endpoint",
-      found: "does not serve heimdallv2-80002",
-      advice: "fix heimdall_rpc_url",
-    },
+    { ...bor, check: "chain_id", found: "serves chain 137", advice: "fix rpc_urls" },
+    { ...heimdall, found: "does not serve heimdallv2-80002", advice: "fix heimdall_rpc_url" },
   ]);
 });
 

@@ -600,10 +600,7 @@ Deno.test("hub chain: a clock that differs by more than 30 seconds is warned abo
   await using hub = await startTestHub({ now: () => Date.now() - 100_000 });
   await using connection = connect(hub);
   const { chain } = connection;
-  const { jobs } = chain.planChecks({
-    hub: chain.id,
-    fetchKnownHeight: () => Promise.resolve(undefined),
-  });
+  const { jobs } = chain.planChecks({ hub: chain.id, fetchKnownHeight: () => Promise.resolve(undefined) });
   const rows = await jobs.find(({ check }) => check === "endpoint")?.run(signal);
   const clock = rows?.find(({ check }) => check === "clock");
   assert.equal(clock?.result, "warning");
