@@ -173,9 +173,8 @@ export class ChainGate {
 }
 
 function describeFailed(failed: readonly CheckRow[]): string {
-  return failed.map(({ endpoint, found }) => endpoint === undefined ? found : `${endpoint}: ${found}`).join(
-    "; ",
-  );
+  const texts = failed.map(({ endpoint, found }) => endpoint === undefined ? found : `${endpoint}: ${found}`);
+  return texts.join("; ");
 }
 
 /** Row of the board about a chain that is left out. */
@@ -183,7 +182,8 @@ function toRow(chain: string, obstacle: Obstacle): CheckRow {
   const row = { chain, result: "failed" } as const;
   if (!(obstacle instanceof Error)) {
     const found = `left out, and checked again within a minute: ${describeFailed(obstacle)}`;
-    const advice = [...new Set(obstacle.flatMap(({ advice }) => advice ?? []))].join("; ");
+    const advices = new Set(obstacle.flatMap(({ advice }) => advice ?? []));
+    const advice = [...advices].join("; ") || undefined;
     return { ...row, check: "chain_suspended", found, advice };
   }
   const [said, advice] = obstacle instanceof RpcFault
