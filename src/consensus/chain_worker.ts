@@ -2,7 +2,9 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../core/checks/check_row.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
@@ -41,7 +43,7 @@ export function chainWorker(deps: ChainWorkerDeps, prover: ConsensusProver): Wor
 export async function checkHubOfProver(
   prover: ConsensusProver,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   return await prover.checkHub?.(signal) ?? await checkProver(prover, signal);
 }
 
@@ -49,13 +51,33 @@ export async function checkHubOfProver(
 export async function checkProver(
   prover: ConsensusProver,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   try {
     return await prover.check(signal);
   } catch (error) {
     if (!(error instanceof ProverFault)) throw error;
-    return [{ severity: "warning", event: proverEvents[error.code], text: error.message }];
+    return [eventRow(prover.chain, proverEvents[error.code], { result: "warning", found: error.message })];
   }
+}
+
+/**
+ * Warns when the hub does not accept messages of a chain whose heights it stores. Updates are submitted anyway, since
+ * governance waits for them.
+ */
+export async function checkAccepted(
+  hub: ConsensusTarget,
+  { chain, commitmentId: { stateMachine, consensusStateId } }: ConsensusProver,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const client = await hub.reads.fetchClient(consensusStateId, "best", signal);
+  const list = client && findAcceptedChains(client.clientId);
+  if (list === undefined) return [];
+  const [entry] = await hub.reads.fetchStorage([list.entry(stateMachine)], signal);
+  if (entry !== undefined) return [];
+  const found = `${hub.id.stateMachine} ${
+    describeUnlisted(stateMachine, list)
+  }; updates are submitted anyway`;
+  return [eventRow(chain, "chain_not_accepted", { result: "warning", found })];
 }
 
 /** Polls one chain and logs changes. */

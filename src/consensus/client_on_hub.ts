@@ -2,13 +2,12 @@
  * A chain's light client on the hub, for provers whose updates build on its newest state only once that is final: an
  * update on a state that a fork may revert would become invalid.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
 import type { ConsensusClientId, ConsensusStateId, StateMachine } from "../core/ismp/state_machine.ts";
 import { findUnusableReason, type UnusableReason } from "./client_usability.ts";
 import type { ChainIdReport } from "./evm_reader.ts";
-import { proverEvents } from "./poll_fault.ts";
 import { ProverFault, type ProverFinding } from "./prover.ts";
 
 /** Which client it is. */
@@ -51,27 +50,6 @@ export class ClientOnHub {
     this.#options = options;
   }
 
-  /** Checks that there is a client that accepts updates. @throws {RpcFault} */
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const { chain, consensusStateId } = this.#options;
-    const [client, nowSec] = await Promise.all([
-      this.#reads.fetchClient(consensusStateId, "best", signal),
-      this.#reads.fetchNowSec(signal),
-    ]);
-    if (client === undefined) {
-      const text = `${chain}: the hub has no client ${consensusStateId}; nothing can be proved until ` +
-        "its governance creates one (log-consensus-state prints the state for it)";
-      return [{ severity: "warning", event: "client_missing", text }];
-    }
-    const unusable = this.#findUnusableReason(client, nowSec);
-    if (unusable === undefined) return [];
-    return [{
-      severity: "warning",
-      event: proverEvents[unusable.code],
-      text: `${chain}: ${unusable.detail}`,
-    }];
-  }
-
   /**
    * Fetches the client's newest state; `undefined` while it is not final.
    * @throws {ProverFault} `hub_state`, `frozen`, `expired`; {RpcFault}
@@ -109,15 +87,22 @@ export class ClientOnHub {
   }
 }
 
-/** Findings about endpoints of a chain that serve another chain id; those that do not answer are left out. */
+/** Rows about endpoints of a chain that serve another chain id; those that do not answer are left out. */
 export function findWrongChains(
   chain: StateMachine,
   chainId: number,
   reports: readonly ChainIdReport[],
-): readonly CheckFinding[] {
-  return reports.flatMap((report): CheckFinding[] => {
+): readonly CheckRow[] {
+  return reports.flatMap((report): CheckRow[] => {
     if (report.kind === "fault" || report.chainId === BigInt(chainId)) return [];
-    const text = `${chain}: ${report.host} serves chain ${report.chainId}; fix rpc_urls`;
-    return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
+    const found = `serves chain ${report.chainId}`;
+    return [{
+      chain,
+      endpoint: report.host,
+      check: "chain_id",
+      result: "failed",
+      found,
+      advice: "fix rpc_urls",
+    }];
   });
 }

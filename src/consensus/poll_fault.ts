@@ -1,4 +1,5 @@
 /** Handling of faults in workers that poll a chain. */
+import { type CheckRow, keepsOut } from "../core/checks/check_row.ts";
 import { BlockHeaderError } from "../core/evm/block_header.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import { type Backoff, DeadlineFault, endpointBackoff } from "../core/runtime/retry.ts";
@@ -84,24 +85,24 @@ export function describeFailure(error: unknown): PollFailure {
 }
 
 /** A check of a light client's chains. */
-export interface ObservedCheck<Finding> {
+export interface ObservedCheck {
   readonly route: UpdateRoute;
   /** Absent: nobody observes. */
   readonly observer: UpdateObserver | undefined;
-  readonly check: () => Promise<readonly Finding[]>;
+  readonly check: () => Promise<readonly CheckRow[]>;
 }
 
-/** Makes a check and notes its fault, or its fatal findings. @throws what the check throws */
-export async function observeCheck<Finding extends { readonly severity: string; readonly text: string }>(
-  { route, observer, check }: ObservedCheck<Finding>,
-): Promise<readonly Finding[]> {
+/** Makes a check and notes its fault, or what keeps the chain out. @throws what the check throws */
+export async function observeCheck(
+  { route, observer, check }: ObservedCheck,
+): Promise<readonly CheckRow[]> {
   try {
-    const findings = await check();
-    const texts = findings.filter(({ severity }) => severity === "fatal").map(({ text }) => text);
+    const rows = await check();
+    const texts = rows.filter(keepsOut).map(({ found }) => found);
     if (texts.length > 0) {
       observer?.notePoll(route, { kind: "suspended", failure: { text: texts.join("; ") } });
     }
-    return findings;
+    return rows;
   } catch (error) {
     if (error instanceof RpcFault) {
       observer?.notePoll(route, { kind: "failed", failure: describeFailure(error) });

@@ -2,7 +2,8 @@
  * Interface of a chain whose finality the consensus relayer proves to the hub. Each configured type has an
  * implementation in its own folder; provers poll and build updates, they never send.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { EventCode } from "../core/telemetry/log.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
@@ -128,6 +129,13 @@ export abstract class BaseProver {
   }
 }
 
+/** Why a target takes nothing of a chain. */
+export interface ClientObstacle {
+  readonly event: EventCode;
+  /** Sentence without its subject, the target. */
+  readonly text: string;
+}
+
 /** Makes the state with which governance creates a client of a chain. */
 export interface InitialStateMaker {
   readonly chain: StateMachine;
@@ -149,9 +157,9 @@ export interface ConsensusProver extends InitialStateMaker {
   readonly intervalMs: number;
 
   /** Compares endpoints and hub with the configuration; called once before the first poll. */
-  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  check(signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** The part of {@link check} that asks no node of the chain; absent: there is none. */
-  checkHub?(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  checkHub?(signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Polls the hub and the chain once, and builds the updates that advance the hub. */
   next(signal: AbortSignal): Promise<ProverFinding>;
 }

@@ -2,19 +2,17 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import type { CheckFinding } from "../core/chains/check_finding.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
-import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
-import { chainWorker, checkProver } from "./chain_worker.ts";
+import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { consensusControlWorker } from "./control/consensus_control_worker.ts";
 import { ProverTurns } from "./control/prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
@@ -117,7 +115,7 @@ function createGates(
   });
   const provers = proved.map((prover) => {
     const route = { chain: prover.chain, target: hubName };
-    const check = async (signal: AbortSignal): Promise<readonly CheckFinding[]> => [
+    const check = async (signal: AbortSignal): Promise<readonly CheckRow[]> => [
       ...await checkProver(prover, signal),
       ...await checkAccepted(hub, prover, signal),
     ];
@@ -144,24 +142,6 @@ function createGates(
     ] as const;
   });
   return { hub: hubGate, provers: new Map(provers), followers: new Map(followers) };
-}
-
-/**
- * Warns when the hub does not accept messages of a chain whose heights it stores. Updates are submitted anyway, since
- * governance waits for them.
- */
-async function checkAccepted(
-  hub: ConsensusTarget,
-  { commitmentId: { stateMachine, consensusStateId } }: ConsensusProver,
-  signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
-  const client = await hub.reads.fetchClient(consensusStateId, "best", signal);
-  const list = client && findAcceptedChains(client.clientId);
-  if (list === undefined) return [];
-  const [entry] = await hub.reads.fetchStorage([list.entry(stateMachine)], signal);
-  if (entry !== undefined) return [];
-  const text = `${hub.id.stateMachine} ${describeUnlisted(stateMachine, list)}; updates are submitted anyway`;
-  return [{ severity: "warning", event: "chain_not_accepted", text }];
 }
 
 /** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */

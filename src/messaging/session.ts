@@ -5,7 +5,7 @@
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { ChainGate, type GateDeps, isFatal, joinFindings, openGates } from "../core/chains/check.ts";
+import { ChainGate, type GateDeps, joinRows, openGates } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/program_status.ts";
 import type {
   ChainConfig,
@@ -23,10 +23,9 @@ import type { Randomness } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
-import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
-import { RpcFault } from "../core/rpc/call.ts";
 
 /** Adapters of the hub and of the chains of the configuration. */
 export interface Connections {
@@ -203,24 +202,15 @@ export function createGates<Entry extends ChainToCheck>(
   return { hubGate, gated };
 }
 
-/** Checks a chain, what the hub stores of it, and whether its endpoints prove the state that the hub knows. */
-async function checkChain(
+/** Checks a chain, and what the hub stores of it. */
+function checkChain(
   hub: CheckingHub,
   { config, chain }: ChainToCheck,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const host = config.type === "substrate" ? {} : { ismpHost: fromHex(config.ismpHost) };
-  const findings = await joinFindings(
+  return joinRows(
     chain.check(hub.id, signal),
     hub.counterparties.checkCounterparty({ id: chain.id, ...host }, signal),
   );
-  if (chain.proofChecks === undefined || findings.some(isFatal)) return findings;
-  try {
-    const { height } = await hub.reads.fetchView(chain.id, signal);
-    return height === 0n ? findings : [...findings, ...await chain.proofChecks.checkProofs(height, signal)];
-  } catch (error) {
-    // Legs say so when they need a proof.
-    if (!(error instanceof RpcFault)) throw error;
-    return findings;
-  }
 }

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { observeCheck } from "../../src/consensus/poll_fault.ts";
 import type { PollResult } from "../../src/consensus/schedule.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import { faultOf } from "../support/rpc_faults.ts";
 
 const route = { chain: "EVM-1", target: "KUSAMA-4009" };
 
 /** Makes a check; returns what was noted, and what the caller gets. */
 async function make(
-  check: () => Promise<readonly CheckFinding[]>,
+  check: () => Promise<readonly CheckRow[]>,
 ): Promise<{ readonly noted: readonly PollResult[]; readonly end: unknown }> {
   const noted: PollResult[] = [];
   const observer = {
@@ -23,14 +23,15 @@ async function make(
   return { noted, end };
 }
 
-const warning: CheckFinding = { severity: "warning", event: "client_missing", text: "there is none" };
-const fatal: CheckFinding = { severity: "fatal", event: "endpoint_wrong_chain", text: "it serves EVM-5" };
+const row = { chain: "EVM-1", check: "chain_id" } as const;
+const warning: CheckRow = { ...row, result: "warning", found: "there is none" };
+const failed: CheckRow = { ...row, result: "failed", found: "it serves EVM-5" };
 
-Deno.test("check of a worker: warnings are none of the observer's, fatal findings are", async () => {
+Deno.test("check of a worker: warnings are none of the observer's, failed rows are", async () => {
   assert.deepEqual(await make(() => Promise.resolve([warning])), { noted: [], end: [warning] });
-  const { noted, end } = await make(() => Promise.resolve([warning, fatal]));
+  const { noted, end } = await make(() => Promise.resolve([warning, failed]));
   assert.deepEqual(noted, [{ kind: "suspended", failure: { text: "it serves EVM-5" } }]);
-  assert.deepEqual(end, [warning, fatal]);
+  assert.deepEqual(end, [warning, failed]);
 });
 
 Deno.test("check of a worker: a fault is noted with its endpoint, and thrown", async () => {

@@ -107,8 +107,8 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
   const scene = new Scene();
   const board = new CheckBoard();
   scene.bsc.findings = [
-    { severity: "fatal", event: "endpoint_wrong_chain", text: "another chain" },
-    { severity: "warning", event: "epoch_length_mismatch", text: "epochs" },
+    { chain: "EVM-97", check: "chain_id", result: "failed", found: "another chain", endpoint: "a.example" },
+    { chain: "EVM-97", check: "epoch_length_mismatch", result: "warning", found: "epochs" },
   ];
   const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
   await scene.clock.advance(200_000);
@@ -119,9 +119,11 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
       chain,
       finding,
     ]),
-    [["error", "EVM-97", "endpoint_wrong_chain"]],
+    [["error", "EVM-97", "chain_id"]],
   );
-  assert.equal(scene.log.linesOf("epoch_length_mismatch").length, 1);
+  assert.deepEqual(scene.log.linesOf("check_warning").map(({ fields }) => fields.check), [
+    "epoch_length_mismatch",
+  ]);
   assert.deepEqual(toCheckReasons(board.rows).map(({ chain, code }) => [chain, code]), [
     ["EVM-97", "check_chain_suspended"],
   ]);
@@ -176,7 +178,8 @@ Deno.test("run: a false word at the start is a warning, for the next one may be 
   });
   const run = scene.run();
   await scene.clock.advance(1_000);
-  assert.ok(scene.log.events("warn").includes("endpoint_data_invalid"));
+  const told = scene.log.linesOf("check_warning").map(({ fields }) => fields.check);
+  assert.ok(told.includes("endpoint_data_invalid"));
   assert.equal(scene.eth.looks.length, 1);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   await scene.clock.run(run);
@@ -388,14 +391,16 @@ Deno.test("run: chains that the hub's beacon client does not list are named at t
     await scene.clock.advance(1_000);
     scene.stop.abort(new Error("stop"));
     await running;
-    const told = scene.log.linesOf("chain_not_accepted").map(({ fields }) => fields);
+    const told = scene.log.linesOf("check_warning").map(({ fields }) => fields).filter(({ check }) =>
+      check === "chain_not_accepted"
+    );
     assert.deepEqual(
       told.map(({ chain }) => chain),
       isListed ? [] : ["EVM-11155111", "EVM-421614", "EVM-97"],
     );
-    for (const { chain, explanation } of told) {
-      assert.ok(String(explanation).includes(String(chain)), String(explanation));
-      assert.match(String(explanation), /IsmpSyncCommitteeEth\.add_state_machine/);
+    for (const { chain, found } of told) {
+      assert.ok(String(found).includes(String(chain)), String(found));
+      assert.match(String(found), /IsmpSyncCommitteeEth\.add_state_machine/);
     }
   }
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import type { ChainGate } from "../../src/core/chains/check.ts";
 import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
@@ -13,7 +13,8 @@ import { MemoryNode } from "../support/memory_node.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 
-const fatal = (text: string): CheckFinding => ({ severity: "fatal", event: "host_invalid", text });
+const row = { chain: "EVM-31337", check: "host_invalid" } as const;
+const failed = (found: string): CheckRow => ({ ...row, result: "failed", found });
 
 /** The hub and chains of the good configuration behind gates, whose workers run for a second. */
 class Scene {
@@ -72,11 +73,11 @@ class Scene {
   }
 }
 
-Deno.test("startup: findings of a chain and of the hub about it come together, and keep it out alone", async () => {
+Deno.test("startup: rows of a chain and of the hub about it come together, and keep it out alone", async () => {
   const scene = new Scene();
-  scene.evm.findings = [fatal("evm")];
+  scene.evm.findings = [failed("evm")];
   assert.deepEqual(await scene.open(), ["hub", "KUSAMA-2000"]);
-  scene.hub.counterpartyFindings = [fatal("unknown to the hub")];
+  scene.hub.counterpartyFindings = [failed("unknown to the hub")];
   assert.deepEqual(await scene.open(), ["hub"]);
   assert.deepEqual(scene.told(scene.evm), ["evm", "evm", "unknown to the hub"]);
   assert.deepEqual(scene.told(scene.para), ["unknown to the hub"]);
@@ -84,33 +85,9 @@ Deno.test("startup: findings of a chain and of the hub about it come together, a
 
 Deno.test("startup: nothing is asked of the chains before the hub is there", async () => {
   const scene = new Scene();
-  scene.hub.findings = [fatal("another hub")];
-  scene.evm.findings = [fatal("evm")];
+  scene.hub.findings = [failed("another hub")];
+  scene.evm.findings = [failed("evm")];
   assert.deepEqual(await scene.open(), []);
   assert.deepEqual([scene.told(scene.hub), scene.told(scene.evm)], [["another hub"], []]);
   assert.ok(!scene.hub.calls.includes("checkCounterparty"));
-});
-
-Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height that the hub knows", async () => {
-  const scene = new Scene();
-  const { hub, evm } = scene;
-  const asked: bigint[] = [];
-  evm.proofChecks = {
-    checkProofs: (height) => {
-      asked.push(height);
-      return Promise.resolve([{ ...fatal("no eth_getProof"), severity: "warning" }]);
-    },
-    requireProofs: () => Promise.resolve(),
-  };
-  const view = { height: 77n, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false };
-  hub.fetchView = () => Promise.resolve(view);
-  const all = ["hub", "EVM-31337", "KUSAMA-2000"];
-  assert.deepEqual((await scene.open()).toSorted(), all.toSorted());
-  assert.deepEqual(scene.told(evm), ["no eth_getProof"]);
-  assert.deepEqual(asked, [77n]);
-  hub.fetchView = () => Promise.resolve({ ...view, height: 0n });
-  await scene.open();
-  evm.findings = [fatal("evm")];
-  await scene.open();
-  assert.deepEqual(asked, [77n], "neither without a height nor where something is wrong already");
 });

@@ -6,7 +6,7 @@ import {
   stateMachineParts,
   toConsensusClientId,
 } from "../../src/core/ismp/state_machine.ts";
-import type { EventCode } from "../../src/core/telemetry/log.ts";
+import type { CheckCode } from "../../src/core/checks/check_row.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
@@ -17,13 +17,13 @@ import type { RelayerProcess } from "./support/relayer_process.ts";
 import { DEADLINE_MS, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
 
-/** An event and what its explanation has to name: the chain, the endpoint, what is there and what helps. */
-type Reported = readonly [event: EventCode, ...names: string[]];
+/** A check or an event, and what its line has to name: the chain, the endpoint, what is there and what helps. */
+type Reported = readonly [code: CheckCode, ...names: string[]];
 
 /** A port on which nobody listens. */
 const DEAD = "http://127.0.0.1:9";
 
-/** A start that must leave chains out with exactly these findings, in any order. */
+/** A start that must leave chains out with exactly these failed checks, in any order. */
 interface Mismatch {
   readonly name: string;
   readonly changes: ConfigChanges;
@@ -45,10 +45,10 @@ function deploy(chain: DevnetChain, hub: string): Promise<IsmpHost> {
   });
 }
 
-/** Events of one level, or findings of a check, each with its explanation. */
+/** Codes of checks or events of one level, each with everything that the line says. */
 function linesAt(process: RelayerProcess, level: string): readonly (readonly [unknown, string])[] {
   return process.lines.filter((line) => line.level === level)
-    .map(({ record }) => [record?.finding ?? record?.event, String(record?.explanation ?? "")]);
+    .map(({ record }) => [record?.finding ?? record?.check ?? record?.event, JSON.stringify(record)]);
 }
 
 /** Each is told, in a line of its own. */
@@ -123,7 +123,7 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
     lower(host),
     "ismp_host",
   ];
-  const wrongChain: Reported = ["endpoint_wrong_chain", a.stateMachine, hostB, b.stateMachine, "rpc_urls"];
+  const wrongChain: Reported = ["chain_id", a.stateMachine, hostB, b.stateMachine, "rpc_urls"];
   const mismatches: readonly Mismatch[] = [
     {
       name: "an URL of another chain",
@@ -144,7 +144,7 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
       errors: [
         wrongChain,
       ],
-      warnings: [["endpoint_unreachable", a.stateMachine, "127.0.0.1:9", "unreachable"]],
+      warnings: [["endpoint", a.stateMachine, "127.0.0.1:9", "unreachable"]],
     },
     {
       name: "a host address without a contract",
@@ -216,10 +216,10 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
       const process = await relayer.start(secretly(devnet.endpoints, { signer: poor }), { logLevel: "info" });
       for (const { stateMachine } of [a, b]) {
         const told = await process.waitForLine(
-          ({ record }) => record?.event === "balance_low" && record.chain === stateMachine,
+          ({ record }) => record?.check === "balance" && record.chain === stateMachine,
         );
         assert.equal(told.level, "warn");
-        assert.match(String(told.record?.explanation), /0x\w{40} .*\b0 wei\b/);
+        assert.match(String(told.record?.found), /^0x\w{40} has 0 native tokens/);
       }
       await process.waitForLine("program_started");
       assert.ok(!process.text.includes("17".repeat(32)));
@@ -239,7 +239,7 @@ async function playUnsynced(devnet: Devnet): Promise<void> {
     const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
     await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     assertReported(linesAt(process, "warn"), [
-      ["host_not_found", b.stateMachine, endpointHost(fresh.rpcUrl) ?? "", "synced"],
+      ["head", b.stateMachine, endpointHost(fresh.rpcUrl) ?? "", "no contract", "synced"],
     ]);
     assert.deepEqual(linesAt(process, "error"), []);
     await relayer.stop();
@@ -340,8 +340,9 @@ async function playObstacles(devnet: Devnet): Promise<void> {
     const relayer = scene.relayer();
     const rpcUrls = { [b.stateMachine]: [`http://127.0.0.1:${node.port}`] };
     const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
+    await process.waitForLine(({ record }) => record?.check === "state_proof");
     assertReported(linesAt(process, "warn"), [
-      ["state_proofs_unavailable", b.stateMachine, "eth_getProof", "(pruned)"],
+      ["state_proof", b.stateMachine, "eth_getProof", "(pruned)"],
       ["chain_not_accepted", a.stateMachine, "IsmpSyncCommitteeEth.SupportedStatemachines"],
     ]);
     const sent = await sendPing(devnet, { from: "A", to: "B" });

@@ -12,7 +12,7 @@ import type {
 } from "../../src/core/chains/proofs.ts";
 import type { GasQuote, PaidFees } from "../../src/core/chains/fees.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,
@@ -74,7 +74,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   runtime: RuntimeChecks | undefined;
   gates: ModuleGates | undefined;
   /** What the check of its configuration finds. */
-  findings: readonly CheckFinding[] = [];
+  findings: readonly CheckRow[] = [];
   readonly #readsAlong: boolean;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
   readonly #sightings: Sightings;
@@ -216,7 +216,7 @@ export class MemoryChain extends MemoryReads implements Chain {
     return { jobs: [], isReachable: () => Promise.resolve(true) };
   }
 
-  check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]> {
     return this.call("check", signal, () => this.findings);
   }
 

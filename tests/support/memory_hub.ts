@@ -3,7 +3,7 @@
  * Each part has a file of its own; all of them keep what they know in the state of the node's blocks.
  */
 import type { PaidFees } from "../../src/core/chains/fees.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import type { Counterparties, HubChain, SenderLimit, SenderLimits } from "../../src/core/chains/hub.ts";
 import type {
   BroadcastResult,
@@ -41,7 +41,7 @@ export class MemoryHub extends MemoryChain implements HubChain {
   readonly counterparties: Counterparties;
   readonly senderLimits: SenderLimits;
   /** What it finds wrong about every other chain. */
-  counterpartyFindings: readonly CheckFinding[] = [];
+  counterpartyFindings: readonly CheckRow[] = [];
   readonly #sign: MemoryHubOptions["sign"];
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryHubOptions) {

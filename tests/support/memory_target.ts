@@ -1,6 +1,6 @@
 /** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
   ConsensusClientView,
@@ -98,7 +98,7 @@ export class MemoryTarget implements ConsensusTarget {
   fault: Error | undefined;
   /** Added to the clock of the machine, seconds. */
   aheadSec = 0n;
-  findings: readonly CheckFinding[] = [];
+  findings: readonly CheckRow[] = [];
   isClosed = false;
   onTry: (() => void) | undefined;
 
@@ -223,7 +223,7 @@ export class MemoryTarget implements ConsensusTarget {
     return { jobs: [], isReachable: () => Promise.resolve(true) };
   }
 
-  check(): Promise<readonly CheckFinding[]> {
+  check(): Promise<readonly CheckRow[]> {
     return this.#answer(this.findings);
   }
 

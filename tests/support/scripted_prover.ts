@@ -1,5 +1,5 @@
 /** A prover whose findings a test gives, for tests of what happens between provers and their target. */
-import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
@@ -28,7 +28,7 @@ export class ScriptedProver implements ConsensusProver {
   readonly #clock: Clock;
   /** What a look brings; may throw. */
   find: (look: number, signal: AbortSignal) => ProverFinding | Promise<ProverFinding>;
-  findings: readonly CheckFinding[] = [];
+  findings: readonly CheckRow[] = [];
   /** Thrown by `check` while it is set. */
   checkFault: Error | undefined;
   isClosed = false;
@@ -55,7 +55,7 @@ export class ScriptedProver implements ConsensusProver {
     this.find = () => ({ kind: "nothing", reason: "nothing is new" });
   }
 
-  check(): Promise<readonly CheckFinding[]> {
+  check(): Promise<readonly CheckRow[]> {
     return this.checkFault === undefined ? Promise.resolve(this.findings) : Promise.reject(this.checkFault);
   }
 

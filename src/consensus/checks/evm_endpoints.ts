@@ -1,9 +1,9 @@
 /** Checks of the EVM endpoints of a chain's section, with an endpoint set of their own: its health is nobody else's. */
 import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
 import { checkEndpoints } from "../../core/chains/evm/endpoint_checks.ts";
-import { judgeProofs, probeProofs } from "../../core/chains/evm/proof_checks.ts";
+import { probeTrie } from "../../core/chains/evm/proof_checks.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
-import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/check_row.ts";
+import type { CheckJob } from "../../core/checks/check_row.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
@@ -55,8 +55,7 @@ export function checkEvmEndpoints(
       const host = typeof proofs.account === "function" ? await proofs.account(signal) : proofs.account;
       if (height === undefined || height === 0n || host === undefined) return [];
       const place = { endpoints, host, id: proofs.of };
-      const probed = await probeProofs(place, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
-      return judgeProofs(chain, height, probed);
+      return (await probeTrie(place, height, signal)).map((row) => ({ ...row, chain }));
     },
   };
   return () => [endpointJob, proofJob];

@@ -2,19 +2,17 @@
  * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
-import type { EventCode } from "../../core/telemetry/log.ts";
-import { checkHubOfProver } from "../chain_worker.ts";
+import { checkAccepted, checkHubOfProver, checkProver } from "../chain_worker.ts";
+import { findUnusableReason, neverExpires } from "../client_usability.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
-import { checkFollowers } from "../followers/hub_consensus.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { Connections } from "../session.ts";
-import { judgeLightClient } from "./light_client_rows.ts";
 
 /** What is checked. */
 export interface CheckSubjects extends Connections {
@@ -23,20 +21,14 @@ export interface CheckSubjects extends Connections {
   readonly machine?: MachineFacts | undefined;
 }
 
-/** Findings of start checks that other rows tell. */
-const TOLD: ReadonlySet<EventCode> = new Set([
-  "endpoint_unreachable",
-  "endpoint_wrong_chain",
-  "client_expired",
-  "client_frozen",
-  "client_missing",
-]);
-
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, proved, hubConsensus, machine, config } = subjects;
   const ofHub = hub.planChecks();
-  const followers = hubConsensus?.followers.flatMap(({ target }) => target.planChecks().jobs) ?? [];
+  const followers = hubConsensus?.followers.flatMap(({ prover, target }): readonly CheckJob[] => [
+    ...target.planChecks().jobs,
+    { chain: target.id.stateMachine, check: "host_view", run: (signal) => checkProver(prover, signal) },
+  ]) ?? [];
   const hosts = hubConsensus?.hosts.flatMap((host) => host.planChecks?.().jobs ?? []) ?? [];
   const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : hubConsensus?.hosts ?? [];
   const lossJobs = unlimited.map(({ id: { stateMachine: chain } }): CheckJob => {
@@ -44,13 +36,9 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     const found = "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
     return { chain, check, run: () => Promise.resolve([{ chain, check, result: "ok", found }]) };
   });
-  const followerFindings = hubConsensus === undefined ? [] : checkFollowers(hubConsensus).map((
-    { name, check },
-  ): CheckJob => ({
-    chain: name,
-    check: "host_view",
-    run: async (signal) => toFindingRows(name, await check(signal), TOLD),
-  }));
+  const others = hubConsensus?.checks?.map(({ name, check: run }): CheckJob => {
+    return { chain: name, check: "host_view", run };
+  }) ?? [];
   const machineJob: CheckJob = {
     chain: MACHINE,
     check: "key_file",
@@ -79,7 +67,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...hosts,
     ...lossJobs,
     ...followers,
-    ...followerFindings,
+    ...others,
     machineJob,
   ];
 }
@@ -93,7 +81,10 @@ function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly Che
     check: "light_client",
     run: async (signal) => {
       // The name of a rollup's client is only known after its check.
-      const findings = toFindingRows(chain, await checkHubOfProver(prover, signal), TOLD);
+      const rows = [
+        ...await checkHubOfProver(prover, signal),
+        ...await checkAccepted(hub, prover, signal),
+      ];
       const id = prover.consensusStateId;
       const [view, nowSec, height] = await Promise.all([
         hub.reads.fetchClient(id, "best", signal),
@@ -101,16 +92,58 @@ function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly Che
         hub.reads.fetchLatestHeight(commitmentId, signal),
       ]);
       const client = judgeLightClient({ chain, target, id }, view, nowSec);
-      if (view === undefined) return [client, ...findings];
+      if (view === undefined) return [client, ...rows];
       if (height === undefined || height === 0n) {
         const found = `${target} knows no height of ${chain} yet: the first update brings it`;
-        return [client, { chain, check: "hub_view", result: "ok", found }, ...findings];
+        return [client, { chain, check: "hub_view", result: "ok", found }, ...rows];
       }
       const storedSec = await hub.reads.fetchUpdateTime({ id: commitmentId, height }, signal);
       const names = { chain, observer: target, id: commitmentId.consensusStateId };
       const row: CheckRow = judgeKnownHeight(names, { height, storedSec, nowSec, isFrozen: false });
-      return [client, row, ...findings];
+      return [client, row, ...rows];
     },
   };
   return [clientJob];
+}
+
+/** The light client's place: the chain that it proves, and the chain that stores it. */
+interface LightClientPlace {
+  readonly chain: string;
+  readonly target: string;
+  /** Its consensus state id. */
+  readonly id: string;
+}
+
+/** Row about a light client. @param nowSec clock of the chain that stores it, Unix seconds. */
+export function judgeLightClient(
+  { chain, target, id }: LightClientPlace,
+  view: Pick<ConsensusClientView, "isFrozen" | "updatedSec" | "unbondingSec"> | undefined,
+  nowSec: bigint,
+): CheckRow {
+  const row = { chain, check: "light_client" } as const;
+  const where = `the light client "${id}" on ${target}`;
+  if (view === undefined) {
+    return {
+      ...row,
+      result: "failed",
+      found: `${target} has no light client "${id}"`,
+      advice:
+        "correct consensus_state_id, or let governance create it with the output of log-consensus-state",
+    };
+  }
+  const unusable = findUnusableReason(where, view, nowSec);
+  if (unusable !== undefined) {
+    return { ...row, result: "failed", found: unusable.detail, advice: `ask the governance of ${target}` };
+  }
+  const ageSec = nowSec - view.updatedSec;
+  const expiry = neverExpires(view) ? "never expires" : `expires after ${formatAge(view.unbondingSec)}`;
+  const found = `${where} was updated ${formatAge(ageSec)} ago and ${expiry}`;
+  return ageSec * 2n > view.unbondingSec
+    ? {
+      ...row,
+      result: "warning",
+      found,
+      advice: `look at the updates of ${chain}: half of that time is over`,
+    }
+    : { ...row, result: "ok", found };
 }

@@ -2,7 +2,7 @@
  * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: each form has a prover of
  * its own.
  */
-import type { CheckFinding } from "../../core/chains/check_finding.ts";
+import type { CheckRow } from "../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { ConsensusClientId } from "../../core/ismp/state_machine.ts";
 import {
@@ -33,7 +33,7 @@ export class FollowerProver extends BaseProver implements ConsensusProver {
     this.intervalMs = intervalMs;
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     return await (await this.#choose(signal)).check(signal);
   }
 

@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md sections 2, 5.11.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
-import type { CheckFinding } from "../../core/chains/check_finding.ts";
+import type { CheckRow } from "../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { behindGates, type ChainGate } from "../../core/chains/check.ts";
 import type { HubSubstrateConfig } from "../config/hub_keys.ts";
@@ -29,7 +29,7 @@ export interface HubFollower {
 export interface HubHost {
   readonly id: StateMachineId;
   /** Finds what makes endpoints or host unusable with this configuration. @throws {RpcFault} */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
   createWorker(deps: HostWorkerDeps): Worker;
   /**
    * Delivers once what the worker would deliver next. The caller holds the turn of this light client. @throws {RpcFault}
@@ -78,7 +78,7 @@ export interface HubConsensus {
 /** A check, with the name of the chain or endpoint that it covers. */
 export interface StartCheck {
   readonly name: string;
-  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  check(signal: AbortSignal): Promise<readonly CheckRow[]>;
 }
 
 /** Start-up checks of the followers, and others than those of hosts. */
@@ -93,7 +93,7 @@ export function checkFollowers({ followers, checks = [] }: HubConsensus): readon
 async function checkFollower(
   { prover, target }: HubFollower,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   return [...await target.check(signal), ...await checkProver(prover, signal)];
 }
 

@@ -1,7 +1,7 @@
 /**
  * Contracts of a rollup on the hub: reading them, and comparing them with the configuration.
  */
-import type { CheckFinding } from "../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../core/checks/check_row.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
@@ -40,20 +40,21 @@ export function unlessUnreadable(found: Promise<Address | undefined>): Promise<A
   });
 }
 
-/** A finding that needs attention. */
-export function warning(event: EventCode, text: string): CheckFinding {
-  return { severity: "warning", event, text };
+/** Row about what needs attention. */
+export function warning(id: StateMachineId, event: EventCode, text: string): CheckRow {
+  const found = `${stateMachineIdKey(id)}: ${text}`;
+  return eventRow(id.stateMachine, event, { result: "warning", found });
 }
 
-/** Returns a finding when both are present and differ. @param key of the configuration. */
+/** Returns a row when both are present and differ. @param key of the configuration. */
 export function compareContract(
   id: StateMachineId,
   key: string,
   { configured, stored }: { readonly configured: Address | undefined; readonly stored: Address | undefined },
-): readonly CheckFinding[] {
+): readonly CheckRow[] {
   if (configured === undefined || stored === undefined || configured === stored) return [];
-  const text =
+  const found =
     `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored} and refuses proofs of ` +
     `any other contract: correct ${key}, or remove it so that the hub's is used`;
-  return [{ severity: "fatal", event: "rollup_contract_mismatch", text }];
+  return [eventRow(id.stateMachine, "rollup_contract_mismatch", { result: "failed", found })];
 }

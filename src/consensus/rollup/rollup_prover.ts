@@ -2,7 +2,7 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import type { CheckFinding } from "../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow, silenceRow } from "../../core/checks/check_row.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { findRollupClient } from "./spec/known_rollups.ts";
 import {
@@ -29,7 +29,6 @@ import {
   type ProverFinding,
 } from "../prover.ts";
 import type { ClaimFinding } from "./claims.ts";
-import { warning } from "./hub_contract.ts";
 import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/log.ts";
 import { proverEvents } from "../poll_fault.ts";
@@ -47,7 +46,7 @@ export interface RollupKind<State extends TypedState> {
   /** Finds the newest claim that can be proved at the view's L1 block. */
   findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
   /** Compares what the hub stores of a rollup with the configuration and the L1. */
-  checkContracts(state: State, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  checkContracts(state: State, signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Encodes the initial state of a client in SCALE. */
   encodeInitialState(at: RollupClientState): Uint8Array;
 }
@@ -92,58 +91,50 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
     return this.#id ?? this.#options.consensusStateId;
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const findings: CheckFinding[] = [...await this.#checkEndpoints(signal)];
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    return [...await this.#checkEndpoints(signal), ...await this.checkHub(signal)];
+  }
+
+  async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+      eventRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
-    if (this.#id === undefined) return [...findings, fatal("client_missing", this.#unknownIdText())];
+    if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
     const { consensusStateId } = this.#options;
+    const rows: CheckRow[] = [];
     if (this.#id !== consensusStateId) {
-      findings.push(warning(
-        "client_id_mismatch",
-        `${this.chain}: the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
-          "consensus_state_id of a rollup names its own client",
-      ));
+      const found = `the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
+        "consensus_state_id of a rollup names its own client";
+      rows.push(row("client_id_mismatch", "warning", found));
     }
-    if (view === undefined) {
-      const text = `${this.chain}: the hub has no consensus client ${this.#id} yet; governance creates it ` +
-        "with the output of log-consensus-state";
-      return [...findings, warning("client_missing", text)];
-    }
+    if (view === undefined) return rows;
     try {
       const state = this.#readState(view);
-      findings.push(...await this.#kind.checkContracts(state, signal));
+      rows.push(...await this.#kind.checkContracts(state, signal));
       if (state.consensusType === "unknown") {
-        findings.push(warning(
-          "rollup_settings_unknown",
-          `${this.chain}: client ${this.#id} of the hub is of a consensus type that this version does not ` +
-            `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`,
-        ));
+        const found = `client ${this.#id} of the hub is of a consensus type that this version does not ` +
+          `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`;
+        rows.push(row("rollup_settings_unknown", "warning", found));
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      findings.push(fatal(proverEvents[fault.code], fault.message));
+      rows.push(row(proverEvents[fault.code], "failed", fault.message));
     }
-    const unusable = await this.#findUnusableReason(view, signal);
-    if (unusable !== undefined) {
-      findings.push(warning(proverEvents[unusable.code], `${this.chain}: ${unusable.detail}`));
-    }
-    return findings;
+    return rows;
   }
 
   /** Compares the chain id of every endpoint of the L1 and of the rollup with the configuration. */
-  async #checkEndpoints(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async #checkEndpoints(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { l1, l2 } = this.#deps;
     const readers = [[l1, "beacon_rpc_url"], [l2, "rpc_urls"]] as const;
     const found = await Promise.all(
       readers.map(async ([reader, key]) =>
-        (await reader.fetchChainIds(signal)).flatMap((report): CheckFinding[] => {
-          const place = `${this.chain}: endpoint ${report.host} of ${key}`;
-          if (report.kind === "fault") {
-            return [warning("endpoint_unreachable", `${place} does not answer (${report.fault.code})`)];
-          }
+        (await reader.fetchChainIds(signal)).flatMap((report): CheckRow[] => {
+          if (report.kind === "fault") return [silenceRow(this.chain, report.fault, true)];
           if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
-          const text = `${place} serves chain ${report.chainId}, and ${reader.chain} is configured`;
-          return [fatal("endpoint_wrong_chain", text)];
+          const found = `${key}: serves chain ${report.chainId}, and ${reader.chain} is configured`;
+          const row = { chain: this.chain, endpoint: report.host, check: "chain_id" } as const;
+          return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
         })
       ),
     );
@@ -292,8 +283,4 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
         return fault;
     }
   }
-}
-
-function fatal(event: EventCode, text: string): CheckFinding {
-  return { severity: "fatal", event, text };
 }

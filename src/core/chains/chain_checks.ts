@@ -5,10 +5,8 @@ import { RpcFault } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import { type EventCode, events } from "../telemetry/log.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
-import { CheckFinding } from "./check_finding.ts";
 
 /** What the checks of a chain need of the hub. */
 export interface ChainCheckContext {
@@ -64,35 +62,6 @@ export function whileReachable(isReachable: ChainChecks["isReachable"], job: Che
     run: async (signal): Promise<readonly CheckRow[]> =>
       await isReachable(signal) ? await job.run(signal) : [],
   };
-}
-
-/** Converts findings about a chain; those with an event of `told` are left out: other rows tell them. */
-export function toFindingRows(
-  chain: string,
-  findings: readonly CheckFinding[],
-  told: ReadonlySet<EventCode> = new Set(),
-): readonly CheckRow[] {
-  return findings.filter(({ event }) => !told.has(event)).map((finding) => toRow(chain, finding));
-}
-
-function toRow(chain: string, { severity, event, text }: CheckFinding): CheckRow {
-  const advice = toAdvice(event);
-  const row = { chain, check: event, found: withoutChain(chain, text) };
-  if (severity === "fatal") return { ...row, result: "failed", advice };
-  if (severity === "note" || advice === undefined) return { ...row, result: "ok" };
-  return { ...row, result: "warning", advice };
-}
-
-/** The row names the chain. */
-function withoutChain(chain: string, text: string): string {
-  return text.startsWith(`${chain}: `) ? text.slice(chain.length + 2) : text;
-}
-
-/** Action of an event as an advice; `undefined`: nothing has to be done. */
-function toAdvice(event: EventCode): string | undefined {
-  const { action } = events[event];
-  if (action === undefined) return undefined;
-  return `${action.charAt(0).toLowerCase()}${action.slice(1).replace(/\.$/, "")}`;
 }
 
 /** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */
@@ -152,8 +121,12 @@ export function formatAge(seconds: bigint): string {
 /** Seconds by which a block may be in the future, and by which the newest one may be old. */
 const CLOCK = { maxFutureSec: 15, maxAgeSec: 600 };
 
-/** @param blockSec time of the newest block. @param nowMs clock of this machine. Both since 1970. */
-export function judgeClock(chain: string, blockSec: bigint, nowMs: number): CheckRow {
+/** @param blockSec time of the newest block. @param at.nowMs clock of this machine. Both since 1970. */
+export function judgeClock(
+  chain: string,
+  blockSec: bigint,
+  { nowMs, maxAgeSec = CLOCK.maxAgeSec }: { readonly nowMs: number; readonly maxAgeSec?: number | undefined },
+): CheckRow {
   const row = { chain, check: "clock" } as const;
   const ageSec = Math.round(nowMs / 1_000 - Number(blockSec));
   if (ageSec < -CLOCK.maxFutureSec) {
@@ -164,7 +137,7 @@ export function judgeClock(chain: string, blockSec: bigint, nowMs: number): Chec
       advice: "set the clock of this machine",
     };
   }
-  if (ageSec > CLOCK.maxAgeSec) {
+  if (ageSec > maxAgeSec) {
     return {
       ...row,
       result: "warning",

@@ -2,8 +2,9 @@
  * Gates of chains: what a chain's checks find keeps the chain out, and nothing else. It is checked again until it passes,
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
-import { adviseOnFault, type CheckRow, describeFault } from "../checks/check_row.ts";
-import type { CheckBoard } from "../checks/program_status.ts";
+import { adviseOnFault, type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
+import { logChange } from "../checks/check_worker.ts";
+import { CheckBoard } from "../checks/program_status.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
@@ -11,7 +12,6 @@ import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs, withDeadline
 import { waitNoticeMs } from "../runtime/waiting.ts";
 import { superviseWorkers, type Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckFinding } from "./check_finding.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;
@@ -30,8 +30,8 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Shows which chains are left out, and why; absent: nobody looks. */
-  readonly board?: Pick<CheckBoard, "noteGate"> | undefined;
+  /** Shows which chains are left out, and what their checks found; absent: nobody looks. */
+  readonly board?: Pick<CheckBoard, "noteGate" | "update"> | undefined;
   /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
   readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
@@ -43,14 +43,12 @@ export interface ChainCheck {
   readonly hubSetting?: string;
   /** Gate that opens first; absent: none. */
   readonly behind?: ChainGate;
-  /** May throw an `RpcFault`: then the chain does not answer. */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
+  /** Makes the checks that the chain must pass. May throw an `RpcFault`: then the chain does not answer. */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
 }
 
-/** Why a chain is left out. */
-type Obstacle =
-  | { readonly kind: "mismatch"; readonly findings: readonly CheckFinding[] }
-  | { readonly kind: "silent"; readonly error: Error };
+/** Why a chain is left out: what failed, or the fault of a chain that does not answer. */
+type Obstacle = readonly CheckRow[] | Error;
 
 /** Gate of one chain: closed until the chain passes its checks, then open for good. */
 export class ChainGate {
@@ -64,7 +62,11 @@ export class ChainGate {
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
   readonly #chain: ChainCheck;
-  readonly #told = new Set<string>();
+  readonly #board: Pick<CheckBoard, "noteGate" | "update">;
+  /** What the last look found. */
+  #rows: readonly CheckRow[] = [];
+  /** Why the chain was last said to be left out, and when. */
+  #told = "";
   #toldMs = -Infinity;
   #fault: RpcFault | undefined;
   #state: "waiting" | "asked" | "open" = "waiting";
@@ -73,6 +75,7 @@ export class ChainGate {
     this.#deps = deps;
     this.#chain = chain;
     this.sinceMs = deps.clock.now();
+    this.#board = deps.board ?? new CheckBoard();
     ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
     ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
   }
@@ -103,7 +106,7 @@ export class ChainGate {
   }
 
   #show(row: CheckRow | undefined): void {
-    this.#deps.board?.noteGate(this, row, this.#deps.clock.now());
+    this.#board.noteGate(this, row, this.#deps.clock.now());
   }
 
   async #checkUntilPassed(signal: AbortSignal): Promise<void> {
@@ -118,8 +121,9 @@ export class ChainGate {
       const obstacle = await this.#look(signal);
       if (obstacle === undefined) break;
       const leftMs = startMs + FIRST_ANSWER_MS - clock.now();
-      if (obstacle.kind === "mismatch" || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
-      const backoff = obstacle.kind === "mismatch" ? mismatchBackoff : endpointBackoff;
+      const isSilent = obstacle instanceof Error;
+      if (!isSilent || leftMs <= 0) this.#tell(obstacle, clock.now() - startMs);
+      const backoff = isSilent ? endpointBackoff : mismatchBackoff;
       const delayMs = nextDelayMs(backoff, failures, random.fraction());
       await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
     }
@@ -130,26 +134,24 @@ export class ChainGate {
     this.#tellKnown();
   }
 
-  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged once. */
+  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged when it changes. */
   async #look(signal: AbortSignal): Promise<Obstacle | undefined> {
     const { clock, log } = this.#deps;
     const { name, check } = this.#chain;
     try {
       const deadline = { what: `check of ${name}`, afterMs: CHECK_ENDS_MS, signal };
-      const found = await withDeadline(clock, deadline, check);
-      for (const { severity, event, text } of found) {
-        if (severity === "fatal" || this.#told.has(text)) continue;
-        this.#told.add(text);
-        log[severity === "note" ? "info" : "warn"](event, { chain: name, explanation: text });
-      }
-      const findings = found.filter(isFatal);
-      return findings.length === 0 ? undefined : { kind: "mismatch", findings };
+      const rows = await withDeadline(clock, deadline, check);
+      const changes = this.#board.update(rows, clock.now(), this.#rows);
+      this.#rows = rows;
+      changes.filter(({ row }) => !keepsOut(row)).forEach((change) => logChange(log, change));
+      const failed = rows.filter(keepsOut);
+      return failed.length === 0 ? undefined : failed;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RpcFault) this.#fault = error;
       else if (!(error instanceof DeadlineFault)) throw error;
       // A fault of an endpoint says more than the deadline.
-      return { kind: "silent", error: this.#fault ?? error };
+      return this.#fault ?? error;
     }
   }
 
@@ -159,63 +161,53 @@ export class ChainGate {
     const { name: chain, hubSetting } = this.#chain;
     this.#show(toRow(chain, obstacle));
     this.#tellKnown();
-    const texts = obstacle.kind === "silent" ? ["silent"] : obstacle.findings.map(({ text }) => text);
-    const isNew = texts.some((text) => !this.#told.has(text));
-    if (!isNew && clock.now() - this.#toldMs < waitNoticeMs) return;
+    const told = obstacle instanceof Error ? "silent" : describeFailed(obstacle);
+    if (told === this.#told && clock.now() - this.#toldMs < waitNoticeMs) return;
+    this.#told = told;
     this.#toldMs = clock.now();
-    texts.forEach((text) => this.#told.add(text));
     const waitedSec = Math.round(waitedMs / 1_000);
-    if (obstacle.kind === "mismatch") {
-      for (const { event, text } of obstacle.findings) {
-        log.error("chain_suspended", { chain, finding: event, explanation: text, waitedSec });
+    if (!(obstacle instanceof Error)) {
+      for (const { endpoint, check: finding, found: explanation, advice } of obstacle) {
+        log.error("chain_suspended", { chain, endpoint, finding, explanation, advice, waitedSec });
       }
-      return;
-    }
-    const fields = { chain, error: obstacle.error, waitedSec };
-    if (hubSetting === undefined) log.warn("chain_unavailable", fields);
-    else log.error("hub_unavailable", { ...fields, setting: hubSetting });
+    } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
+    else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });
   }
 }
 
-/** True for what keeps a chain out. */
-export function isFatal({ severity }: CheckFinding): boolean {
-  return severity === "fatal";
+function describeFailed(failed: readonly CheckRow[]): string {
+  const texts = failed.map(({ endpoint, found }) => endpoint === undefined ? found : `${endpoint}: ${found}`);
+  return texts.join("; ");
 }
 
 /** Row of the board about a chain that is left out. */
 function toRow(chain: string, obstacle: Obstacle): CheckRow {
   const row = { chain, result: "failed" } as const;
-  if (obstacle.kind === "mismatch") {
-    const found = `left out, and checked again within a minute: ${
-      obstacle.findings.map(({ text }) => text).join("; ")
-    }`;
-    return { ...row, check: "chain_suspended", found, advice: "do what the sentence before names" };
+  if (!(obstacle instanceof Error)) {
+    const found = `left out, and checked again within a minute: ${describeFailed(obstacle)}`;
+    const advices = new Set(obstacle.flatMap(({ advice }) => advice ?? []));
+    const advice = [...advices].join("; ") || undefined;
+    return { ...row, check: "chain_suspended", found, advice };
   }
-  const { error } = obstacle;
-  const said = error instanceof RpcFault
-    ? `${error.where.endpointHost}: ${describeFault(error)}`
-    : error.message;
-  const advice = error instanceof RpcFault ? adviseOnFault(error) : "check the endpoints of the chain";
-  return {
-    ...row,
-    check: "chain_unavailable",
-    found: `left out, and asked again every 15 s: it does not answer (${said})`,
-    advice,
-  };
+  const [said, advice] = obstacle instanceof RpcFault
+    ? [`${obstacle.where.endpointHost}: ${describeFault(obstacle)}`, adviseOnFault(obstacle)]
+    : [obstacle.message, "check the endpoints of the chain"];
+  const found = `left out, and asked again every 15 s: it does not answer (${said})`;
+  return { ...row, check: "chain_unavailable", found, advice };
 }
 
 /**
  * What several checks of one chain find together. While one of them gets no answer, the others count only where they
  * keep the chain out. @throws the fault of the first without an answer
  */
-export async function joinFindings(
-  ...checks: readonly Promise<readonly CheckFinding[]>[]
-): Promise<readonly CheckFinding[]> {
+export async function joinRows(
+  ...checks: readonly Promise<readonly CheckRow[]>[]
+): Promise<readonly CheckRow[]> {
   const results = await Promise.allSettled(checks);
-  const findings = results.flatMap((result) => result.status === "fulfilled" ? result.value : []);
+  const rows = results.flatMap((result) => result.status === "fulfilled" ? result.value : []);
   const failed = results.find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected" && !findings.some(isFatal)) throw failed.reason;
-  return findings;
+  if (failed?.status === "rejected" && !rows.some(keepsOut)) throw failed.reason;
+  return rows;
 }
 
 /** The worker, which waits until the gates are open; one that is absent is open. */

@@ -10,7 +10,7 @@ import type {
   StateMachineId,
 } from "../ismp/state_machine.ts";
 import type { ChainChecks } from "./chain_checks.ts";
-import type { CheckFinding } from "./check_finding.ts";
+import type { CheckRow } from "../checks/check_row.ts";
 import type { Refusal, Sender, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
 /** Light client of the target at one block. */
@@ -92,7 +92,7 @@ export interface ConsensusTarget {
   /** Lists the checks for the operator of one round. */
   planChecks(): ChainChecks;
   /** Compares the node with the configuration. */
-  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  check(signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Closes connections. The target must not be used afterwards. */
   close(): Promise<void>;
 }

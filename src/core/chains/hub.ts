@@ -11,7 +11,7 @@ import type {
 } from "../ismp/fees.ts";
 import type { GetRequestsWithProof } from "../ismp/ismp_message.ts";
 import type { StateMachine, StateMachineId } from "../ismp/state_machine.ts";
-import type { CheckFinding } from "./check_finding.ts";
+import type { CheckRow } from "../checks/check_row.ts";
 import type { Chain } from "./port.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
@@ -28,7 +28,7 @@ export interface Counterparties {
    * Compares a chain's configuration with the hub's storage: consensus state id and host contract. Proofs are
    * verified against the hub's storage, so a difference is fatal.
    */
-  checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckRow[]>;
   /**
    * Reason why the hub accepts no messages of that chain, whatever heights of it are known: some light clients accept
    * proofs only of chains that governance has listed. Completes "the hub ..."; `undefined`: it accepts them. Two

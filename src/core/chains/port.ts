@@ -7,7 +7,7 @@ import type { Signature } from "../ismp/fees.ts";
 import type { SignedMessage } from "../ismp/signed_messages.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
-import type { CheckFinding } from "./check_finding.ts";
+import type { CheckRow } from "../checks/check_row.ts";
 import type { HubLightClient } from "./hub_client.ts";
 import type { Replacement } from "./replacement.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
@@ -57,7 +57,7 @@ export interface Chain {
   /** Lists the checks for the operator of one round. */
   planChecks(context: ChainCheckContext): ChainChecks;
   /** Compares the endpoint(s) with the configuration; called once before anything else. */
-  check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Signs a message with our key of this chain, in the form that the hub verifies. @throws without a key */
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature>;
   /** Closes connections. The chain must not be used afterwards. */

@@ -6,7 +6,6 @@ import type { Hash256 } from "../encoding/bytes.ts";
 import type { Message } from "../ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainCapabilities } from "./capabilities.ts";
-import type { CheckFinding } from "./check_finding.ts";
 import type { ChainReads } from "./reads.ts";
 
 /** Proof that the source chain contains the commitments of some messages. */
@@ -98,8 +97,6 @@ export interface ChainProofs {
 
 /** Checks whether the chain's endpoints can prove old state, which many nodes cannot. */
 export interface ProofChecks {
-  /** Checks that the endpoints support what claims will need: proofs at `height`, the latest that the hub knows. */
-  checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /**
    * Proves the host's state at that height with any endpoint that can, and discards the proof.
    * @throws {RpcFault} when none can.

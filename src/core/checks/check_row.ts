@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import type { MachineFacts } from "../runtime/machine_facts.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
-import type { EventCode } from "../telemetry/log.ts";
+import { type EventCode, events } from "../telemetry/log.ts";
 
 /** Result of one check. `warning`: works, but needs attention. `failed`: must be fixed. */
 export type CheckOutcome = "ok" | "warning" | "failed";
@@ -44,7 +44,7 @@ export const checkSubjects = {
   beefy: "BEEFY justifications of the relay chain's node",
 } as const;
 
-/** Code of a check: one of {@link checkSubjects}, or the event of a start check that found something. */
+/** Code of a check: one of {@link checkSubjects}, or the event that says what was found, and what helps. */
 export type CheckCode = keyof typeof checkSubjects | EventCode;
 
 /** Result of one check of one chain or endpoint. Texts may hold words of nodes: escape them where they are shown. */
@@ -63,6 +63,23 @@ export interface CheckRow {
 
 /** Name in the place of a chain for checks of the machine, the files and the program itself. */
 export const MACHINE = "machine";
+
+/** Row under the code of an event, whose action is the advice. */
+export function eventRow(
+  chain: string,
+  check: EventCode,
+  { result, found, endpoint }: Pick<CheckRow, "result" | "found" | "endpoint">,
+): CheckRow {
+  const row = { chain, ...endpoint === undefined ? {} : { endpoint }, check, result, found };
+  const { action } = events[check];
+  if (result === "ok" || action === undefined) return row;
+  return { ...row, advice: `${action.charAt(0).toLowerCase()}${action.slice(1).replace(/\.$/, "")}` };
+}
+
+/** True for what keeps a chain out while it is checked before its first use. */
+export function keepsOut({ result }: CheckRow): boolean {
+  return result === "failed";
+}
 
 /** Counts of results. */
 export type CheckCounts = Readonly<Record<CheckOutcome, number>>;
@@ -131,6 +148,13 @@ function faultRow(
   const { where: { endpointHost: endpoint, method } } = fault;
   const found = `${method}: ${describeFault(fault)}`;
   return { chain, endpoint, check, result: "failed", found, advice: adviseOnFault(fault) };
+}
+
+/** Row of an endpoint that gives no answer at all. @param hasOthers true: others of the chain are used */
+export function silenceRow(chain: string, fault: RpcFault, hasOthers: boolean): CheckRow {
+  const found = `does not answer: ${describeFault(fault)}${hasOthers ? "; the others are used" : ""}`;
+  const row = { chain, endpoint: fault.where.endpointHost, check: "endpoint", found } as const;
+  return { ...row, result: hasOthers ? "warning" : "failed", advice: adviseOnFault(fault) };
 }
 
 /** What an endpoint answered instead, in a few words. */

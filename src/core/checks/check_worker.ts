@@ -3,7 +3,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { CheckBoard, CheckChange } from "./program_status.ts";
-import { type CheckCode, type CheckJob, checkSubjects, runChecks } from "./check_row.ts";
+import { type CheckJob, runChecks } from "./check_row.ts";
 
 /** Pause between two rounds. */
 const CHECK_EVERY_MS = 10 * 60_000;
@@ -13,19 +13,6 @@ const CHECK_EVERY_MS = 10 * 60_000;
  * does not give back.
  */
 const CHECKS_AT_ONCE = 8;
-
-/** Checks whose results the start has logged already, as findings of the chains or of the configuration. */
-const TOLD_AT_START: ReadonlySet<CheckCode> = new Set<CheckCode>([
-  "endpoint",
-  "chain_id",
-  "simulation",
-  "state_proof",
-  "balance",
-  "clock",
-  "key_file",
-  "light_client",
-  "beacon_routes",
-]);
 
 /** Dependencies of the worker. */
 export interface CheckWorkerDeps {
@@ -41,24 +28,16 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
     name: "checks",
     run: async (signal) => {
       while (!signal.aborted) {
-        const isFirst = board.checkedMs === undefined;
         const rows = await runChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
-        for (const change of board.update(rows, clock.now())) {
-          if (!isFirst || !isTold(change.row.check)) logChange(log, change);
-        }
+        for (const change of board.update(rows, clock.now())) logChange(log, change);
         await clock.sleep(CHECK_EVERY_MS, signal);
       }
     },
   };
 }
 
-/** True for what the start itself has logged: findings of start checks keep their event as the code. */
-function isTold(check: CheckCode): boolean {
-  return TOLD_AT_START.has(check) || !Object.hasOwn(checkSubjects, check);
-}
-
 /** Logs a check whose result changed; that everything is in order is no news at the start. */
-function logChange(log: Log, { row, before }: CheckChange): void {
+export function logChange(log: Log, { row, before }: CheckChange): void {
   const { chain, endpoint, check, result, found, advice } = row;
   const fields = { chain, endpoint, check, found, advice };
   if (result !== "ok") log.warn(result === "failed" ? "check_failed" : "check_warning", fields);

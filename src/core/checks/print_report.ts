@@ -89,12 +89,6 @@ export function formatCheckJson(rows: readonly CheckRow[]): string {
 
 /** Exit status of `check`: 0, 1 when a check failed, 3 when there are warnings only. */
 export function checkExitCode(rows: readonly CheckRow[]): ExitCode {
-  switch (worstResult(rows)) {
-    case "ok":
-      return exitCodes.ok;
-    case "warning":
-      return exitCodes.warnings;
-    case "failed":
-      return exitCodes.failed;
-  }
+  const { ok, warnings: warning, failed } = exitCodes;
+  return { ok, warning, failed }[worstResult(rows)];
 }

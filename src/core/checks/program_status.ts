@@ -167,7 +167,6 @@ export class CheckBoard {
   #rows: ReadonlyMap<string, BoardRow> = new Map();
   readonly #unknown = new Map<string, BoardRow>();
   readonly #gates = new Map<object, BoardRow>();
-  #checkedMs: number | undefined;
 
   /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
   get rows(): readonly BoardRow[] {
@@ -200,14 +199,13 @@ export class CheckBoard {
     return true;
   }
 
-  /** When the checks were last made, Unix milliseconds; `undefined`: not yet. */
-  get checkedMs(): number | undefined {
-    return this.#checkedMs;
-  }
-
-  /** Replaces the rows; returns those whose result changed, and those that are gone as `ok`. */
-  update(rows: readonly CheckRow[], nowMs: number): readonly CheckChange[] {
-    const next = new Map<string, BoardRow>();
+  /**
+   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
+   * @param replaced rows in whose place the new ones stand; absent: all
+   */
+  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
+    const next = new Map(replaced === undefined ? [] : this.#rows);
+    for (const row of replaced ?? []) next.delete(keyOf(row));
     const changes: CheckChange[] = [];
     for (const row of rows) {
       const key = keyOf(row);
@@ -222,7 +220,6 @@ export class CheckBoard {
       changes.push({ row: { ...row, result: "ok", sinceMs: nowMs }, before: row.result });
     }
     this.#rows = next;
-    this.#checkedMs = nowMs;
     return changes;
   }
 }

@@ -3,7 +3,7 @@
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
-import { judgeKnownHeight, toFindingRows, whileReachable } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
@@ -16,7 +16,7 @@ import type { MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../session.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
-import type { PriceFailureCode, Quotation } from "../../core/evm/native_price.ts";
+import type { PriceFailureCode } from "../../core/evm/native_price.ts";
 import type { PriceQuote } from "../../core/pricing/price_quote.ts";
 
 /** What is checked. */
@@ -101,7 +101,7 @@ function planChain(
     check: "hub_view",
     run: async (signal) => {
       const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
-      return toFindingRows(name, await hub.counterparties.checkCounterparty({ id, ...host }, signal));
+      return await hub.counterparties.checkCounterparty({ id, ...host }, signal);
     },
   });
   const signer: CheckJob = {
@@ -125,30 +125,19 @@ function planPrices(
   return [{
     chain: config.stateMachine,
     check: "price",
-    run: async (signal) => judgeQuotes(config.stateMachine, await askQuotes(quotes, signal)),
+    run: (signal) => checkQuotes(config.stateMachine, quotes, signal),
   }];
 }
 
-function describeAccount(chain: Pick<HubChain, "id" | "relayer">): CheckRow {
-  return describeSigner(chain.id.stateMachine, chain.relayer && toHex(chain.relayer));
-}
-
-/** A source with its answer. */
-interface AskedQuote {
-  readonly origin: string;
-  readonly quotation: Quotation;
-}
-
-/** Asks every source. */
-function askQuotes(
+/** Asks every source; rows are in the order in which the relayer asks. */
+async function checkQuotes(
+  chain: string,
   quotes: readonly PriceQuote[],
   signal: AbortSignal,
-): Promise<readonly AskedQuote[]> {
-  return Promise.all(quotes.map(async ({ origin, ask }) => ({ origin, quotation: await ask(signal) })));
-}
-
-/** Rows of the answers, in the order in which the relayer asks. */
-function judgeQuotes(chain: string, asked: readonly AskedQuote[]): readonly CheckRow[] {
+): Promise<readonly CheckRow[]> {
+  const asked = await Promise.all(
+    quotes.map(async ({ origin, ask }) => ({ origin, quotation: await ask(signal) })),
+  );
   const hasPrice = asked.some(({ quotation }) => quotation.kind === "price");
   return asked.map(({ origin, quotation }): CheckRow => {
     const row = { chain, endpoint: origin, check: "price" } as const;
@@ -209,9 +198,11 @@ function judgeNonces(
 }
 
 /** Row about a chain's account. Keys of addresses with a leading zero byte are refused when the file is read. */
-function describeSigner(chain: string, account: string | undefined): CheckRow {
-  const row = { chain, check: "signer", result: "ok" } as const;
-  return account === undefined
-    ? { ...row, found: "no signer: deliveries are unsigned, and no fees of this chain are claimed" }
-    : { ...row, found: `${account} signs` };
+function describeAccount(
+  { id: { stateMachine: chain }, relayer }: Pick<HubChain, "id" | "relayer">,
+): CheckRow {
+  const found = relayer === undefined
+    ? "no signer: deliveries are unsigned, and no fees of this chain are claimed"
+    : `${toHex(relayer)} signs`;
+  return { chain, check: "signer", result: "ok", found };
 }

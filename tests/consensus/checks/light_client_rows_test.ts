@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { judgeKnownHeight, type KnownHeight } from "../../../src/core/chains/chain_checks.ts";
-import { judgeLightClient } from "../../../src/consensus/checks/light_client_rows.ts";
+import { judgeLightClient } from "../../../src/consensus/checks/plan_checks.ts";
 
 const place = { chain: "EVM-1", target: "POLKADOT-3367", id: "ETH0" };
 const hour = 3_600n;

@@ -73,7 +73,9 @@ async function withOptimism(
 }
 
 async function findings(prover: ConsensusProver): Promise<string[]> {
-  return (await prover.check(never)).map(({ severity, text }) => `${severity}: ${text}`);
+  return (await prover.check(never)).map(({ endpoint, result, found }) =>
+    `${result}: ${endpoint ?? ""} ${found}`
+  );
 }
 
 async function proverFault(prover: ConsensusProver): Promise<ProverFault> {
@@ -101,7 +103,7 @@ Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the kn
     const found = await findings(named);
     assert.match(
       found.join("\n"),
-      /warning: EVM-11155420: the hub's client is OPT0, not the configured ETH0/,
+      /warning: .*the hub's client is OPT0, not the configured ETH0/,
     );
     assert.equal(named.consensusStateId, "OPT0");
     assert.equal(stateMachineIdKey(named.commitmentId), "EVM-11155420/ETH0");
@@ -110,7 +112,7 @@ Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the kn
     const unknown = prover(l1Id.consensusStateId, { stateMachine: evmStateMachine(999) });
     assert.match(
       (await findings(unknown)).join("\n"),
-      /fatal: consensus_state_id ETH0 names no rollup client of the hub/,
+      /failed: .*consensus_state_id ETH0 names no rollup client of the hub/,
     );
     assert.match(await hubStateFault(unknown), /none is known for EVM-999/);
   });
@@ -119,13 +121,9 @@ Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the kn
 Deno.test("rollup: a client that is missing, frozen, of another type, chain or L1, or unreadable is reported", async () => {
   await withOptimism(async ({ hub, prover }) => {
     assert.match(await reasonForNothing(prover()), /the hub has no consensus client OPT0/);
-    assert.match(
-      (await findings(prover())).join(),
-      /warning: .*has no consensus client OPT0 yet.*log-consensus-state/,
-    );
     hub.addClient(opt0, consensusClientIds.arbitrum, encodedState());
     assert.match(await hubStateFault(prover()), /it is a ARBC client, and this type of chain needs OPTC/);
-    assert.match((await findings(prover())).join(), /fatal: .*it is a ARBC client/);
+    assert.match((await findings(prover())).join(), /failed: .*it is a ARBC client/);
     hub.addClient(opt0, consensusClientIds.opStack, encodedState().subarray(0, 12));
     assert.match(await hubStateFault(prover()), /its state cannot be read/);
     hub.addClient(
@@ -145,23 +143,16 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
     assert.ok(client);
     hub.clients.set(opt0, { ...client, isFrozen: true });
     assert.equal((await proverFault(prover())).code, "frozen");
-    assert.match((await findings(prover())).join(), /warning: .*frozen/);
   });
 });
 
-Deno.test("rollup: an expired client is reported at the start, and nothing is made for it", async () => {
+Deno.test("rollup: nothing is made for an expired client", async () => {
   await withOptimism(async ({ hub, l1, prover }) => {
     hub.addClient(opt0, consensusClientIds.opStack, encodedState());
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, updatedSec: 1_000n, unbondingSec: 600n });
-    hub.nowSec = 1_599n;
-    assert.doesNotMatch((await findings(prover())).join(), /expired/);
     hub.nowSec = 1_600n;
-    assert.match(
-      (await findings(prover())).join(),
-      /warning: EVM-11155420: client OPT0 of the hub has expired/,
-    );
     const asked = l1.requests.length;
     assert.equal((await proverFault(prover())).code, "expired");
     assert.equal(l1.requests.length, asked);
@@ -175,9 +166,9 @@ Deno.test("rollup: endpoints of another chain, and those that do not answer, are
     const found = (await findings(prover())).join("\n");
     assert.match(
       found,
-      /fatal: .*endpoint 127\.0\.0\.1:\d+ of beacon_rpc_url serves chain 1, and EVM-11155111 is/,
+      /failed: 127\.0\.0\.1:\d+ beacon_rpc_url: serves chain 1, and EVM-11155111 is/,
     );
-    assert.match(found, /warning: .*endpoint 127\.0\.0\.1:\d+ of rpc_urls does not answer \(server_error\)/);
+    assert.match(found, /warning: 127\.0\.0\.1:\d+ does not answer: server_error/);
     assert.ok(found.includes(l1.host) && found.includes(l2.host));
   });
 });

@@ -3,10 +3,10 @@ import {
   behindGates,
   type ChainCheck,
   ChainGate,
-  joinFindings,
+  joinRows,
   openGates,
 } from "../../../src/core/chains/check.ts";
-import type { CheckFinding } from "../../../src/core/chains/check_finding.ts";
+import type { CheckRow } from "../../../src/core/checks/check_row.ts";
 import { CheckBoard } from "../../../src/core/checks/program_status.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -14,7 +14,8 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
 const HUB = "POLKADOT-3367";
-const fatal = (text: string): CheckFinding => ({ severity: "fatal", event: "host_invalid", text });
+const row = { chain: "EVM-1", check: "host_invalid" } as const;
+const failed = (found: string): CheckRow => ({ ...row, result: "failed", found });
 
 /** A check that never ends. */
 function hang(signal: AbortSignal): Promise<never> {
@@ -94,7 +95,7 @@ Deno.test("gates: who is answered in time hears nothing", async () => {
 
 Deno.test("gates: a chain that answers again is used within 15 seconds, and so is a hub, whose chains are not blamed", async () => {
   for (const isHub of [true, false]) {
-    let answer: () => Promise<readonly CheckFinding[]> = refuse;
+    let answer: () => Promise<readonly CheckRow[]> = refuse;
     const scene = new Scene(isHub ? () => answer() : pass, { "EVM-56": isHub ? pass : () => answer() });
     const [chain] = scene.chains;
     assert.ok(chain !== undefined);
@@ -116,24 +117,24 @@ Deno.test("gates: a chain that answers again is used within 15 seconds, and so i
 });
 
 Deno.test("gates: what does not fit is said at once, checked within a minute, and said again when it changes", async () => {
-  let findings = [fatal("no contract"), { ...fatal("poor"), severity: "warning" as const }];
+  let rows = [failed("no contract"), { ...failed("poor"), result: "warning" as const }];
   let checks = 0;
   const scene = new Scene(pass, {
     "EVM-1": () => {
       checks++;
-      return Promise.resolve(findings);
+      return Promise.resolve(rows);
     },
   });
   await scene.clock.advance(240_000);
   assert.deepEqual(scene.told(), [
-    ["warn", "host_invalid", "EVM-1"],
+    ["warn", "check_warning", "EVM-1"],
     ["error", "chain_suspended", "EVM-1"],
   ]);
   assert.deepEqual([scene.openedMs, checks], [0, 6]);
-  findings = [fatal("another hub")];
+  rows = [failed("another hub")];
   await scene.clock.advance(60_000);
   assert.equal(scene.log.lines.at(-1)?.fields["explanation"], "another hub");
-  findings = [];
+  rows = [];
   await scene.clock.advance(60_000);
   assert.deepEqual([scene.told().at(-1), scene.chains[0]?.isOpen], [
     ["info", "chain_available", "EVM-1"],
@@ -169,8 +170,8 @@ Deno.test("gates: an abort ends the first look with its reason, and nothing is l
   assert.equal(scene.clock.pending, 0);
 });
 
-Deno.test("findings: what keeps a chain out counts although another check of it has no answer", async () => {
-  assert.deepEqual(await joinFindings(pass(), Promise.resolve([fatal("a")])), [fatal("a")]);
-  assert.deepEqual(await joinFindings(refuse(), Promise.resolve([fatal("unknown")])), [fatal("unknown")]);
-  await assert.rejects(joinFindings(refuse(), pass()), RpcFault);
+Deno.test("rows: what keeps a chain out counts although another check of it has no answer", async () => {
+  assert.deepEqual(await joinRows(pass(), Promise.resolve([failed("a")])), [failed("a")]);
+  assert.deepEqual(await joinRows(refuse(), Promise.resolve([failed("unknown")])), [failed("unknown")]);
+  await assert.rejects(joinRows(refuse(), pass()), RpcFault);
 });

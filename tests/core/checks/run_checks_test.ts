@@ -75,24 +75,32 @@ Deno.test("checks: the running program logs changes only, and its board says sin
   const startMs = clock.now();
   const running = checkWorker({ clock, log, board }, plan).run(stop.signal);
   await clock.advance(0);
-  // The start has logged the endpoint itself.
-  assert.deepEqual(log.lines, []);
+  assert.deepEqual(log.events("warn"), ["check_warning"]);
   assert.deepEqual(board.rows.map(({ check, sinceMs }) => [check, sinceMs]), [["host", startMs], [
     "endpoint",
     startMs,
   ]]);
   result = "failed";
   await clock.advance(600_000);
-  assert.deepEqual(log.events("warn"), ["check_failed"]);
+  assert.deepEqual(log.events("warn"), ["check_warning", "check_failed"]);
   await clock.advance(600_000);
-  assert.deepEqual(log.events("warn"), ["check_failed"]);
+  assert.deepEqual(log.events("warn"), ["check_warning", "check_failed"]);
   assert.deepEqual(board.rows.map(({ sinceMs }) => sinceMs - startMs), [600_000, 0]);
   result = "ok";
   await clock.advance(600_000);
   assert.deepEqual(log.events("info"), ["check_passed"]);
-  assert.equal(board.checkedMs, startMs + 1_800_000);
   stop.abort(new Error("end"));
   await assert.rejects(running, /end/);
+});
+
+Deno.test("checks: what the gate of a chain found is not told again, and replaces its own rows only", () => {
+  const board = new CheckBoard();
+  const gate = [row("EVM-1", "warning"), row("EVM-1", "failed", "chain_id")];
+  assert.equal(board.update(gate, 1, []).length, 2);
+  const changed = board.update([row("EVM-1", "warning"), row("EVM-2")], 2);
+  assert.deepEqual(changed.map(({ row }) => row.check), ["host", "chain_id"]);
+  assert.deepEqual(board.update([], 3, gate).map(({ row }) => row.chain), ["EVM-1"]);
+  assert.deepEqual(board.rows.map(({ chain }) => chain), ["EVM-2"]);
 });
 
 Deno.test("checks: a failure whose row is gone has passed", () => {

@@ -57,7 +57,10 @@ function codesBehind(pattern: RegExp): readonly string[] {
 
 Deno.test("events: every error says what the program does next, and what the operator can do", () => {
   const logged = codesBehind(/\.error\(\s*"(\w+)"/g);
-  const fatal = codesBehind(/(?:fatal\(\s*|severity: "fatal",\s*event: )"(\w+)"/g);
+  const fatal = [
+    ...codesBehind(/(?:fatal|failed)\(\s*"(\w+)"/g),
+    ...codesBehind(/"(\w+)",\s*(?:"failed"|\{ result: "failed")/g),
+  ];
   ok(logged.length > 15 && fatal.length > 10, `${logged.length} ${fatal.length}`);
   for (const code of new Set([...logged, ...fatal, ...SOMETIMES_ERRORS])) {
     const known: Readonly<Record<string, EventText>> = events;
@@ -68,7 +71,7 @@ Deno.test("events: every error says what the program does next, and what the ope
 
 Deno.test("events: what needs no action is logged at info or below", () => {
   const warned = codesBehind(/\.warn\(\s*"(\w+)"/g);
-  const found = codesBehind(/(?:warn\(\s*|severity: "warning",\s*event: )"(\w+)"/g);
+  const found = codesBehind(/"(\w+)",\s*(?:"warning"|\{ result: "warning")/g);
   ok(warned.length > 40);
   const known: Readonly<Record<string, EventText>> = events;
   deepEqual([...new Set([...warned, ...found])].filter((code) => known[code]?.action === undefined), []);

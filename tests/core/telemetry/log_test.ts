@@ -48,13 +48,13 @@ Deno.test("log: a line for people has time, level, leg, text and values in this 
     gas: 2n ** 70n,
     hash: new Uint8Array([1, 255]),
   });
-  log.warn("balance_low", { chain: "EVM-56", note: "two words", missing: undefined, list: [1n, "a"] });
+  log.warn("check_warning", { chain: "EVM-56", note: "two words", missing: undefined, list: [1n, "a"] });
   log.error("chain_suspended", { explanation: "EVM-1: host 0x00 is wrong", finding: "host_invalid" });
   deepEqual(lines, [
     "2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3 " +
     "gas=1180591620717411303424 hash=0x01ff",
-    "2026-01-01T00:00:00.000Z WARN  EVM-56                       Account balance low; send it funds " +
-    'note="two words" list=["1","a"] [balance_low]',
+    "2026-01-01T00:00:00.000Z WARN  EVM-56                       Check found something that needs attention " +
+    'note="two words" list=["1","a"] [check_warning]',
     "2026-01-01T00:00:00.000Z ERROR                              Chain left out, checking again within a minute: " +
     "EVM-1: host 0x00 is wrong finding=host_invalid " +
     'reaction="the chain is checked again in 15 s to a minute, the others work" ' +
@@ -267,7 +267,7 @@ Deno.test("log: what one endpoint did holds back nothing that is said of another
 
 Deno.test("log: an event with another explanation is another line", () => {
   const { lines, log } = newScene();
-  for (const explanation of ["a", "a", "b"]) log.warn("balance_low", { chain: "EVM-1", explanation });
+  for (const explanation of ["a", "a", "b"]) log.warn("check_warning", { chain: "EVM-1", explanation });
   equal(lines.length, 2);
 });
 
@@ -395,17 +395,17 @@ Deno.test("log: the level can be changed while the program runs, for every log t
   bound.debug("poll_finished", { error: fault });
   match(lines.join(), /DEBUG EVM-1 .*stack=/);
   log.setLevel("error");
-  bound.warn("balance_low");
+  bound.warn("check_warning");
   equal(lines.length, 1);
 });
 
 Deno.test("log: the journal gets a priority instead of time and colour, JSON stays as it is", () => {
   const { lines, log } = newScene({ isJournal: true, hasColour: true });
   log.info("program_stopped");
-  log.warn("balance_low", { chain: "EVM-1" });
+  log.warn("check_warning", { chain: "EVM-1" });
   deepEqual(lines, [
     `<6>INFO  ${"".padEnd(28)} Stopped`,
-    `<4>WARN  ${"EVM-1".padEnd(28)} Account balance low; send it funds [balance_low]`,
+    `<4>WARN  ${"EVM-1".padEnd(28)} Check found something that needs attention [check_warning]`,
   ]);
   const json = newScene({ isJournal: true, format: "json" });
   json.log.info("program_stopped");
@@ -497,7 +497,7 @@ Deno.test("log: what the program does not know is named once, and kept for check
     clock.advance(3_600_000);
   }
   log.with({ chain: "EVM-10" }).warn("unknown_met", met);
-  log.warn("balance_low", { chain: "EVM-1" });
+  log.warn("check_warning", { chain: "EVM-1" });
   equal(lines.length, 3);
   deepEqual(board.rows.map(({ chain, check, result }) => [chain, check, result]), [
     ["EVM-1", "unknown_met", "warning"],

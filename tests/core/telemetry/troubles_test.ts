@@ -36,7 +36,7 @@ const CASES: readonly (readonly [string, (log: Log) => void, readonly (readonly 
     log.error("database_fault", { code: "full" });
     log.info("database_restored");
   }, []],
-  ["what is no trouble", (log) => log.warn("balance_low", { chain: "A" }), []],
+  ["what is no trouble", (log) => log.warn("check_warning", { chain: "A" }), []],
 ];
 
 for (const [what, tell, expected] of CASES) {

@@ -69,7 +69,6 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   readonly #key: Uint8Array;
   readonly #endpoint: Endpoint;
   override readonly proofChecks = {
-    checkProofs: (): Promise<readonly []> => Promise.resolve([]),
     requireProofs: (): Promise<void> => Promise.resolve(),
   };
   readonly #replacing: MemoryReplacing;

@@ -58,9 +58,8 @@ function arbitrumKind(
       const id = state.stateMachineId;
       const stored = await fetchRollupCore(deps.hub, id, signal);
       if (stored === undefined) {
-        const text = `${stateMachineIdKey(id)}: the hub holds no rollup contract: it ignores all updates ` +
-          "until governance sets one";
-        return [warning("rollup_contract_missing", text)];
+        const text = "the hub holds no rollup contract: it ignores all updates until governance sets one";
+        return [warning(id, "rollup_contract_missing", text)];
       }
       return compareContract(id, "rollup_core", { configured: rollupCore, stored });
     },

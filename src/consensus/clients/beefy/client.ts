@@ -27,7 +27,7 @@ import { proveHost } from "./prove_host.ts";
 import { createRelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/authorities.ts";
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ChainEvents } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -318,12 +318,12 @@ export class ProverHub implements WorkHub {
   }
 
   /** Compares the genesis blocks of the nodes. */
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { own, main } = this.#deps;
     if (await this.#fetchIsHub(signal)) return [];
-    const text = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
+    const found = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
       "[hub.substrate].rpc_ws (their first blocks differ); set it to a node of the hub, or leave it out";
-    return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
+    return [eventRow(this.#deps.hub, "endpoint_wrong_chain", { result: "failed", found })];
   }
 
   /** Ends the connections. */

@@ -3,7 +3,7 @@
  * transaction. The worker of the host does it again and again, an operator's `prove` once, with the same object, which
  * remembers what was sent. Start reading at {@link HostDelivery.find}.
  */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, keepsOut } from "../../../core/checks/check_row.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, Simulation } from "../../../core/chains/submission.ts";
@@ -127,9 +127,9 @@ export class HostDelivery {
   }
 
   /** What makes endpoints or host unusable with this configuration. @throws {RpcFault} */
-  async findMisfits(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async findMisfits(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { chain, hub } = this.#deps;
-    return (await chain.check(hub, signal)).filter(({ severity }) => severity === "fatal");
+    return (await chain.check(hub, signal)).filter(keepsOut);
   }
 
   /**

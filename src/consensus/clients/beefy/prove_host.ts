@@ -34,7 +34,7 @@ export async function proveHost(
 ): Promise<ProofResult> {
   const startMs = clock.now();
   const misfits = await delivery.findMisfits(signal);
-  if (misfits.length > 0) throw refuse(delivery, misfits.map(({ text }) => text).join("; "));
+  if (misfits.length > 0) throw refuse(delivery, misfits.map(({ found }) => found).join("; "));
   const finding = await delivery.find("pool", signal);
   const buildMs = clock.now() - startMs;
   if (finding.kind !== "proofs") {

@@ -4,7 +4,7 @@
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { BscError } from "./spec/bsc_error.ts";
 import { type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/bsc_network.ts";
@@ -89,19 +89,18 @@ class BscProver extends BaseProver implements ConsensusProver {
     return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const [chainIds, epochLength, client] = await Promise.all([
-      this.#deps.headers.fetchChainIds(signal),
-      this.#fetchEpochLength(signal),
-      this.#client.check(signal),
-    ]);
-    const findings = [...findWrongChains(this.chain, this.#network.chainId, chainIds)];
-    if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
-      const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration, but ` +
-        `${epochLength} on the hub; the hub's value is used`;
-      findings.push({ severity: "warning", event: "epoch_length_mismatch", text });
-    }
-    return [...findings, ...client];
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { headers } = this.#deps;
+    const [chainIds, ofHub] = await Promise.all([headers.fetchChainIds(signal), this.checkHub(signal)]);
+    return [...findWrongChains(this.chain, this.#network.chainId, chainIds), ...ofHub];
+  }
+
+  async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const epochLength = await this.#fetchEpochLength(signal);
+    if (epochLength === undefined || epochLength === this.#options.epochLength) return [];
+    const found = `epoch_length is ${this.#options.epochLength} in the configuration, but ` +
+      `${epochLength} on the hub; the hub's value is used`;
+    return [eventRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

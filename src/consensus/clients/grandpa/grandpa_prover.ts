@@ -3,7 +3,7 @@
  * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
@@ -30,6 +30,7 @@ import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import {
   BaseProver,
+  type ClientObstacle,
   type ConsensusProver,
   type InitialConsensusState,
   type ProverFault,
@@ -86,15 +87,15 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
     this.#search = new FinalitySearch(deps.relay, options.maxBlockRange);
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const found = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
     if (found === undefined) return [];
-    const { event, text } = found;
-    return [{ severity: "warning", event, text: `${this.#deps.target.id.stateMachine} ${text}` }];
+    const target = this.#deps.target.id.stateMachine;
+    return [eventRow(target, found.event, { result: "warning", found: `${target} ${found.text}` })];
   }
 
   /** Finds the reason that accepted proofs enable no messages on the target; `undefined`: none is known. */
-  async #findDrawback(signal: AbortSignal): Promise<FindingText | undefined> {
+  async #findDrawback(signal: AbortSignal): Promise<ClientObstacle | undefined> {
     if ((await this.#client.fetchView(signal)).supported.size === 0) {
       const text =
         "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there until " +

@@ -3,7 +3,6 @@
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
@@ -23,7 +22,7 @@ import {
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { findUnusableReason } from "../../client_usability.ts";
-import { ProverFault, type ProverOptions } from "../../prover.ts";
+import { type ClientObstacle, ProverFault, type ProverOptions } from "../../prover.ts";
 import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
@@ -52,7 +51,7 @@ export class TargetClient {
   }
 
   /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
-  async findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
+  async findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
     const { consensusStateId } = this.#options;
     const client = await this.#target.reads.fetchClient(consensusStateId, "best", signal);
     if (client === undefined) {

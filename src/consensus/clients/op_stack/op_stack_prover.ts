@@ -2,7 +2,7 @@
  * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { CheckRow } from "../../../core/checks/check_row.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
@@ -81,11 +81,10 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
     checkContracts: async (state, signal) => {
       const id = state.stateMachineId;
       const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
-      const name = stateMachineIdKey(id);
       if (games === undefined && oracle === undefined) {
-        const text = `${name}: the hub holds no dispute game factory and no output oracle: it ignores all ` +
+        const text = `the hub holds no dispute game factory and no output oracle: it ignores all ` +
           "updates until governance sets one";
-        return [warning("rollup_contract_missing", text)];
+        return [warning(id, "rollup_contract_missing", text)];
       }
       const { disputeGameFactory, l2Oracle } = options;
       const unknown = describeUnknown(games);
@@ -95,8 +94,8 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
           stored: games?.factory,
         }),
         ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
-        ...unknown === undefined ? [] : [warning("rollup_settings_unknown", `${name}: ${unknown}`)],
-        ...games === undefined ? [] : await checkTypes(deps, { name, games, options }, signal),
+        ...unknown === undefined ? [] : [warning(id, "rollup_settings_unknown", unknown)],
+        ...games === undefined ? [] : await checkTypes(deps, { id, games, options }, signal),
       ];
     },
   };
@@ -116,13 +115,13 @@ function describeUnknown(games: StoredGameRules | undefined): string | undefined
 /** Compares the types that the hub lists with the configuration, and with the games that are created now. */
 async function checkTypes(
   { l1 }: RollupDeps,
-  { name, games, options }: {
-    readonly name: string;
+  { id, games, options }: {
+    readonly id: StateMachineId;
     readonly games: StoredGameRules;
     readonly options: OpStackOptions;
   },
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const types = games.gameTypes.map(({ gameType }) => gameType);
   const listed = types.length === 0 ? "no type that can be proved" : types.join(", ");
   try {
@@ -131,19 +130,17 @@ async function checkTypes(
       const created = newest.types.map((type, index) =>
         `${type} (implementation ${newest.implementations[index]})`
       );
-      const text =
-        `${name}: the newest dispute games (${newest.count}) are of type ${created.join(", ")}, and ` +
+      const text = `the newest dispute games (${newest.count}) are of type ${created.join(", ")}, and ` +
         `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates ` +
         "continue then without a restart";
-      return [warning("games_unlisted", text)];
+      return [warning(id, "games_unlisted", text)];
     }
   } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault; // which other findings name
+    if (!(fault instanceof RpcFault)) throw fault; // which other rows name
   }
   const { respectedGameType } = options;
   if (respectedGameType === undefined || types.includes(respectedGameType)) return [];
-  const text =
-    `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
+  const text = `respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
     "all types that the hub lists are used";
-  return [warning("game_type_missing", text)];
+  return [warning(id, "game_type_missing", text)];
 }

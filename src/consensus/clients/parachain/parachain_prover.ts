@@ -4,7 +4,7 @@
  * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
@@ -28,6 +28,7 @@ import { findWrongChains } from "../../client_on_hub.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {
   BaseProver,
+  type ClientObstacle,
   type ConsensusProver,
   type InitialConsensusState,
   type ProverFault,
@@ -112,12 +113,10 @@ class ParachainProver extends BaseProver implements ConsensusProver {
   }
 
   /** Checks the target, and the endpoints of Polkadot Hub. */
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const [chainIds, ofTarget] = await Promise.all([
-      this.#deps.traffic?.fetchChainIds(signal) ?? [],
-      this.checkHub(signal),
-    ]);
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const ofTarget = await this.checkHub(signal);
     if (!this.#isPolkadotHub) return ofTarget;
+    const chainIds = await this.#deps.traffic?.fetchChainIds(signal) ?? [];
     return [...findWrongChains(this.chain, evmChainId(this.chain), chainIds), ...ofTarget];
   }
 
@@ -125,10 +124,11 @@ class ParachainProver extends BaseProver implements ConsensusProver {
    * Checks the target. The hub need not follow the parachains that follow it; a configured parachain should follow the
    * hub, and the hub Polkadot Hub.
    */
-  async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const severity = this.#isOfHub || this.#isPolkadotHub ? "warning" : "note";
-    const found = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
-    return found === undefined ? [] : [{ severity, ...found, text: `${this.#target} ${found.text}` }];
+  async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const result = this.#isOfHub || this.#isPolkadotHub ? "warning" : "ok";
+    const obstacle = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
+    if (obstacle === undefined) return [];
+    return [eventRow(this.chain, obstacle.event, { result, found: `${this.#target} ${obstacle.text}` })];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
@@ -229,7 +229,7 @@ class ParachainProver extends BaseProver implements ConsensusProver {
     return this.#deps.target.reads.fetchClient(this.consensusStateId, "best", signal);
   }
 
-  #obstacleOf(client: ConsensusClientView | undefined): FindingText | undefined {
+  #obstacleOf(client: ConsensusClientView | undefined): ClientObstacle | undefined {
     const name = `client ${this.consensusStateId} of ${this.chain}`;
     if (client === undefined) {
       return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
@@ -240,7 +240,7 @@ class ParachainProver extends BaseProver implements ConsensusProver {
   }
 
   /** Explains why the client accepts nothing of this parachain. */
-  async #findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
+  async #findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
     const keys = [
       followedParachainKey(this.#paraId),
       knownRelayHeightsKey(),

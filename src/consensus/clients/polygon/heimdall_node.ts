@@ -39,7 +39,7 @@ import {
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
 import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { adviseOnFault, describeFault } from "../../../core/checks/check_row.ts";
+import { silenceRow } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */
@@ -251,8 +251,7 @@ export function checkHeimdallNode(
       ];
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      const found = `does not answer: ${describeFault(fault)}`;
-      return [{ ...row, result: "failed", found, advice: adviseOnFault(fault) }];
+      return [silenceRow(chain, fault, false)];
     }
   };
   return () => [{ chain, check: "endpoint", run }];

@@ -3,7 +3,7 @@
  * them final, and catches up on validators that changed. Start reading at {@link createPolygonProver}. Source:
  * docs/protocol/polygon.md section 4.
  */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { CheckRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
@@ -78,20 +78,19 @@ class PolygonProver extends BaseProver implements ConsensusProver {
     this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "Polygon" });
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { bor, node } = this.#deps;
-    const [chainIds, heimdall, client] = await Promise.all([
-      bor.fetchChainIds(signal),
-      this.#isOfNetwork(signal),
-      this.#client.check(signal),
-    ]);
-    const findings = [...findWrongChains(this.chain, this.#network.chainId, chainIds)];
-    if (!heimdall) {
-      const text = `${this.chain}: ${node.host} does not serve ${this.#network.heimdallChain}; ` +
-        "fix heimdall_rpc_url";
-      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
-    }
-    return [...findings, ...client];
+    const [chainIds, heimdall] = await Promise.all([bor.fetchChainIds(signal), this.#isOfNetwork(signal)]);
+    const rows = findWrongChains(this.chain, this.#network.chainId, chainIds);
+    if (heimdall) return rows;
+    const found = `does not serve ${this.#network.heimdallChain}`;
+    const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
+    return [...rows, { ...row, found, advice: "fix heimdall_rpc_url" }];
+  }
+
+  /** Nothing beside the light client, which has a row of its own. */
+  checkHub(): Promise<readonly CheckRow[]> {
+    return Promise.resolve([]);
   }
 
   /** False when the node serves another chain; what does not answer is reported when it is needed. */

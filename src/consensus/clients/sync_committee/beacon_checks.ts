@@ -1,7 +1,6 @@
 /** Checks of the beacon nodes of a chain: each by itself, and what an update costs with what it serves. */
 import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS } from "../../../core/checks/check_row.ts";
-import { toFindingRows } from "../../../core/chains/chain_checks.ts";
+import { REQUEST_TIMEOUT_MS, silenceRow } from "../../../core/checks/check_row.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
@@ -10,7 +9,7 @@ import { BeaconNode } from "./beacon_node.ts";
 import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
 import { type BeaconNetwork, epochOfSlot } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { adviseOnNodes, type ProbedNode } from "./start_check.ts";
+import { adviseOnNodes, type ProbedNode, strangerRow } from "./start_check.ts";
 
 /** Time for which the routes of a node are remembered: a probe makes it load a state. */
 const ROUTES_TTL_MS = 6 * 3_600_000;
@@ -52,9 +51,7 @@ export function checkBeaconEndpoints(
       const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
       const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
       if (root !== network.genesisValidatorsRoot) {
-        const advice = "correct or remove its URL in beacon_http_urls";
-        const stranger = { result: "failed", found: "is of another network", advice } as const;
-        return { rows: [answering, { ...row, check: "chain_id", ...stranger }], probed: undefined };
+        return { rows: [answering, strangerRow(chain, endpoint.host)], probed: undefined };
       }
       const routes = await fetchRoutes(endpoint, signal);
       const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
@@ -69,19 +66,14 @@ export function checkBeaconEndpoints(
       };
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      const result = nodes.length > 1 ? "warning" : "failed";
-      const found = `does not answer: ${describeFault(fault)}`;
-      return {
-        rows: [{ ...row, check: "endpoint", result, found, advice: adviseOnFault(fault) }],
-        probed: undefined,
-      };
+      return { rows: [silenceRow(chain, fault, nodes.length > 1)], probed: undefined };
     }
   }
 
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const checked = await Promise.all(nodes.map((endpoint) => checkNode(endpoint, signal)));
     const probed = checked.flatMap((node) => node.probed ?? []);
-    return [...checked.flatMap(({ rows }) => rows), ...toFindingRows(chain, adviseOnNodes(chain, probed))];
+    return [...checked.flatMap(({ rows }) => rows), ...adviseOnNodes(chain, probed)];
   };
   return () => [{ chain, check: "beacon_routes", run }];
 }

@@ -1,5 +1,5 @@
 /** Start-up checks: networks of the nodes, and advice on their capabilities. */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow, silenceRow } from "../../../core/checks/check_row.ts";
 import type { EventCode } from "../../../core/telemetry/log.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
@@ -11,31 +11,32 @@ import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
 export async function checkBeaconNodes(
   { network, endpoints, noteHead }: BeaconContext,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
+  const { chain } = endpoints;
   const probed: ProbedNode[] = [];
-  const findings = await Promise.all(
-    endpoints.rest.endpoints.map(async (endpoint): Promise<CheckFinding[]> => {
-      const where = `${endpoints.chain}: beacon node ${endpoint.host}`;
+  const rows = await Promise.all(
+    endpoints.rest.endpoints.map(async (endpoint): Promise<CheckRow[]> => {
       try {
         const root = await new BeaconNode(endpoint, { network, signal }).fetchGenesisValidatorsRoot();
-        if (root === network.genesisValidatorsRoot) {
-          const routes = await probeBeaconNode(endpoint, { network, signal });
-          if (routes.slot !== undefined && routes.network !== undefined) {
-            noteHead(routes.network, routes.slot);
-          }
-          probed.push({ host: endpoint.host, routes });
-          return [];
-        }
-        const text = `${where} is of another network; correct or remove its URL in beacon_http_urls`;
-        return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
+        if (root !== network.genesisValidatorsRoot) return [strangerRow(chain, endpoint.host)];
+        const routes = await probeBeaconNode(endpoint, { network, signal });
+        const { slot, network: scheduled } = routes;
+        if (slot !== undefined && scheduled !== undefined) noteHead(scheduled, slot);
+        probed.push({ host: endpoint.host, routes });
+        return [];
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
-        const text = `${where} could not be checked: ${fault.code}`;
-        return [{ severity: "warning", event: "endpoint_unreachable", text }];
+        return [silenceRow(chain, fault, true)];
       }
     }),
   );
-  return [...findings.flat(), ...adviseOnNodes(endpoints.chain, probed)];
+  return [...rows.flat(), ...adviseOnNodes(chain, probed)];
+}
+
+/** Row about a beacon node of another network. */
+export function strangerRow(chain: string, endpoint: string): CheckRow {
+  const advice = "correct or remove its URL in beacon_http_urls";
+  return { chain, endpoint, check: "chain_id", result: "failed", found: "is of another network", advice };
 }
 
 /** Checks the nodes of the execution chain. */
@@ -43,24 +44,26 @@ export async function checkExecutionNodes(
   { network, endpoints }: BeaconContext,
   execution: RpcEndpointSet,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
+): Promise<readonly CheckRow[]> {
   const reports = await execution.callEach([{ method: "eth_chainId", params: [] }], { signal });
-  return reports.flatMap((report): CheckFinding[] => {
-    const where = `${endpoints.chain}: execution node ${report.host}`;
+  const { chain } = endpoints;
+  return reports.flatMap((report): CheckRow[] => {
+    const row = { chain, endpoint: report.host } as const;
     const answer = report.kind === "answers" ? report.answers[0] : undefined;
     if (answer?.kind !== "result" || !/^0x[0-9a-fA-F]{1,16}$/.test(String(answer.result))) {
+      const found = "the execution node could not be checked";
       return [{
-        severity: "warning",
-        event: "endpoint_unreachable",
-        text: `${where} could not be checked`,
+        ...row,
+        check: "endpoint",
+        result: "warning",
+        found,
+        advice: "check the URL and that the node runs",
       }];
     }
     if (BigInt(String(answer.result)) === BigInt(network.chainId)) return [];
-    return [{
-      severity: "fatal",
-      event: "endpoint_wrong_chain",
-      text: `${where} is of another chain; correct or remove its URL in rpc_urls`,
-    }];
+    const found = "the execution node is of another chain";
+    const advice = "correct or remove its URL in rpc_urls";
+    return [{ ...row, check: "chain_id", result: "failed", found, advice }];
   });
 }
 
@@ -77,13 +80,15 @@ const LIGHT_CLIENTS =
   "Grandine do not";
 
 /**
- * Findings about the cost of an update of `chain` with these nodes, and its feasibility. Capabilities that no node
+ * Rows about the cost of an update of `chain` with these nodes, and its feasibility. Capabilities that no node
  * reported are not mentioned.
  */
-export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): readonly CheckFinding[] {
+export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): readonly CheckRow[] {
   if (nodes.length === 0) return [];
   const hosts = nodes.map(({ host }) => host).join(", ");
-  const where = `${chain}: beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
+  const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
+  const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+    eventRow(chain, event, { result, found });
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
   const hasProofs = may(({ stateProofs }) => stateProofs !== "no");
@@ -91,11 +96,14 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const isGloas = may((routes) => routes.isGloas);
   if (hasProofs || (hasLightClient && isGloas)) {
     if (!hasLightClient) {
-      return [note("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
+      return [
+        row("light_client_unavailable", "ok", `${where} serve no light client routes. ${LIGHT_CLIENTS}`),
+      ];
     }
     return may(({ updates }) => updates !== "no") ? [] : [
-      note(
+      row(
         "light_client_updates_missing",
+        "ok",
         `${where} serve no light_client/updates: a change of the period is read from a state`,
       ),
     ];
@@ -104,7 +112,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
     const text =
       `${where} serve neither states nor proofs of them, so that no update can be made. Add a node that ` +
       `does: ${SMALL_SOURCES}; the debug routes of any other node serve whole states`;
-    return [{ severity: "warning", event: "beacon_states_unavailable", text }];
+    return [row("beacon_states_unavailable", "warning", text)];
   }
   const isBytes = may(({ states }) => states !== "no" && states !== "json");
   if (hasLightClient && isBytes) {
@@ -112,7 +120,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
       ? ""
       : ", and the first byte takes its time (up to ten minutes are waited)";
     return [
-      note("partial_states_read", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
+      row("partial_states_read", "ok", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
     ];
   }
   const form = isBytes
@@ -120,9 +128,5 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
     : " in JSON, which is more than twice as long; a node that serves bytes is better";
   const text = `${where}: an update reads whole states (300 MB on Ethereum)${form}. ${SMALL_SOURCES}` +
     (hasLightClient ? "" : `. ${LIGHT_CLIENTS}`);
-  return [{ severity: "warning", event: "whole_states_read", text }];
-}
-
-function note(event: EventCode, text: string): CheckFinding {
-  return { severity: "note", event, text };
+  return [row("whole_states_read", "warning", text)];
 }

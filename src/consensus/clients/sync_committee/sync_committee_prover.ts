@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type {
   ConsensusClientView,
   TargetReads,
@@ -150,7 +150,7 @@ class SyncCommitteeProver implements ConsensusProver {
     this.#blockState = new BlockStateStrategy(this.#context);
   }
 
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const [beacon, execution, hub] = await Promise.all([
       checkBeaconNodes(this.#context, signal),
       checkExecutionNodes(this.#context, this.#deps.execution, signal),
@@ -159,14 +159,18 @@ class SyncCommitteeProver implements ConsensusProver {
     return [...hub, ...beacon, ...execution];
   }
 
-  async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     try {
       await this.#fetchTrusted(signal);
-      const text = this.#forkWarning;
-      return text === undefined ? [] : [{ severity: "warning", event: "fork_not_followed", text }];
+      const found = this.#forkWarning;
+      return found === undefined
+        ? []
+        : [eventRow(this.chain, "fork_not_followed", { result: "warning", found })];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      return [{ severity: "warning", event: proverEvents[fault.code], text: fault.message }];
+      // The row of the light client tells these.
+      if (fault.code === "frozen" || fault.code === "expired") return [];
+      return [eventRow(this.chain, proverEvents[fault.code], { result: "warning", found: fault.message })];
     }
   }
 

@@ -1,12 +1,11 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import { type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { EventCode } from "../../telemetry/log.ts";
 import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
-import { createReach, formatAge, toFindingRows, whileReachable } from "../chain_checks.ts";
+import { createReach, formatAge, whileReachable } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { checkEndpoints } from "./endpoint_checks.ts";
@@ -26,15 +25,6 @@ const DELIVERY_GAS = 300_000n;
 
 /** Deliveries that the account should be able to pay for. */
 const COMFORTABLE_DELIVERIES = 100n;
-
-/** Findings of the start check that the rows of endpoints and account tell in more detail. */
-const TOLD: ReadonlySet<EventCode> = new Set([
-  "endpoint_unreachable",
-  "endpoint_wrong_chain",
-  "simulation_unavailable",
-  "tracing_unavailable",
-  "balance_low",
-]);
 
 /** Lists the checks of one round. */
 export function planEvmChecks(
@@ -64,10 +54,8 @@ export function planEvmChecks(
     }, signal));
   const hostJob = job("host", async (signal) => {
     const own = await findAnswering(signal);
-    const findings = await checkChain(own, hub, signal);
-    const rows = toFindingRows(chain, findings, TOLD);
-    if (findings.some(({ severity }) => severity === "fatal")) return rows;
-    return [await describeHost(own, signal), ...rows];
+    const rows = await checkChain(own, hub, signal);
+    return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
   });
   const hubJob = job("host_view", async (signal) => {
     const client = new EvmHubClient(await findAnswering(signal));
@@ -78,7 +66,7 @@ export function planEvmChecks(
   const proofJob = job("state_proof", async (signal) => {
     const height = await fetchKnownHeight(signal);
     if (height === undefined) return [];
-    return await probe.describe({ height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
+    return await probe(height, signal);
   });
   const accountJob = job("balance", async (signal) => {
     const gas = new EvmGas(await findAnswering(signal));

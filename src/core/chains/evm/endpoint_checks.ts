@@ -8,7 +8,7 @@ import type { Address } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { callTracerOptions } from "../../evm/trace.ts";
 import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
-import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS, silenceRow } from "../../checks/check_row.ts";
 import { isOfEndpoint, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -76,12 +76,15 @@ export async function checkEndpoints(
   const best = findBest(all, options.chainId);
   const isAnswered = all.some((each) => findSilence(each) === undefined);
   const rows = await Promise.all(all.map(async (first): Promise<readonly CheckRow[]> => {
+    const { chain } = options;
+    const silence = findSilence(first);
+    if (silence !== undefined) return [silenceRow(chain, silence, isAnswered)];
+    const hasOwn = all.some(({ id }) => id === options.chainId);
     const verdicts = await judge(
       first,
-      { options, isAnswered, best: all.length > 1 ? best : undefined },
+      { options, hasOwn, best: all.length > 1 ? best : undefined },
       signal,
     );
-    const { chain } = options;
     return verdicts.map(([check, verdict]) => ({
       chain,
       endpoint: first.endpoint.hosts.join(),
@@ -90,29 +93,27 @@ export async function checkEndpoints(
     }));
   }));
   if (best === undefined) return rows.flat();
-  return [...rows.flat(), judgeClock(options.chain, best.timestamp, options.clock.now())];
+  return [...rows.flat(), judgeClock(options.chain, best.timestamp, { nowMs: options.clock.now() })];
 }
 
 /** What one endpoint is compared with. */
 interface Comparison {
   readonly options: EndpointCheckOptions;
-  /** True: at least one endpoint answers. */
-  readonly isAnswered: boolean;
+  /** True: at least one endpoint serves the chain. */
+  readonly hasOwn: boolean;
   /** Newest block of all; `undefined`: it is the only one. */
   readonly best: shape.Block | undefined;
 }
 
 async function judge(
   first: FirstAnswers,
-  { options, isAnswered, best }: Comparison,
+  { options, hasOwn, best }: Comparison,
   signal: AbortSignal,
 ): Promise<readonly (readonly [CheckCode, Verdict])[]> {
   const { endpoint, id, head, final } = first;
-  const silence = findSilence(first);
-  if (silence !== undefined) return [["endpoint", judgeSilence(silence, isAnswered)]];
   const verdicts: (readonly [CheckCode, Verdict])[] = [
     ["endpoint", judgeLatency(first.latencyMs)],
-    ["chain_id", judgeChainId(id, options)],
+    ["chain_id", judgeChainId(id, options, hasOwn)],
   ];
   if (id !== options.chainId) return verdicts;
   const [batch, width, simulation] = await Promise.all([
@@ -138,7 +139,7 @@ async function askFirst(
   const [id, head, final] = await askAll(
     endpoint,
     [chainId, blockAt("latest"), blockAt("finalized")],
-    signal,
+    { signal, timeoutMs: REQUEST_TIMEOUT_MS },
   );
   const latencyMs = clock.now() - startMs;
   const place = {
@@ -167,12 +168,11 @@ type Answers<Queries extends readonly Query<unknown>[]> = {
 };
 
 /** Sends queries in one request; a fault stands for the answer of each query that it concerns. */
-async function askAll<const Queries extends readonly Query<unknown>[]>(
+export async function askAll<const Queries extends readonly Query<unknown>[]>(
   endpoint: RpcEndpointSet,
   queries: Queries,
-  signal: AbortSignal,
+  conditions: { readonly signal: AbortSignal; readonly timeoutMs: number },
 ): Promise<Answers<Queries>> {
-  const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
   const [report] = await endpoint.callEach(queries.map(({ call }) => call), conditions);
   if (report === undefined) throw new Error("A set without an endpoint");
   const read = (query: Query<unknown>, index: number): unknown => {
@@ -191,30 +191,24 @@ async function askAll<const Queries extends readonly Query<unknown>[]>(
   return queries.map(read) as Answers<Queries>;
 }
 
-function judgeSilence(fault: RpcFault, hasOthers: boolean): Verdict {
-  const found = `does not answer: ${describeFault(fault)}`;
-  const advice = adviseOnFault(fault);
-  return hasOthers
-    ? { result: "warning", found: `${found}; the others are used`, advice }
-    : { result: "failed", found, advice };
-}
-
 function judgeLatency(latencyMs: number): Verdict {
   const found = `answers in ${Math.round(latencyMs)} ms`;
   if (latencyMs <= MAX_LATENCY_MS) return { result: "ok", found };
   return { result: "warning", found, advice: "use a faster endpoint, or put one before it" };
 }
 
-function judgeChainId(
+/** Compares the chain of an endpoint with the configured one. @param hasOthers true: others serve that one */
+export function judgeChainId(
   id: bigint | RpcFault,
-  { chain, serves = chain, chainId: wanted, key }: EndpointCheckOptions,
+  { chain, serves = chain, chainId: wanted, key }: Omit<EndpointCheckOptions, "clock">,
+  hasOthers: boolean,
 ): Verdict {
   if (id instanceof RpcFault) {
     return { result: "failed", found: `eth_chainId: ${describeFault(id)}`, advice: adviseOnFault(id) };
   }
   if (id === wanted) return { result: "ok", found: `serves ${serves}` };
   return {
-    result: "failed",
+    result: hasOthers ? "warning" : "failed",
     found: `serves EVM-${id}, not ${serves}`,
     advice: `remove it from ${key}, or correct state_machine`,
   };
@@ -247,7 +241,8 @@ function judgeFinalized(final: FirstAnswers["final"], head: shape.Block | RpcFau
 }
 
 async function checkBatch(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<Verdict> {
-  await askAll(endpoint, Array.from({ length: BATCH_PROBE }, () => blockNumber), signal);
+  const probe = Array.from({ length: BATCH_PROBE }, () => blockNumber);
+  await askAll(endpoint, probe, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   const { batchLimit: max } = endpoint;
   if (max === Infinity) return { result: "ok", found: `at least ${BATCH_PROBE} calls in one request` };
   const found = max === 1 ? "no batches: every call is a request" : `${max} calls in one request`;
@@ -271,7 +266,8 @@ async function checkLogs(
   const topics = [hostEventTopics.PostRequestEvent];
   const answers = await Promise.all(wanted.map(async (width) => {
     const from = height >= width ? height - width + 1n : 0n;
-    const [answer] = await askAll(endpoint, [logs({ address, topics, from, to: height })], signal);
+    const query = logs({ address, topics, from, to: height });
+    const [answer] = await askAll(endpoint, [query], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
     return { width, answer };
   }));
   const works = answers.find(({ answer }) => !(answer instanceof RpcFault));
@@ -319,9 +315,10 @@ async function checkSimulation(
     read: (result) =>
       hasLogs(shape.parseResponse(loggedBlocks, result, "eth_simulateV1").flatMap(({ calls }) => calls)),
   };
+  const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
   const [[trace], [simulate]] = await Promise.all([
-    askAll(endpoint, [traced], signal),
-    askAll(endpoint, [simulated], signal),
+    askAll(endpoint, [traced], conditions),
+    askAll(endpoint, [simulated], conditions),
   ]);
   if (trace === true) return { result: "ok", found: "debug_traceCall, with logs" };
   const why = trace === false

@@ -38,7 +38,7 @@ import type { Log as HostLog } from "./rpc_schemas.ts";
 import { LogReader } from "./log_reader.ts";
 import { EvmGates } from "./module_gates.ts";
 import { EvmOutcomes } from "./outcomes.ts";
-import { EvmProofChecks, type ProofProbe, TrieProofProbe } from "./proof_checks.ts";
+import { createProofChecks, probeTrie, type ProofProbe } from "./proof_checks.ts";
 import { EvmProofs, type SlotProver, type StateProof } from "./proofs.ts";
 import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
 import { EvmReads } from "./reads.ts";
@@ -119,7 +119,7 @@ export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): Ev
   const context = createEvmContext(deps, options);
   return assembleEvmChain(context, options, {
     prover: new TrieProver(context),
-    probe: new TrieProofProbe(context.at),
+    probe: (height, signal) => probeTrie(context.at, height, signal),
   });
 }
 
@@ -181,7 +181,7 @@ export function assembleEvmChain(
     fees: new EvmFees(context),
     gas: new EvmGas(context),
     replacement: new EvmReplacement(context),
-    proofChecks: new EvmProofChecks(proofs, probe),
+    proofChecks: createProofChecks(proofs),
     runtime: undefined,
     hubClient: new EvmHubClient(context),
     gates: new EvmGates(context),

@@ -1,14 +1,24 @@
-/** Checks of a Substrate chain for the operator: its node, the state that it keeps, and its offchain index. */
-import { type CheckJob, type CheckRow, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
-import { u64 } from "../../encoding/scale.ts";
-import { otherKeys } from "../../ismp/storage_keys.ts";
-import { RpcFault } from "../../rpc/call.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+/** Checks of a Substrate chain: what its node must be and have, the state that it keeps, and its offchain index. */
+import { compact } from "scale-ts";
+import {
+  type CheckJob,
+  type CheckRow,
+  describeFault,
+  eventRow,
+  keepsOut,
+  REQUEST_TIMEOUT_MS,
+} from "../../checks/check_row.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
+import type { HashAlgorithm } from "../../ismp/proof.ts";
+import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
+import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { resultOf, RpcFault } from "../../rpc/call.ts";
+import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { EventCode } from "../../telemetry/log.ts";
-import type { ChainChecks } from "../chain_checks.ts";
-import type { CheckFinding } from "../check_finding.ts";
-import { createReach, judgeClock, toFindingRows, whileReachable } from "../chain_checks.ts";
-import { decodeValue, type SubstrateNode } from "./node.ts";
+import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
+import { findUnmet } from "./assumptions.ts";
+import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
 const ARCHIVE_DEPTH = 300n;
@@ -16,13 +26,13 @@ const ARCHIVE_DEPTH = 300n;
 /** Blocks by which the final one is usually behind the head; more means that finality is late. */
 const MAX_UNFINAL = 60n;
 
-/** Findings that other rows tell. */
-const TOLD: ReadonlySet<EventCode> = new Set(["clock_skewed"]);
+/** Age of the hub's newest block, seconds, above which it or this machine's clock is late: it makes one every 6 to 12 s. */
+const MAX_HUB_AGE_SEC = 30;
 
 /** What is checked beside the node itself. */
 export interface SubstrateChecks {
-  /** The start check whose findings become rows. */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
+  /** What the node must pass. */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
   /**
    * Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. Absent: nothing is
    * proved with the node.
@@ -43,7 +53,7 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
     whileReachable(isReachable, { chain, check: name, run });
   const jobs: readonly (CheckJob | undefined)[] = [
     { chain, check: "endpoint", run: (signal) => checkEndpoint(node, key, signal) },
-    later("node", (signal) => checkRuntime(node, check, signal)),
+    later("node", (signal) => checkNodeRow(node, check, signal)),
     fetchNeededHeight &&
     later("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
     checkOffchain && later("offchain_index", checkOffchain),
@@ -51,15 +61,14 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
   return { jobs: jobs.filter((job) => job !== undefined), isReachable };
 }
 
-async function checkRuntime(
+async function checkNodeRow(
   node: SubstrateNode,
   check: SubstrateChecks["check"],
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const findings = await check(signal);
-  const rows = toFindingRows(chain, findings, TOLD);
-  if (findings.some(({ severity }) => severity === "fatal")) return rows;
+  const rows = await check(signal);
+  if (rows.some(keepsOut)) return rows;
   const { specName, specVersion } = (await node.runtimes.current(signal)).version;
   const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
   return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
@@ -85,7 +94,9 @@ async function checkEndpoint(
       rows.push({ ...row, ...judgeHeads(best.height, final.height) });
     }
     const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
-    return chainMs === undefined ? rows : [...rows, judgeClock(chain, chainMs / 1_000n, clock.now())];
+    if (chainMs === undefined) return rows;
+    const maxAgeSec = node.isHub ? MAX_HUB_AGE_SEC : undefined;
+    return [...rows, judgeClock(chain, chainMs / 1_000n, { nowMs: clock.now(), maxAgeSec })];
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     return [{
@@ -132,4 +143,243 @@ async function checkState(
     found: `has no state of block ${height}, ${why}: ${describeFault(state)}`,
     advice: "use a node with --state-pruning=archive: without that state no message can be proved",
   }];
+}
+
+const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
+const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
+/** RPC methods needed to submit consensus updates. */
+const neededToFeed = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"];
+/** RPC methods needed to prove the state of EVM contracts. */
+const neededToProveContracts = [
+  "chain_getBlockHash",
+  "chain_getHeader",
+  "state_getReadProof",
+  "state_getChildReadProof",
+];
+const neededPallets = ["System", "Timestamp", "Ismp"];
+const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
+
+/** Event of a method that is missing, and what is done instead. */
+interface Alternative {
+  readonly event: EventCode;
+  readonly text: string;
+}
+
+/** What is asked of a node. */
+interface NodeNeeds {
+  /** True: the node reports an ISMP chain, which must be the configured one. */
+  readonly hasIdentity: boolean;
+  readonly methods: readonly string[];
+  readonly pallets: readonly string[];
+  /** Unsafe methods, which nodes offer to their operators only, for which there are alternatives. */
+  readonly alternatives?: Readonly<Record<string, Alternative>>;
+  /** Hub that the chain should know. */
+  readonly hub?: StateMachineId;
+}
+
+const dryRunAlternative: Alternative = {
+  event: "dry_run_unavailable",
+  text: "messages are dry-run by TaggedTransactionQueue_validate_transaction",
+};
+const offchainAlternative: Alternative = {
+  event: "offchain_storage_unavailable",
+  text: "consensus proofs cannot be delivered together with messages",
+};
+
+/** Runs all checks of a chain that need only its own node. */
+export function checkChain(
+  node: SubstrateNode,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const alternatives = { system_dryRun: dryRunAlternative };
+  const needs = node.isHub
+    ? {
+      methods: [...neededMethods, ...neededOfHub],
+      pallets: [...neededPallets, ...neededPalletsOfHub],
+      alternatives: { offchain_localStorageGet: offchainAlternative, ...alternatives },
+    }
+    : { methods: neededMethods, pallets: neededPallets, alternatives, hub };
+  return checkNode(node, { hasIdentity: true, ...needs }, signal);
+}
+
+/** Runs all checks of a target's node for a program that only submits consensus updates. */
+export function checkConsensusTarget(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  return checkNode(node, { hasIdentity: true, methods: neededToFeed, pallets: neededPallets }, signal);
+}
+
+/** Runs all checks of a node that proves the state of EVM contracts; the chain itself need not know ISMP. */
+export function checkContractNode(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const pallets = ["System", "Timestamp", "Revive"];
+  return checkNode(node, { hasIdentity: false, methods: neededToProveContracts, pallets }, signal);
+}
+
+async function checkNode(
+  node: SubstrateNode,
+  { hasIdentity, pallets, hub, ...needs }: NodeNeeds,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const findings = new Findings(node);
+  const [methods, finalized, ...identity] = await node.client.callAllSettled([
+    calls.methods(),
+    calls.finalizedHash(),
+    ...hasIdentity ? [calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array())] : [],
+  ], signal);
+  const finalHash = resultOf(finalized);
+  for (const answer of identity) checkIdentity(findings, answer);
+  checkMethods(findings, methods, needs);
+  if (hub !== undefined) await checkHub(findings, hub, signal);
+  await checkHashing(findings, finalHash, signal);
+  // Without its pallet no other check would make sense.
+  if (!findings.hasFatal) await checkRuntime(findings, pallets, signal);
+  return findings.all;
+}
+
+function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void {
+  const configured = findings.node.id.stateMachine;
+  if (answer instanceof RpcFault) {
+    if (answer.reaction === "retry" && answer.code !== "server_error") throw answer;
+    findings.fatal(
+      "state_machine_unreadable",
+      `the node does not report its state machine (${answer.detail ?? answer.code}); is it an ISMP chain?`,
+    );
+    return;
+  }
+  let found: string;
+  try {
+    found = decodeStrict(stateMachineCodec, answer, "StateMachine");
+  } catch (error) {
+    if (!(error instanceof ScaleError)) throw error;
+    findings.fatal("state_machine_unreadable", "the node reports a state machine of an unknown kind");
+    return;
+  }
+  if (found === configured) return;
+  findings.fatal(
+    "endpoint_wrong_chain",
+    `the node is of ${found}; set rpc_ws to a node of ${configured}, or state_machine to ${found}`,
+  );
+}
+
+function checkMethods(
+  findings: Findings,
+  methods: ReadonlySet<string> | RpcFault,
+  { methods: needed, alternatives = {} }: Pick<NodeNeeds, "methods" | "alternatives">,
+): void {
+  if (methods instanceof RpcFault) {
+    if (methods.reaction === "retry") throw methods;
+    findings.warn(
+      "rpc_methods_unlisted",
+      "the node does not list its RPC methods (rpc_methods), so they could not be checked",
+    );
+    return;
+  }
+  const missing = needed.filter((each) => !methods.has(each));
+  if (missing.length > 0) {
+    findings.fatal(
+      "rpc_methods_missing",
+      `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
+    );
+  }
+  for (const [method, { event, text }] of Object.entries(alternatives)) {
+    if (methods.has(method)) continue;
+    findings.warn(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`);
+  }
+}
+
+async function checkHub(findings: Findings, hub: StateMachineId, signal: AbortSignal): Promise<void> {
+  const { client } = findings.node;
+  if (await client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal) !== undefined) return;
+  findings.warn(
+    "hub_not_accepted",
+    `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
+  );
+}
+
+/** Checks that the configured hash function gives the hash by which the node knows a block. */
+async function checkHashing(findings: Findings, block: Hash256, signal: AbortSignal): Promise<void> {
+  const header = await findings.node.client.call(calls.header(block), signal);
+  if (header === undefined) throw findings.node.client.fault("lagging", "chain_getHeader", "no final block");
+  const { hashing } = findings.node;
+  if (headerHash(header, hashing) === block) return;
+  const other: HashAlgorithm = hashing === "Keccak" ? "Blake2" : "Keccak";
+  findings.fatal(
+    "hashing_mismatch",
+    headerHash(header, other) === block
+      ? `headers are hashed with ${other}; set hashing = "${other}"`
+      : "the hash of the latest block is neither Keccak nor Blake2 of its header; the chain's headers are of another form",
+  );
+}
+
+/** Hash of a header: SCALE of parent, compact number, roots and digest items. */
+export function headerHash(header: Header, hashing: HashAlgorithm): Hash256 {
+  const { stateRoot, extrinsicsRoot, logs } = header.fields;
+  const encoded = concatBytes(
+    fromHex(header.parent),
+    compact.enc(header.height),
+    fromHex(stateRoot),
+    fromHex(extrinsicsRoot),
+    compact.enc(logs.length),
+    ...logs,
+  );
+  return toHash256(chainHashFunction(hashing)(encoded));
+}
+
+/** Checks that the newest runtime has the pallets, and what this program assumes of calls, storage and events. */
+async function checkRuntime(
+  findings: Findings,
+  pallets: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, runtimes, use } = findings.node;
+  const runtime = await runtimes.ofVersion(await client.call(calls.runtimeVersion(), signal), signal);
+  const missing = pallets.filter((pallet) => !runtime.hasPallet(pallet));
+  if (missing.length > 0) {
+    const { specName, specVersion } = runtime.version;
+    findings.fatal(
+      "pallets_missing",
+      `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`,
+    );
+    return;
+  }
+  for (const { isOptional, text } of findUnmet(runtime, use)) {
+    if (isOptional) findings.warn("runtime_differs", text);
+    else findings.fatal("runtime_unsupported", text);
+  }
+}
+
+/** Collects what is found out by a node, about its own chain or another one. */
+export class Findings {
+  readonly all: CheckRow[] = [];
+  readonly node: SubstrateNode;
+  readonly #about: string;
+
+  constructor(node: SubstrateNode, about: string = node.id.stateMachine) {
+    this.node = node;
+    this.#about = about;
+  }
+
+  get hasFatal(): boolean {
+    return this.all.some(keepsOut);
+  }
+
+  fatal(event: EventCode, text: string): void {
+    this.#add(event, "failed", text);
+  }
+
+  warn(event: EventCode, text: string): void {
+    this.#add(event, "warning", text);
+  }
+
+  #add(event: EventCode, result: CheckRow["result"], text: string): void {
+    const { id, client } = this.node;
+    this.all.push(
+      eventRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),
+    );
+  }
 }

@@ -23,8 +23,7 @@ import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import type { Secret } from "../../config/redact.ts";
 import { SubstrateSender } from "./deliveries.ts";
-import { planSubstrateChecks } from "./chain_checks.ts";
-import { checkConsensusTarget } from "./checks.ts";
+import { checkConsensusTarget, planSubstrateChecks } from "./chain_checks.ts";
 import {
   createChainContext,
   DEFAULT_MAX_CALL_BYTES,

@@ -12,7 +12,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
-import { headerHash } from "./checks.ts";
+import { headerHash } from "./chain_checks.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";

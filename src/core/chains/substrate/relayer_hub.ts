@@ -14,7 +14,7 @@ import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
 import { stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../check_finding.ts";
+import type { CheckRow } from "../../checks/check_row.ts";
 import type {
   AcceptedProof,
   AcceptedProofIndex,
@@ -25,8 +25,7 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { planSubstrateChecks } from "./chain_checks.ts";
-import { Findings, headerHash } from "./checks.ts";
+import { Findings, headerHash, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -192,10 +191,14 @@ const MAX_HINTED = 200;
 class SubstrateCounterparties implements Counterparties {
   constructor(readonly node: SubstrateNode) {}
 
-  async checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  /** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
+  async checkCounterparty(
+    entry: Counterparty,
+    signal: AbortSignal,
+  ): Promise<readonly CheckRow[]> {
     const { client } = this.node;
     const { stateMachine } = entry.id;
-    const findings = new Findings(this.node);
+    const findings = new Findings(this.node, stateMachine);
     const [height, host, period] = await client.callAllSettled([
       ismpCalls.latestHeight(entry.id),
       calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),

@@ -3,7 +3,7 @@
  * read, and messages are delivered to it, by Ethereum's RPC; its state is proved by its Substrate node, since it is not
  * in Ethereum's trie. Start reading at {@link createSubstrateEvmChain}.
  */
-import type { CheckRow } from "../../checks/check_row.ts";
+import { type CheckRow, eventRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { u64 } from "../../encoding/scale.ts";
@@ -25,7 +25,6 @@ import type { Clock } from "../../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
 import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
 import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
-import type { CheckFinding } from "../check_finding.ts";
 import {
   assembleEvmChain,
   createEvmContext,
@@ -34,13 +33,12 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { CONSEQUENCE, PROBED_SLOT, type ProbedBlock, type ProofProbe, SILENCE } from "../evm/proof_checks.ts";
+import { CONSEQUENCE, PROBED_SLOT, type ProofProbe, SILENCE } from "../evm/proof_checks.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import type { SlotProver, StateProof } from "../evm/proofs.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
-import { planSubstrateChecks } from "../substrate/chain_checks.ts";
-import { checkContractNode } from "../substrate/checks.ts";
+import { checkContractNode, planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
 import { createChainContext } from "../substrate/substrate_chain.ts";
 
@@ -73,7 +71,7 @@ export function createSubstrateEvmChain(
   }, { isHub: false, use: "contracts" });
   const { client } = node;
   const prover = new ContractProver(context, client);
-  const probe = new ContractProofProbe({ clock: deps.clock, chain, endpointHost: client.host, prover });
+  const probe = createContractProbe({ clock: deps.clock, chain, endpointHost: client.host, prover });
   const evm = assembleEvmChain(context, options, { prover, probe });
   const planChecks = (checks: ChainCheckContext): ChainChecks => {
     const planned = evm.planChecks(checks);
@@ -92,9 +90,8 @@ export function createSubstrateEvmChain(
     planChecks,
     check: async (hub, signal) => {
       const [ofEvm, ofNode] = await Promise.all([evm.check(hub, signal), checkContractNode(node, signal)]);
-      const findings = [...ofEvm, ...ofNode];
-      if (findings.some(({ severity }) => severity === "fatal")) return findings;
-      return [...findings, ...await checkSameChain(context, node, signal)];
+      const rows = [...ofEvm, ...ofNode];
+      return rows.some(keepsOut) ? rows : [...rows, ...await checkSameChain(context, node, signal)];
     },
     close: () => endpoint.close(),
   };
@@ -240,54 +237,47 @@ function readWord(word: Uint8Array | undefined): bigint {
 
 const ADVICE = "use an archive node (--state-pruning=archive) at ws_url";
 
-/** Probe of the Substrate node behind a host and port, which proves the contracts of a chain. */
-export class ContractProofProbe implements ProofProbe {
-  constructor(
-    readonly node: Readonly<{ clock: Clock; chain: string; endpointHost: string; prover: SlotProver }>,
-  ) {}
+/** Where proofs come from. */
+interface ProvingNode {
+  readonly clock: Clock;
+  /** State machine of the chain. */
+  readonly chain: string;
+  /** Host and port of the Substrate node. */
+  readonly endpointHost: string;
+  readonly prover: SlotProver;
+}
 
-  async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const failure = await this.#findFailure(block, signal);
+/** Creates the probe of a node that proves contracts. */
+export function createContractProbe(node: ProvingNode): ProofProbe {
+  return async (height, signal) => {
+    const failure = await findProofFailure(node, height, signal);
     if (SILENCE.has(failure)) return [];
-    const { chain, endpointHost: endpoint } = this.node;
+    const { chain, endpointHost: endpoint, prover } = node;
     const row = { chain, endpoint, check: "state_proof" } as const;
-    const what = this.#describeProof(block);
+    const what = `${prover.method} of block ${height}, the newest that the hub knows`;
     return failure === undefined
       ? [{ ...row, result: "ok", found: what }]
       : [{ ...row, result: "failed", found: `no ${what} (${failure}); ${CONSEQUENCE}`, advice: ADVICE }];
-  }
+  };
+}
 
-  async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
-    const failure = await this.#findFailure(block, signal);
-    const { chain, endpointHost } = this.node;
-    return failure && !SILENCE.has(failure)
-      ? `${chain}: no ${
-        this.#describeProof(block)
-      }, at ${endpointHost} (${failure}); ${CONSEQUENCE}; ${ADVICE}`
-      : undefined;
-  }
-
-  #describeProof({ height }: ProbedBlock): string {
-    return `${this.node.prover.method} of block ${height}, the newest that the hub knows`;
-  }
-
-  /** Why the node does not prove the host's state, if it does not. */
-  async #findFailure({ height, timeoutMs }: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
-    const deadline = { what: `a proof of block ${height}`, afterMs: timeoutMs, signal };
-    try {
-      await withDeadline(
-        this.node.clock,
-        deadline,
-        (inner) => this.node.prover.prove({ keys: [fromHex(PROBED_SLOT)], height }, inner),
-      );
-      return undefined;
-    } catch (error) {
-      // Before the host was deployed there is nothing to prove, and the proof shows it.
-      if (error instanceof UnprovableKeyError) return undefined;
-      if (error instanceof DeadlineFault) return "timeout";
-      if (!(error instanceof RpcFault)) throw error;
-      return error.code === "malformed" ? error.detail ?? error.code : error.code;
-    }
+/** Why the node does not prove the host's state, if it does not. */
+async function findProofFailure(
+  { clock, prover }: ProvingNode,
+  height: bigint,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const deadline = { what: `a proof of block ${height}`, afterMs: REQUEST_TIMEOUT_MS, signal };
+  try {
+    const probed = { keys: [fromHex(PROBED_SLOT)], height };
+    await withDeadline(clock, deadline, (inner) => prover.prove(probed, inner));
+    return undefined;
+  } catch (error) {
+    // Before the host was deployed there is nothing to prove, and the proof shows it.
+    if (error instanceof UnprovableKeyError) return undefined;
+    if (error instanceof DeadlineFault) return "timeout";
+    if (!(error instanceof RpcFault)) throw error;
+    return error.code === "malformed" ? error.detail ?? error.code : error.code;
   }
 }
 
@@ -300,8 +290,8 @@ async function checkSameChain(
   { at: { endpoints } }: EvmContext,
   node: SubstrateNode,
   signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
-  const { client, id: { stateMachine } } = node;
+): Promise<readonly CheckRow[]> {
+  const { client, id: { stateMachine: chain } } = node;
   const hash = await client.call(calls.finalizedHash(), signal);
   const [header, stored] = await client.callAll([
     calls.header(hash),
@@ -311,13 +301,9 @@ async function checkSameChain(
   if (header === undefined || timeMs === undefined) return [];
   const shown = await callOne(endpoints, blockAt(header.height), { signal });
   if (shown === undefined || shown.timestamp === timeMs / 1000n) return [];
-  return [{
-    severity: "fatal",
-    event: "endpoint_wrong_chain",
-    text:
-      `${stateMachine} via ${client.host}: the node at ws_url and the endpoints of rpc_urls are of different chains: ` +
-      `block ${header.height} is of Unix time ${
-        timeMs / 1000n
-      } and of ${shown.timestamp}; correct either of them`,
-  }];
+  const found = `${client.host}: the node at ws_url and the endpoints of rpc_urls are of different chains: ` +
+    `block ${header.height} is of Unix time ${
+      timeMs / 1000n
+    } and of ${shown.timestamp}; correct either of them`;
+  return [eventRow(chain, "endpoint_wrong_chain", { result: "failed", found })];
 }

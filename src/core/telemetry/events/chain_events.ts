@@ -52,11 +52,6 @@ export const chainEvents = {
     text: "Handler has no batchCall: consensus proofs cannot travel with messages",
     meaning: "An older handler takes one call per transaction.",
   },
-  balance_low: {
-    text: "Account balance low; send it funds",
-    meaning: "The account of the relayer cannot pay for more than a few deliveries.",
-    action: "Send the account native tokens of the chain.",
-  },
   balance_insufficient: {
     text: "Account cannot pay for gas; send it funds",
     meaning: "A transaction was refused, or not sent, for want of native tokens. Its messages wait.",
@@ -83,11 +78,6 @@ export const chainEvents = {
     meaning: "The node does not tell which ISMP state machine it is, or one of an unknown kind.",
     action: "Correct `rpc_ws`.",
     reaction: LEFT_OUT,
-  },
-  clock_skewed: {
-    text: "Clock differs from the chain's",
-    meaning: "The clock of this machine and the time of the newest block are far apart.",
-    action: "Set the clock, or check that the chain makes blocks.",
   },
   hashing_mismatch: {
     text: "Headers are hashed with another algorithm",

@@ -3,11 +3,6 @@ import { CHECK_ENDPOINT, type EventText, LEFT_OUT, POLLED_AGAIN } from "./event_
 
 /** See {@link EventText}. */
 export const endpointEvents = {
-  endpoint_unreachable: {
-    text: "Endpoint does not answer",
-    meaning: "One endpoint of a chain gave no usable answer to its start-up check; the others are used.",
-    action: CHECK_ENDPOINT,
-  },
   balance_unread: {
     text: "Balance could not be read; again in 1 min",
     meaning: "The status page and the metrics show the balance that was read before.",
@@ -146,11 +141,6 @@ export const endpointEvents = {
     text: "Neither debug_traceCall nor eth_simulateV1: failing modules are noticed only after paying",
     meaning: "Deliveries are checked by eth_call, which cannot see that a receiving module fails.",
     action: "Use an endpoint with debug_traceCall or eth_simulateV1.",
-  },
-  state_proofs_unavailable: {
-    text: "State proofs unavailable at the height that the hub knows",
-    meaning: "Without eth_getProof at that height no fee can be claimed and no message of the chain proved.",
-    action: "Use a node that keeps old state; the line names flags of each software.",
   },
   log_range_halved: {
     text: "Log range too wide for the endpoint; halved",

@@ -180,7 +180,7 @@ export const programEvents = {
   chain_suspended: {
     text: "Chain left out, checking again within a minute",
     meaning:
-      "The chain answers, but a check failed that needs you; `finding` is the event of that check. The other " +
+      "The chain answers, but a check failed that needs you; `finding` is its code, `advice` what helps. The other " +
       "chains work. The line comes again every five minutes.",
     action: "Fix what the line names. The chain is used when its checks pass.",
     reaction: "the chain is checked again in 15 s to a minute, the others work",
@@ -188,12 +188,12 @@ export const programEvents = {
   check_failed: {
     text: "Check failed",
     meaning:
-      "One of the checks that are made every ten minutes found something that keeps a chain from working; `found` says what.",
+      "A check, made at the start and every ten minutes, found something that keeps a chain from working; `found` says what.",
     action: "Follow `advice`. docs/operations/check.md explains every check.",
   },
   check_warning: {
     text: "Check found something that needs attention",
-    meaning: "One of the checks that are made every ten minutes; relaying continues.",
+    meaning: "A check, made at the start and every ten minutes, found it; relaying continues.",
     action: "Follow `advice`. docs/operations/check.md explains every check.",
   },
   check_passed: {

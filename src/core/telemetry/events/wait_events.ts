@@ -57,7 +57,7 @@ export const waitEvents = {
     text: "Waiting for an endpoint that serves state proofs",
     meaning:
       "No endpoint of the target serves eth_getProof at the height that the hub knows, so nothing is delivered.",
-    action: "See `state_proofs_unavailable`.",
+    action: "See the row `state_proof` of `check`.",
   },
   acceptance_awaited: {
     text: "Waiting for governance to accept the source",

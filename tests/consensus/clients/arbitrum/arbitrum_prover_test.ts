@@ -135,9 +135,9 @@ Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out c
     const prover = fixture.prover();
     fixture.setRollup(undefined);
     assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
-    assert.match((await prover.check(never))[0]?.text ?? "", /the hub holds no rollup contract/);
+    assert.match((await prover.check(never))[0]?.found ?? "", /the hub holds no rollup contract/);
     fixture.setRollup(toAddress(contracts.nodeRollup));
-    assert.match((await prover.check(never))[0]?.text ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
+    assert.match((await prover.check(never))[0]?.found ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
     fixture.setRollup(toAddress(contracts.rollup));
     assert.deepEqual(await prover.check(never), []);
     assert.equal(await relay(hub, prover), assertion.l2Height);
@@ -233,8 +233,8 @@ Deno.test("arbitrum: a client of an unknown generation is named, and assertions 
     const { l2Height } = await contracts.createAssertion(l2);
     await fixture.advanceL1();
     const [finding] = await fixture.prover().check(never);
-    assert.deepEqual([finding?.severity, finding?.event], ["warning", "rollup_settings_unknown"]);
-    assert.match(finding?.text ?? "", /consensus type that this version does not know: assertions of BoLD/);
+    assert.deepEqual([finding?.result, finding?.check], ["warning", "rollup_settings_unknown"]);
+    assert.match(finding?.found ?? "", /consensus type that this version does not know: assertions of BoLD/);
     assert.equal(updatesOf(await fixture.prover().next(never)).height, l2Height);
   });
 });

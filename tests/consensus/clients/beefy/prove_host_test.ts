@@ -110,7 +110,12 @@ Deno.test("prove to a host: what stands in the way is said, and nothing is sent"
     chain: (chain) =>
       withMethods(chain, {
         check: () =>
-          Promise.resolve([{ severity: "fatal", event: "endpoint_wrong_chain", text: "it serves EVM-5" }]),
+          Promise.resolve([{
+            chain: "EVM-31337",
+            check: "chain_id",
+            result: "failed",
+            found: "it serves EVM-5",
+          }]),
       }),
   }, /^No proof of KUSAMA-4009 for EVM-31337: it serves EVM-5\.$/);
   await refused({

@@ -394,7 +394,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
     await change;
   };
   await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, undefined));
-  assert.match((await prover.check(never))[0]?.text ?? "", /SupportedStateMachines/);
+  assert.match((await prover.check(never))[0]?.found ?? "", /SupportedStateMachines/);
   fixture.advance();
   assert.equal((await prover.next(never)).kind, "nothing");
   await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, 6000n));
@@ -405,10 +405,10 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   const wrong = clientOf(stateId, initial);
   await produce(node.createConsensusClient({ ...wrong, state: Uint8Array.of(1) }));
   await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
-  assert.match((await prover.check(never))[0]?.text ?? "", /accepts no GRANDPA proofs/);
+  assert.match((await prover.check(never))[0]?.found ?? "", /accepts no GRANDPA proofs/);
 
   const unknown = fixture.prover({ consensusStateId: toConsensusStateId("NONE") });
-  assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);
+  assert.match((await unknown.check(never))[0]?.found ?? "", /has no client NONE/);
   assert.match((await catchProverFault(unknown.next(never))).detail, /does not exist/);
 });
 
@@ -452,8 +452,8 @@ for (
     await fixture.submit(finding);
     const [found, ...others] = await prover.check(never);
     assert.equal(others.length, 0);
-    assert.equal(found?.severity, text && "warning");
-    assert.match(found?.text ?? "", text ?? /^$/);
+    assert.equal(found?.result, text && "warning");
+    assert.match(found?.found ?? "", text ?? /^$/);
     // A node that has pruned the block says nothing about it.
     fixture.relay.fault = ({ method }) =>
       method === "state_getStorage"

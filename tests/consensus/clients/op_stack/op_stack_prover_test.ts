@@ -234,12 +234,12 @@ Deno.test("op stack: without a factory on the hub, or with a ruled out game, not
     hub.put(disputeGameRulesKey(rollupId), undefined);
     assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
     const [finding] = await prover.check(never);
-    assert.match(finding?.text ?? "", /the hub holds no dispute game factory/);
+    assert.match(finding?.found ?? "", /the hub holds no dispute game factory/);
     fixture.setRules(contracts.configs, toAddress(contracts.oracle));
     const [differs] = await prover.check(never);
-    assert.equal(differs?.severity, "fatal");
+    assert.equal(differs?.result, "failed");
     assert.match(
-      differs?.text ?? "",
+      differs?.found ?? "",
       new RegExp(`dispute_game_factory is ${contracts.factory}, and the hub holds ${contracts.oracle}`),
     );
     fixture.setRules(contracts.configs);
@@ -318,7 +318,7 @@ Deno.test("op stack: a proposer that moved to another type that the hub lists is
     ]);
     const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
     assert.match(
-      (await stubborn.check(never)).map(({ text }) => text).join(),
+      (await stubborn.check(never)).map(({ found }) => found).join(),
       /respected_game_type is 0, and the hub lists 8, 621, 6, 9, 5: games of all types that the hub lists are used/,
     );
   });

@@ -140,12 +140,12 @@ Deno.test("unlisted games: the check and, after an hour, a warning name them; li
     // The check says it at once, and nothing misleading beside it.
     for (const respectedGameType of [gameType, gameTypes.fault, undefined]) {
       const found = await fixture.prover({ options: { respectedGameType } }).check(never);
-      assert.deepEqual(found.map(({ severity, event }) => [severity, event]), [[
+      assert.deepEqual(found.map(({ result, check }) => [result, check]), [[
         "warning",
         "games_unlisted",
       ]]);
       assert.match(
-        found[0]?.text ?? "",
+        found[0]?.found ?? "",
         new RegExp(
           `EVM-11155420/OPT0: the newest dispute games \\(1\\) are of type 9 \\(implementation ${implementation}\\), ` +
             "and the hub lists 8",
@@ -198,11 +198,11 @@ Deno.test("unknown kinds: they are named once with their cost, and games of know
     const text =
       /game types of kinds that this version does not know: 12 of kind 9 \(implementation 0xee+\); their games/;
     const found = await prover.check(never);
-    assert.deepEqual(found.map(({ severity, event }) => [severity, event]), [[
+    assert.deepEqual(found.map(({ result, check }) => [result, check]), [[
       "warning",
       "rollup_settings_unknown",
     ]]);
-    assert.match(found[0]?.text ?? "", text);
+    assert.match(found[0]?.found ?? "", text);
     for (let round = 0; round < 3; round++) {
       await mineL2(fixture);
       const { l2Height } = await contracts.proposeOutput(nodes.l2);

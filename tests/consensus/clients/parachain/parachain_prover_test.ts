@@ -216,9 +216,9 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
   const prover = fixture.ofSibling();
   const [finding, ...others] = await prover.check(never);
   assert.equal(others.length, 0);
-  assert.equal(finding?.severity, "note");
+  assert.equal(finding?.result, "ok");
   const text = /^KUSAMA-4009 does not list parachain 2000 in IsmpParachain\.Parachains: .*governance/;
-  assert.match(finding?.text ?? "", text);
+  assert.match(finding?.found ?? "", text);
   const look = await prover.next(never);
   assert.match(reasonOf(look), text);
   assert.ok(look.kind === "nothing" && (look.againInMs ?? 0) > prover.intervalMs);
@@ -230,15 +230,15 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
 
   await using ignorant = await Fixture.start({ knowsRelay: false, hasClient: false });
   const [warning] = await ignorant.ofHub().check(never);
-  assert.equal(warning?.severity, "warning");
-  assert.match(warning?.text ?? "", /^KUSAMA-2000 does not list parachain 4009/);
+  assert.equal(warning?.result, "warning");
+  assert.match(warning?.found ?? "", /^KUSAMA-2000 does not list parachain 4009/);
   const follow = ignorant.chain.node.governance.followParachain(4009);
   ignorant.advance();
   await follow;
-  assert.match((await ignorant.ofHub().check(never))[0]?.text ?? "", /keeps no blocks of the relay chain/);
+  assert.match((await ignorant.ofHub().check(never))[0]?.found ?? "", /keeps no blocks of the relay chain/);
   assert.match(reasonOf(await ignorant.ofHub().next(never)), /keeps no blocks of the relay chain/);
   const [none] = await ignorant.ofSibling({ consensusStateId: toConsensusStateId("NONE") }).check(never);
-  assert.match(none?.text ?? "", /^KUSAMA-4009 has no client NONE of KUSAMA-2000/);
+  assert.match(none?.found ?? "", /^KUSAMA-4009 has no client NONE of KUSAMA-2000/);
 });
 
 Deno.test("parachain prover: clients that are frozen or have expired are named, and nothing is read of the relay chain", async () => {

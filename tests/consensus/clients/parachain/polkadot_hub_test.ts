@@ -104,8 +104,8 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
   fixture.polkadotHub = polkadotHubHeader(5);
   const told = async (text: RegExp): Promise<void> => {
     const [finding, ...others] = await prover.check(never);
-    assert.deepEqual([finding?.severity, finding?.event, others], ["warning", "chain_not_accepted", []]);
-    assert.match(finding?.text ?? "", text);
+    assert.deepEqual([finding?.result, finding?.check, others], ["warning", "chain_not_accepted", []]);
+    assert.match(finding?.found ?? "", text);
     assert.match(reasonOf(await prover.next(never)), text);
   };
   const govern = async (change: Promise<unknown>): Promise<void> => {
@@ -134,9 +134,12 @@ Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that i
   ];
   const prover = fixture.ofPolkadotHub({ traffic: trafficOf(() => false, reports) });
   assert.deepEqual(await prover.check(never), [{
-    severity: "fatal",
-    event: "endpoint_wrong_chain",
-    text: "EVM-420420417: wrong.example serves chain 420420419; fix rpc_urls",
+    chain: "EVM-420420417",
+    endpoint: "wrong.example",
+    check: "chain_id",
+    result: "failed",
+    found: "serves chain 420420419",
+    advice: "fix rpc_urls",
   }]);
   assert.deepEqual(await prover.checkHub?.(never), [], "that asks no endpoint");
 });

@@ -119,9 +119,9 @@ Deno.test("gloas: a hub that does not follow is warned of before, reported after
   equal((await prover.next(never)).kind, "nothing");
   equal(fixture.log.events("warn"), ["fork_not_followed"]);
   const [finding] = await prover.checkHub?.(never) ?? [];
-  equal([finding?.severity, finding?.event], ["warning", "fork_not_followed"]);
+  equal([finding?.result, finding?.check], ["warning", "fork_not_followed"]);
   match(
-    finding?.text ?? "",
+    finding?.found ?? "",
     /^EVM-11155111: fork gloas .* comes in 0\.0 days and the hub's runtime does not follow it/,
   );
   await rejects(follow(fixture, prover, gloasSlot + 64), (fault) => {
@@ -212,7 +212,7 @@ for (const status of [403, 404, 405, 500, 501]) {
     }
     equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 1));
     equal(fixture.log.events("warn"), ["light_client_updates_missing"]);
-    const texts = (await prover.check(never)).map(({ event }) => event);
+    const texts = (await prover.check(never)).map(({ check }) => check);
     equal(texts, status === 500 ? [] : ["light_client_updates_missing"]);
   });
 }

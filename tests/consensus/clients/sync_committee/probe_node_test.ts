@@ -23,18 +23,18 @@ const nothing: ServedRoutes = {
 };
 const own: readonly OptionalRoutes[] = ["lodestarProof"];
 
-/** What a node serves, and what is said of it: nothing, or severity and text. */
+/** What a node serves, and what is said of it: nothing, or result and text. */
 const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [string, RegExp] | undefined])[] = [
   ["Lodestar with all of its routes", {}, undefined],
   [
     "Lighthouse, Nimbus, or Prysm with --enable-light-client",
     { without: own },
-    ["note", /an update reads 3 MB of a state\. Lodestar 1\.30 or later with --rest\.namespace '\*'/],
+    ["ok", /an update reads 3 MB of a state\. Lodestar 1\.30 or later with --rest\.namespace '\*'/],
   ],
   [
     "Lodestar without light clients",
     { without: ["lightClient"] },
-    ["note", /serve no light client routes.*Prysm with --enable-light-client/],
+    ["ok", /serve no light client routes.*Prysm with --enable-light-client/],
   ],
   [
     "Teku or Grandine",
@@ -60,9 +60,9 @@ Deno.test("sync committee prover: the start finds out what its beacon nodes serv
   for (const [name, behaviour, expected] of cases) {
     fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
     const findings = await prover.check(never);
-    equal(findings.map(({ severity }) => severity), expected === undefined ? [] : [expected[0]], name);
-    if (expected !== undefined) match(findings[0]?.text ?? "", expected[1], name);
-    for (const { text } of findings) match(text, /^EVM-11155111: beacon node honest/);
+    equal(findings.map(({ result }) => result), expected === undefined ? [] : [expected[0]], name);
+    if (expected !== undefined) match(findings[0]?.found ?? "", expected[1], name);
+    for (const { found } of findings) match(found, /^beacon node honest/);
   }
 });
 
@@ -108,8 +108,8 @@ Deno.test("beacon checks: a node of another network is named", async () => {
 Deno.test("advice on beacon nodes: what one node lacks another may have, and what is not known is not complained of", () => {
   const text = (...nodes: readonly Partial<ServedRoutes>[]): string =>
     adviseOnNodes("EVM-1", nodes.map((routes, at) => ({ host: `n${at}`, routes: { ...nothing, ...routes } })))
-      .map((finding) => finding.text).join();
-  match(text({}, {}), /^EVM-1: beacon nodes n0, n1 serve neither states nor proofs/);
+      .map(({ found }) => found).join();
+  match(text({}, {}), /^beacon nodes n0, n1 serve neither states nor proofs/);
   equal(text({ lightClient: "yes" }, { stateProofs: "yes" }), "");
   equal(text({ lightClient: "yes", isGloas: true }), "");
   match(text({ lightClient: "yes", stateProofs: "yes", updates: "no" }), /serve no light_client\/updates/);

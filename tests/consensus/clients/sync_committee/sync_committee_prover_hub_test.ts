@@ -145,7 +145,7 @@ Deno.test("sync committee prover: a hub without a usable client is reported as s
   const isFault = (code: ProverFault["code"], text: RegExp) => (fault: unknown): boolean =>
     fault instanceof ProverFault && fault.code === code && text.test(fault.message);
   await rejects(prover.next(never), isFault("hub_state", /has no client ETH0/));
-  equal((await prover.check(never)).map(({ severity }) => severity), ["warning"]);
+  equal((await prover.check(never)).map(({ result }) => result), ["warning"]);
   await fixture.startClient(prover);
   const { view } = fixture.hub;
   ok(view);
@@ -185,8 +185,8 @@ Deno.test("sync committee prover: the check finds nodes of other networks and su
   });
   fixture.spoil("dead", { status: () => 502 });
   const findings = await prover.check(never);
-  equal(findings.map(({ severity }) => severity), ["fatal", "warning"]);
-  match(findings[0]?.text ?? "", /other is of another network/);
-  ok(findings.every(({ text }) => !text.includes("key-")));
+  equal(findings.map(({ result }) => result), ["failed", "warning"]);
+  match(findings[0]?.found ?? "", /is of another network/);
+  ok(findings.every((row) => !JSON.stringify(row).includes("key-")));
   await prover.close();
 });

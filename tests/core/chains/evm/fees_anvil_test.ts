@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import type { PaidFees } from "../../../../src/core/chains/fees.ts";
 import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
+import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -18,6 +20,7 @@ import {
   chainOf,
   chainUnderTest,
   deliveryOf,
+  hub,
   includedOutcome,
   never,
   postTo,
@@ -292,20 +295,26 @@ function prunedBelow(height: bigint): Fetch {
   });
 }
 
+/** Rows about the proofs of the endpoints at a height. */
+async function probe(chain: EvmChain, height: bigint): Promise<readonly CheckRow[]> {
+  const { jobs } = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(height) });
+  return await jobs.find(({ check }) => check === "state_proof")?.run(never) ?? [];
+}
+
 Deno.test("proofs: endpoints are asked at the hub's height, and those without it are named with what serves it", async () => {
   await withHost(31450, async (host) => {
     const { chain } = chainOf(host);
     const height = await chain.reads.fetchHeight(never);
-    assert.deepEqual(await chain.proofChecks.checkProofs(height, never), []);
+    assert.deepEqual((await probe(chain, height)).map(({ result }) => result), ["ok"]);
     await chain.proofChecks.requireProofs(height, never);
     await chain.proofChecks.requireProofs(1n, never); // before the host was deployed there is nothing to prove
 
     await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count: 1, fee: 0n });
     const full = chainOf(host, [host.rpcUrl], {}, prunedBelow(height + 1n)).chain;
-    const [finding, ...others] = await full.proofChecks.checkProofs(height, never);
-    assert.deepEqual([finding?.severity, others], ["warning", []]);
-    const text = finding?.text ?? "";
-    assert.match(text, new RegExp(`^EVM-31450: no eth_getProof of block ${height}, .* \\(pruned\\)`));
+    const [finding, ...others] = await probe(full, height);
+    assert.deepEqual([finding?.result, others], ["failed", []]);
+    const text = `${finding?.found}; ${finding?.advice}`;
+    assert.match(text, new RegExp(`^no eth_getProof of block ${height}, .* \\(pruned\\)`));
     assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
     assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
     assert.equal((await catchFault(full.proofChecks.requireProofs(height, never))).code, "pruned");
@@ -322,14 +331,17 @@ Deno.test("proofs: endpoints are asked at the hub's height, and those without it
       ),
     ).chain;
     assert.match(
-      (await lying.proofChecks.checkProofs(height, never))[0]?.text ?? "",
+      (await probe(lying, height))[0]?.found ?? "",
       /a proof that does not verify/,
     );
     assert.equal((await catchFault(lying.proofChecks.requireProofs(height, never))).code, "malformed");
 
     const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
-    // One that answers nothing is told by itself.
-    assert.deepEqual(await two.proofChecks.checkProofs(height, never), []);
+    assert.deepEqual(
+      (await probe(two, height)).map(({ result }) => result),
+      ["ok"],
+      "silence has a row of its own",
+    );
     await two.proofChecks.requireProofs(height, never);
   });
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { ScriptedError } from "../../../support/scripted_rpc.ts";
-import { never } from "./chain_fixture.ts";
+import { hub, never } from "./chain_fixture.ts";
 import { chainAt, hostStateRoot as stateRoot, node, proveEmpty } from "./scripted_node.ts";
 
 for (const [count, asked] of [[1, [1]], [1_024, [1_024]], [2_500, [1_024, 1_024, 452]]] as const) {
@@ -29,9 +29,11 @@ for (const [what, status] of [["a key that is revoked", 401], ["a plan that is u
     await using denied = node();
     await using well = node({ eth_getProof: () => new ScriptedError(-32000, "missing trie node") });
     denied.failAlways({ kind: "status", status });
-    const { proofChecks } = chainAt([denied, well]).chain;
-    const texts = (await proofChecks?.checkProofs(9n, never) ?? []).map(({ text }) => text);
-    assert.equal(texts.length, 1);
-    assert.match(String(texts[0]), new RegExp(`at ${well.host} \\([a-z]+\\); nothing is delivered`));
+    const { jobs } = chainAt([denied, well]).chain.planChecks({
+      hub,
+      fetchKnownHeight: () => Promise.resolve(9n),
+    });
+    const rows = await jobs.find(({ check }) => check === "state_proof")?.run(never) ?? [];
+    assert.deepEqual(rows.map(({ endpoint, result }) => [endpoint, result]), [[well.host, "failed"]]);
   });
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { HubTargetOptions } from "../../../../src/core/chains/substrate/consensus_target.ts";
-import { headerHash } from "../../../../src/core/chains/substrate/checks.ts";
+import { headerHash } from "../../../../src/core/chains/substrate/chain_checks.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
@@ -165,7 +165,7 @@ Deno.test("consensus hub: the check of a right configuration finds nothing, othe
   const check = async (change: Partial<HubTargetOptions> = {}): Promise<readonly string[]> => {
     await using connection = connectConsensus(simulated, change);
     const findings = await connection.hub.check(signal);
-    return findings.map(({ severity, text }) => `${severity}: ${text}`);
+    return findings.map(({ result, found }) => `${result}: ${found}`);
   };
   await t.step("a right one", async () => assert.deepEqual(await check(), []));
   await t.step("another hub", async () => {
@@ -174,11 +174,11 @@ Deno.test("consensus hub: the check of a right configuration finds nothing, othe
     assert.deepEqual(more, []);
     assert.match(
       found ?? "",
-      /^fatal: POLKADOT-3367 via 127\.0\.0\.1:\d+: the node is of KUSAMA-4009; set rpc_ws/,
+      /^failed: POLKADOT-3367 via 127\.0\.0\.1:\d+: the node is of KUSAMA-4009; set rpc_ws/,
     );
   });
   await t.step("another hash", async () => {
-    assert.match((await check({ hashing: "Blake2" })).join("\n"), /^fatal: .* set hashing = "Keccak"$/);
+    assert.match((await check({ hashing: "Blake2" })).join("\n"), /^failed: .* set hashing = "Keccak"$/);
   });
   await t.step(
     "a node without needed methods, and without those that this program does not need",
@@ -189,7 +189,7 @@ Deno.test("consensus hub: the check of a right configuration finds nothing, othe
       const [found, ...more] = await check();
       simulated.fault = undefined;
       assert.deepEqual(more, []);
-      assert.match(found ?? "", /^fatal: .*lacks the RPC methods state_call;/);
+      assert.match(found ?? "", /^failed: .*lacks the RPC methods state_call;/);
     },
   );
   await t.step("a node that does not answer", async () => {
@@ -225,11 +225,11 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     state_getStorage: () => null,
   });
   const findings = await run(chain.check(signal));
-  assert.deepEqual([...new Set(findings.map(({ event, severity }) => `${severity} ${event}`))], [
-    "fatal runtime_unsupported",
+  assert.deepEqual([...new Set(findings.map(({ check, result }) => `${result} ${check}`))], [
+    "failed runtime_unsupported",
   ]);
   assert.match(
-    findings[0]?.text ?? "",
+    findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
   await chain.close();

@@ -285,9 +285,9 @@ Deno.test("hub chain: messages of a chain that the beacon client does not list a
     "BSC's client has no list",
   );
   const findings = await chain.counterparties.checkCounterparty({ id: sender, ismpHost: senderHost }, signal);
-  assert.deepEqual(findings.map(({ severity }) => severity), ["warning"]);
+  assert.deepEqual(findings.map(({ result }) => result), ["warning"]);
   assert.match(
-    findings[0]?.text ?? "",
+    findings[0]?.found ?? "",
     /yet: .* list it\. Governance .*; until then messages from it are held$/,
   );
 
@@ -573,7 +573,7 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   const texts = async (change: Partial<SubstrateChainOptions>): Promise<string[]> => {
     await using connection = connect(hub, change);
     const { chain } = connection;
-    return (await chain.check(chain.id, signal)).map(({ severity, text }) => `${severity}: ${text}`);
+    return (await chain.check(chain.id, signal)).map(({ result, found }) => `${result}: ${found}`);
   };
   const id = {
     stateMachine: parseStateMachine("POLKADOT-3367"),
@@ -581,10 +581,10 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   };
   const at = `via 127.0.0.1:${hub.port}`;
   assert.deepEqual(await texts({ id }), [
-    `fatal: POLKADOT-3367 ${at}: the node is of KUSAMA-4009; set rpc_ws to a node of POLKADOT-3367, or state_machine to KUSAMA-4009`,
+    `failed: POLKADOT-3367 ${at}: the node is of KUSAMA-4009; set rpc_ws to a node of POLKADOT-3367, or state_machine to KUSAMA-4009`,
   ]);
   assert.deepEqual(await texts({ hashing: "Blake2" }), [
-    `fatal: KUSAMA-4009 ${at}: headers are hashed with Keccak; set hashing = "Keccak"`,
+    `failed: KUSAMA-4009 ${at}: headers are hashed with Keccak; set hashing = "Keccak"`,
   ]);
   hub.fault = ({ method }) =>
     method === "rpc_methods"
@@ -592,7 +592,7 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
       : undefined;
   const found = await texts({});
   assert.equal(found.length, 3);
-  assert.match(found[0] ?? "", /^fatal: .*lacks the RPC methods ismp_queryChildTrieProof, .*mmr_queryProof/);
+  assert.match(found[0] ?? "", /^failed: .*lacks the RPC methods ismp_queryChildTrieProof, .*mmr_queryProof/);
   assert.match(found[1] ?? "", /^warning: .*offchain_localStorageGet/);
   assert.match(found[2] ?? "", /^warning: .*system_dryRun/);
 });
@@ -600,10 +600,12 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
 Deno.test("hub chain: a clock that differs by more than 30 seconds is warned about", async () => {
   await using hub = await startTestHub({ now: () => Date.now() - 100_000 });
   await using connection = connect(hub);
-  const [finding, ...more] = await connection.chain.check(connection.chain.id, signal);
-  assert.deepEqual(more, []);
-  assert.equal(finding?.severity, "warning");
-  assert.match(finding?.text ?? "", /clock is (99|100|101) seconds ahead of the chain's/);
+  const { chain } = connection;
+  const { jobs } = chain.planChecks({ hub: chain.id, fetchKnownHeight: () => Promise.resolve(undefined) });
+  const rows = await jobs.find(({ check }) => check === "endpoint")?.run(signal);
+  const clock = rows?.find(({ check }) => check === "clock");
+  assert.equal(clock?.result, "warning");
+  assert.match(clock?.found ?? "", /the newest block is (99|100|101) s old by this machine's clock/);
 });
 
 Deno.test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async () => {
@@ -613,9 +615,9 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   const { chain } = connection;
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
   const [byId] = await chain.counterparties.checkCounterparty({ id: wrongId }, signal);
-  assert.equal(byId?.severity, "fatal");
+  assert.equal(byId?.result, "failed");
   assert.match(
-    byId?.text ?? "",
+    byId?.found ?? "",
     /does not know EVM-1 by consensus_state_id "ARB0"; it knows that chain by "ETH0"/,
   );
   const other = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("ETH0") };
@@ -623,8 +625,8 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
     { id: other, ismpHost: senderHost },
     signal,
   );
-  assert.match(byChain?.text ?? "", /it knows EVM-1\/ETH0/);
-  assert.match(byHost?.text ?? "", /knows no host contract of EVM-777/);
+  assert.match(byChain?.found ?? "", /it knows EVM-1\/ETH0/);
+  assert.match(byHost?.found ?? "", /knows no host contract of EVM-777/);
   const created = hub.createConsensusClient({
     stateId: toConsensusStateId("NEW0"),
     clientId: toConsensusClientId("OPFG"),
@@ -636,15 +638,15 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   await created;
   const young = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("NEW0") };
   const [byHeight] = await chain.counterparties.checkCounterparty({ id: young }, signal);
-  assert.equal(byHeight?.severity, "fatal");
+  assert.equal(byHeight?.result, "failed");
   assert.match(
-    byHeight?.text ?? "",
+    byHeight?.found ?? "",
     /has a light client "NEW0", but no height of EVM-777 yet: a consensus relayer/,
   );
   const wrongHost = fromHex(`0x${"01".repeat(20)}`);
   const [host] = await chain.counterparties.checkCounterparty({ id: sender, ismpHost: wrongHost }, signal);
-  assert.equal(host?.severity, "fatal");
-  assert.match(host?.text ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
+  assert.equal(host?.result, "failed");
+  assert.match(host?.found ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
 });
 
 Deno.test("hub chain: after a runtime upgrade the metadata is read again before anything is built (F20)", async () => {

@@ -260,8 +260,8 @@ Deno.test("substrate chain: a chain that does not know the hub yet is warned abo
       key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now()))) : null,
   });
   const findings = await clock.run(chain.check(hub, signal));
-  assert.deepEqual(findings.map(({ severity }) => severity), ["warning", "fatal"]);
-  assert.match(findings[0]?.text ?? "", /does not know the hub POLKADOT-3367\/DOT0 yet/);
-  assert.match(findings[1]?.text ?? "", /neither Keccak nor Blake2/);
+  assert.deepEqual(findings.map(({ result }) => result), ["warning", "failed"]);
+  assert.match(findings[0]?.found ?? "", /does not know the hub POLKADOT-3367\/DOT0 yet/);
+  assert.match(findings[1]?.found ?? "", /neither Keccak nor Blake2/);
   await chain.close();
 });

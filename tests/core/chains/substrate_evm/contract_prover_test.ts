@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/contract_tries.ts";
 import { EvmProofs } from "../../../../src/core/chains/evm/proofs.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
-import { EvmProofChecks } from "../../../../src/core/chains/evm/proof_checks.ts";
-import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
+import { createProofChecks, type ProofProbe } from "../../../../src/core/chains/evm/proof_checks.ts";
+import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import {
-  ContractProofProbe,
   ContractProver,
+  createContractProbe,
 } from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { concatBytes, fromHex, type Hash256, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
@@ -39,7 +39,8 @@ function fixture(): {
   readonly node: ContractNode;
   readonly prover: ContractProver;
   readonly proofs: EvmProofs;
-  readonly checks: EvmProofChecks;
+  readonly checks: ProofChecks;
+  readonly probe: ProofProbe;
   readonly reports: string[];
 } {
   const node = new ContractNode();
@@ -69,8 +70,8 @@ function fixture(): {
   } as unknown as EvmContext;
   const prover = new ContractProver(context, client);
   const proofs = new EvmProofs(context, prover);
-  const probe = new ContractProofProbe({ clock, chain: CHAIN, endpointHost: client.host, prover });
-  return { node, prover, proofs, checks: new EvmProofChecks(proofs, probe), reports };
+  const probe = createContractProbe({ clock, chain: CHAIN, endpointHost: client.host, prover });
+  return { node, prover, proofs, checks: createProofChecks(proofs), probe, reports };
 }
 
 async function faultOf(work: Promise<unknown>): Promise<string> {
@@ -191,15 +192,12 @@ Deno.test("contract prover: what can never be proved is told from what a node ca
   assert.match(await prove(fromHex(commitment("01"))), /^malformed .*: main_trie_unreadable$/);
 });
 
-Deno.test("contract prover: the start says whether the node proves the block that the hub knows", async () => {
-  const { node, checks } = fixture();
-  assert.deepEqual(await checks.checkProofs(1n, never), []);
+Deno.test("contract prover: a row says whether the node proves the block that the hub knows", async () => {
+  const { node, checks, probe } = fixture();
+  assert.deepEqual((await probe(1n, never)).map(({ result }) => result), ["ok"]);
   await checks.requireProofs(0n, never);
-  const [finding] = await checks.checkProofs(5n, never);
-  assert.equal(finding?.event, "state_proofs_unavailable");
-  assert.match(
-    finding.text,
-    /^EVM-420420417: no state_getChildReadProof of block 5, .* at substrate\.example\.org:9944 \(lagging\)/,
-  );
+  const [row] = await probe(5n, never);
+  assert.deepEqual([row?.result, row?.endpoint], ["failed", "substrate.example.org:9944"]);
+  assert.match(row?.found ?? "", /^no state_getChildReadProof of block 5, .* \(lagging\)/);
   assert.equal(await faultOf(checks.requireProofs(5n, never)), `lagging ${node.host}: no block 5 yet`);
 });
