@@ -8,6 +8,7 @@ import { BeefyError } from "../../../core/beefy/commitment.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
 import type { LoadedProof, ProofLoaderDeps } from "../../../core/hub_proofs/proof_loader.ts";
 import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
+import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
@@ -60,7 +61,7 @@ class AcceptedSource implements HostProofSource {
     if (plan.kind === "gap") return gapAt(plan.missing);
     const [rotation] = plan.steps;
     if (rotation !== undefined) {
-      const found = await this.#loader.loadRotations(plan.steps, signal);
+      const found = await this.#loader.loadRotations(plan.steps.slice(0, MAX_PROOFS_AT_ONCE), signal);
       return found.length === 0 ? this.#lacking(rotation) : this.#proofs(found, "rotations");
     }
     const heights = newerHeights(index, view.hubHeight);

@@ -282,8 +282,8 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   return { open, proof, count: batch.length };
 }
 
-/** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
-async function prepare(
+/** Finds deliverable and profitable messages of one kind; refused and unprofitable ones are held. */
+export async function prepare(
   { leg, facts }: Round,
   open: readonly Candidate[],
   proving?: Promise<MessageProof>,

@@ -36,6 +36,8 @@ export interface ProofPollResult {
 /** First proofs that the target needs, as many as fit into one transaction; at least one. */
 export interface NextProofs {
   readonly proofs: readonly Uint8Array[];
+  /** All that the target lacks; `undefined`: too many to simulate, or not to be had. */
+  readonly all: readonly Uint8Array[] | undefined;
   /** Number of proofs that must follow in later transactions. */
   readonly left: number;
   /** Height of the hub that the target knows after all of them. */
@@ -57,6 +59,9 @@ const SET_KEPT_MS = 60_000;
 
 /** Time after which missing proof bytes are reported, ms: until then the node may still receive them. */
 const MISSING_REPORT_AFTER_MS = 300_000;
+
+/** Maximum number of proofs that go ahead of messages, in several transactions, and are simulated with them before. */
+const MAX_PROOFS_AHEAD = 8;
 
 /** Dependencies of following proofs, besides the chains. */
 export interface FollowerDeps {
@@ -125,10 +130,11 @@ export class ProofFollower {
     return this.#whileAble(view, async () => {
       const steps = this.#findMissing(await this.#readSet(view, signal));
       if (steps === undefined) return undefined;
-      const rotations = await this.#loader.loadRotations(steps, signal);
+      const max = wanted.what === "all" ? MAX_PROOFS_AHEAD : MAX_PROOFS_AT_ONCE;
+      const rotations = await this.#loader.loadRotations(steps.slice(0, max), signal);
       const known = [view.height, ...steps.map(({ height }) => height)].reduce((a, b) => a > b ? a : b);
       const newer = wanted.what === "all" ? newerHeights(this.#index, known) : [];
-      const isNext = rotations.length === steps.length && steps.length < MAX_PROOFS_AT_ONCE;
+      const isNext = rotations.length === steps.length && steps.length < max;
       const newest = isNext ? await this.#loader.loadFirst(newer, signal) : undefined;
       const loaded = newest === undefined ? rotations : [...rotations, newest];
       const [wantedFirst] = [...steps, ...newer.map((height) => ({ height, newSetId: undefined }))];
@@ -139,8 +145,9 @@ export class ProofFollower {
       if (first === undefined || this.#isTooLarge(first.bytes, wanted.maxBytes)) return undefined;
       // A newest proof that cannot be had is not waited for.
       const height = newest?.height ?? (isNext ? known : newer[0] ?? known);
-      const all = steps.length + (height > known ? 1 : 0);
-      return { proofs: proofs.map(({ bytes }) => bytes), left: all - proofs.length, height };
+      const left = steps.length + (height > known ? 1 : 0) - proofs.length;
+      const all = isNext ? loaded.map(({ bytes }) => bytes) : undefined;
+      return { proofs: proofs.map(({ bytes }) => bytes), all, left, height };
     }, signal);
   }
 
