@@ -137,7 +137,7 @@ function beefyBench(job: JobOf<"beefy">, relay: RelayChain): Omit<Bench, "readRe
   return {
     // A source of its own each time: it remembers what it has proved.
     prove: async () => {
-      const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } }, [chain]);
+      const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } });
       const source = createRelaySource({ relay, work, log: new RecordedLog() }, {
         hub,
         hubParaId: toParaId(hub),

@@ -199,15 +199,14 @@ interface Sources extends Pick<HubConsensus, "checks"> {
 }
 
 function connectSources(context: VoteContext, values: ProverValues | undefined): Sources {
-  const { network, hub, evmChains } = context;
-  const followers = evmChains.map(({ stateMachine }) => stateMachine);
+  const { network, hub } = context;
   const hubChain = connectHubNode(network, hub, hub);
-  const work = new HubWork(hubChain, followers);
+  const work = new HubWork(hubChain);
   const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
   const proverHub = connectProverHub(context, values);
   if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };
-  const made = connectRelaySource(context, values, new HubWork(proverHub, followers));
+  const made = connectRelaySource(context, values, new HubWork(proverHub));
   const whole: HostProofSource = {
     next: (target, signal) => made.next(target, signal),
     close: async () => void await Promise.all([made.close(), proverHub.close()]),

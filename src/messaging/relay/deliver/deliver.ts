@@ -272,7 +272,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   const messages = batch.map(({ message }) => message);
   const proof = leg.source.proofs.proveMessages(
     messages,
-    { height: facts.proofHeight, target: leg.verifier ?? leg.target },
+    { height: facts.proofHeight, target: leg.target },
     leg.signal,
   );
   const proofEnded = proof.then(() => {}, () => {});

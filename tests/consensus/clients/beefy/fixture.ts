@@ -144,7 +144,7 @@ export function relaySource(
     fetch: platformFetch,
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
-  const work = new HubWork(hub, [target.stateMachine]);
+  const work = new HubWork(hub);
   return createRelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
@@ -187,7 +187,7 @@ export function deliveryTo(
   const log = new RecordedLog();
   const clock = fastClock(HASTE);
   const { chain } = target.connect(options.account);
-  const work = new HubWork(hub, [target.stateMachine]);
+  const work = new HubWork(hub);
   const accepted = createAcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
   const delivery = new HostDelivery({
     clock,
