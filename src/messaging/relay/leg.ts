@@ -12,7 +12,7 @@ import type { CertainReads } from "../../core/chains/reads.ts";
 import type { ChainProofs } from "../../core/chains/proofs.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
-import type { Bundles } from "./deliver/proof_follower.ts";
+import type { Bundles } from "../../core/hub_proofs/proof_follower.ts";
 import type { HoldReason, Ledger } from "../ledger/ledger.ts";
 import type { PriceSource } from "../../core/pricing/price_source.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";

@@ -22,7 +22,7 @@ import type { Simulation } from "../../../core/chains/submission.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { simulateAlone } from "./consensus_proofs.ts";
 import { countCallBytes } from "./deliver.ts";
-import { ProofFollower } from "./proof_follower.ts";
+import { ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
 
 /** What became of a request to deliver a message. */
 export interface HandDelivery {

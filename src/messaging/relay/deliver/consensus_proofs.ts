@@ -8,7 +8,7 @@ import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
 import { countCallBytes, deliverDue, type DeliveryInput, prepare } from "./deliver.ts";
-import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
+import { type Bundles, type NextProofs, ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";

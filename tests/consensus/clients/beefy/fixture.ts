@@ -1,14 +1,14 @@
 /** EVM hosts with the live BEEFY client, and relayers that bring the proofs of a {@link ProvenHub} to them. */
 import assert from "node:assert/strict";
-import { createAcceptedSource } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
+import { createAcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
 import { memoryText } from "../../../../src/consensus/persisted_text.ts";
 import { oneDollar } from "../../../../src/core/pricing/price_quote.ts";
 import { createPriceSource } from "../../../../src/core/pricing/price_source.ts";
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
-import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
-import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
+import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";

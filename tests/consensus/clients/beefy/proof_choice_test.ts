@@ -1,8 +1,8 @@
 /** Decisions about hosts, proofs and blocks that need no network. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_watch.ts";
-import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
+import { isExpired, judgeHost } from "../../../../src/core/hub_proofs/host_watch.ts";
+import { HubWork, SEARCHED_BLOCKS } from "../../../../src/core/hub_proofs/hub_work.ts";
 import {
   areStillNeeded,
   type BatchedProof,

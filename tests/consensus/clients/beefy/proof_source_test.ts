@@ -1,6 +1,6 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
-import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type FollowingHost, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";

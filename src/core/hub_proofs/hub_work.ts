@@ -2,11 +2,11 @@
  * Index of hub blocks that hold work for a chain: a proof of the hub is worth its gas only where there is work. One
  * instance serves all chains, so events are read once. Source: docs/protocol/hub-consensus.md section 5.10.
  */
-import type { ChainEvent, ChainEvents, ChainReads } from "../../../core/chains/reads.ts";
-import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
-import { Limit } from "../../../core/runtime/limit.ts";
-import { dropOldest } from "../../../core/runtime/slices.ts";
+import type { ChainEvent, ChainEvents, ChainReads } from "../chains/reads.ts";
+import type { StateMachine } from "../ismp/state_machine.ts";
+import { RpcFault } from "../rpc/call.ts";
+import { Limit } from "../runtime/limit.ts";
+import { dropOldest } from "../runtime/slices.ts";
 
 /** Blocks per event query. */
 const BLOCKS_PER_READ = 100n;
