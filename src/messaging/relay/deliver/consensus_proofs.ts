@@ -21,7 +21,7 @@ import {
 import { costUsd18, coveringPriceWei } from "../decisions/gas_price.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import type { Candidate } from "../messages.ts";
+import { type Candidate, hold, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, type SendInput } from "./send.ts";
 import { holdBack } from "../limits/suspension.ts";
@@ -265,7 +265,6 @@ const MAX_JUDGEMENTS = 3;
  */
 async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs): Promise<RotationResult> {
   const { proofs, all, height, left } = next;
-  if (all === undefined) return "held";
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
   const travelling = await holdBack(leg, ready);
@@ -273,6 +272,10 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const payable = leg.ledger.transaction(() => holdBought(leg, above));
   const receipts = await leg.target.reads.fetchReceipts(payable.map(({ message }) => message), leg.signal);
   const open = await endDelivered(leg, { candidates: payable, receipts });
+  if (all === undefined) {
+    holdBehind(leg, open, proofs.length + left);
+    return "held";
+  }
   const paid = await findPaying(leg, { view, proofHeight: height, consensusProofs: all }, open);
   if (paid === undefined) return "held";
   const simulated = await simulateAlone(leg, proofs);
@@ -290,6 +293,15 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const result = await sendConsensus(leg, work);
   if (result === "sent") leg.ledger.transaction(() => noteBought(leg, candidates, left));
   return result;
+}
+
+/** Holds messages that need more proofs than are bought for messages: they wait for updates of others. */
+function holdBehind(leg: LegRun, candidates: readonly Candidate[], proofs: number): void {
+  const detail = `${proofs} consensus proofs of the hub must come before it, more than are sent for messages`;
+  const why = { reason: "consensus_proofs_unprofitable", retryClass: "transient", detail } as const;
+  leg.ledger.transaction(() => {
+    for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
+  });
 }
 
 /** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */

@@ -274,6 +274,35 @@ for (const [rotations, steps] of caughtUp) {
   });
 }
 
+Deno.test("consensus proofs: more rotations than are simulated with messages are left to others, and the messages say so", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  for (let rotation = 0; rotation < 9; rotation++) await prove(fixture, "rotation");
+  const [message] = await pay(fixture, [1_000n * PROOF_COST_18]);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(90);
+    assert.deepEqual(stepsOf(fixture), []);
+    assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
+    assert.match(String(message && relayer.row(message).detail), /^10 consensus proofs of the hub must come/);
+  });
+});
+
+Deno.test("consensus proofs: what cannot be traced behind a proof waits for the height, and is not held as untraceable", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  const [message] = await pay(fixture, [10n * PROOF_COST_18]);
+  assert.ok(message !== undefined);
+  fixture.two.untraceable.add(message.commitment);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(90);
+    assert.deepEqual(stateOf(relayer, message), ["held", "waiting_for_update"]);
+    fixture.two.untraceable.clear();
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(60);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+  });
+});
+
 for (const rotations of [1, 3]) {
   Deno.test(`consensus proofs: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
