@@ -45,77 +45,6 @@ export async function simulateAlone(
 /** Outcome of proofs that may be sent alone. `held`: no reward or fee covers their cost. */
 export type RotationResult = ConsensusResult | "held";
 
-/** Rotations that the hub's reward may pay for, with what was logged about them. */
-class RewardedRotations {
-  readonly #leg: Leg;
-  #reported: string | undefined;
-
-  constructor(leg: Leg) {
-    this.#leg = leg;
-  }
-
-  /** Reads the hub's rewards for these sets; `undefined`: it certainly does not pay, which was logged. */
-  async fetchRewards(
-    sets: readonly bigint[],
-    signal: AbortSignal,
-  ): Promise<readonly OfferedReward[] | undefined> {
-    const { rewards, target } = this.#leg;
-    if (rewards === undefined) return undefined;
-    const chain = target.id.stateMachine;
-    const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
-    const { reward18, hold: reason } = rewardFor(offered, this.#leg.settings.hubTokenPrice27);
-    if (reason === undefined) return offered;
-    this.#log({ kind: "hold", reason, reward18, required18: undefined });
-    return undefined;
-  }
-
-  /** Sends the rotations if the reward covers their cost. */
-  async send(
-    proofs: readonly Uint8Array[],
-    rewards: readonly OfferedReward[],
-    signal: AbortSignal,
-  ): Promise<RotationResult> {
-    const leg: LegRun = { ...this.#leg, signal };
-    const simulated = await simulateAlone(leg, proofs);
-    if (simulated === undefined) return "refused";
-    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
-    const { profit } = leg;
-    const price = await profit?.price.fetchPrice(signal);
-    const profitPercent = profit?.minimumPercent ?? 0;
-    const price27 = price?.kind === "known" ? price.price27 : undefined;
-    const usage = { gas: gasUsed, dataCostWei };
-    const tokenPrice27 = this.#leg.settings.hubTokenPrice27;
-    const offered = { rewards: rewards.slice(0, proofs.length), tokenPrice27, profitPercent };
-    const decision = decideRotations(offered, usage, { gasPriceWei, price27 });
-    this.#log(decision);
-    if (decision.kind === "hold") return "held";
-    const { reward18 } = decision;
-    // Rotations are only sent for the reward, even when every message is delivered.
-    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
-    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
-    const work = { ...simulated, why: "rewarded", allowance, maxGasPriceWei } as const;
-    return await sendConsensus(leg, work);
-  }
-
-  /** Logs once why rotations are left to other relayers. */
-  #log(decision: RotationDecision): void {
-    const reason = decision.kind === "hold" ? decision.reason : undefined;
-    if (reason === this.#reported) return;
-    this.#reported = reason;
-    if (decision.kind !== "hold") return;
-    const { reward18, required18 } = decision;
-    this.#leg.log.info(
-      "rotations_unprofitable",
-      {
-        leg: legName(this.#leg),
-        reason: decision.reason,
-        rewardUsd: formatDecimal(reward18, 18),
-        ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
-      },
-    );
-  }
-}
-
 /** Pause after proofs without messages were refused or are not paid for, ms: each attempt costs a simulation. */
 const ROTATION_PAUSE_MS = 60_000;
 
@@ -138,16 +67,16 @@ export interface LackedProofs {
  */
 export class ProofDelivery {
   readonly #follower: ProofFollower;
-  readonly #rewarded: RewardedRotations;
   /** Rotations alone, and proofs ahead of messages, are not attempted before this time. */
   #rotateAfterMs = 0;
   #aheadAfterMs = 0;
+  /** Why rotations are left to others, as it was logged last. */
+  #reported: string | undefined;
   /** Height that the target knows, and the time since which messages need a newer one. */
   #lacking: { readonly known: bigint; readonly sinceMs: number } | undefined;
 
   /** @param everyMs minimum interval between polls of the hub, ms */
   constructor(leg: Leg, bundles: Bundles, everyMs: number) {
-    this.#rewarded = new RewardedRotations(leg);
     this.#follower = new ProofFollower(bundles, { clock: leg.clock, log: leg.log, everyMs });
   }
 
@@ -203,18 +132,64 @@ export class ProofDelivery {
    * Sends rotations alone when the hub's reward pays for them, one transaction at a time: the next ones follow when the
    * host knows the authorities. True when they were sent.
    */
-  async #rotate(leg: LegRun, view: CounterpartyView, sets: readonly bigint[]): Promise<boolean> {
-    if (leg.rewards === undefined || leg.clock.now() < this.#rotateAfterMs || !hasRoom(leg)) return false;
-    const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
-    const rewards = await this.#rewarded.fetchRewards(sets.slice(0, MAX_PROOFS_AT_ONCE), leg.signal);
-    const next = rewards === undefined ? undefined : await this.#follower.load(view, wanted, leg.signal);
-    // The node does not have the bytes yet, or the host already has the sets.
-    if (rewards !== undefined && next === undefined) return false;
-    const result = rewards === undefined || next === undefined
-      ? "held"
-      : await this.#rewarded.send(next.proofs, rewards, leg.signal);
+  async #rotate(leg: LegRun, view: CounterpartyView, missing: readonly bigint[]): Promise<boolean> {
+    const { rewards, target, signal, settings: { hubTokenPrice27 } } = leg;
+    if (rewards === undefined || leg.clock.now() < this.#rotateAfterMs || !hasRoom(leg)) return false;
+    const chain = target.id.stateMachine;
+    const sets = missing.slice(0, MAX_PROOFS_AT_ONCE);
+    const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
+    const { reward18, hold: reason } = rewardFor(offered, hubTokenPrice27);
+    let result: RotationResult = "held";
+    if (reason !== undefined) this.#explain(leg, { kind: "hold", reason, reward18, required18: undefined });
+    else {
+      const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
+      const next = await this.#follower.load(view, wanted, signal);
+      // The node does not have the bytes yet, or the host already has the sets.
+      if (next === undefined) return false;
+      result = await this.#sendRewarded(leg, next.proofs, offered);
+    }
     this.#rotateAfterMs = pauseUntilMs(leg, result);
     return result === "sent" || result === "known";
+  }
+
+  /** Sends the rotations if the reward covers their cost. */
+  async #sendRewarded(
+    leg: LegRun,
+    proofs: readonly Uint8Array[],
+    offered: readonly OfferedReward[],
+  ): Promise<RotationResult> {
+    const { profit, settings: { hubTokenPrice27: tokenPrice27 } } = leg;
+    const simulated = await simulateAlone(leg, proofs);
+    if (simulated === undefined) return "refused";
+    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
+    const price = await profit?.price.fetchPrice(leg.signal);
+    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const usage = { gas: gasUsed, dataCostWei };
+    const rewards = offered.slice(0, proofs.length);
+    const facts = { rewards, tokenPrice27, profitPercent: profit?.minimumPercent ?? 0 };
+    const decision = decideRotations(facts, usage, { gasPriceWei, price27 });
+    this.#explain(leg, decision);
+    if (decision.kind === "hold") return "held";
+    const { reward18 } = decision;
+    // Rotations are only sent for the reward, even when every message is delivered.
+    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
+    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
+    return await sendConsensus(leg, { ...simulated, why: "rewarded", allowance, maxGasPriceWei });
+  }
+
+  /** Logs once why rotations are left to other relayers. */
+  #explain(leg: Leg, decision: RotationDecision): void {
+    const reason = decision.kind === "hold" ? decision.reason : undefined;
+    if (reason === this.#reported) return;
+    this.#reported = reason;
+    if (decision.kind !== "hold") return;
+    const { reward18, required18 } = decision;
+    leg.log.info("rotations_unprofitable", {
+      leg: legName(leg),
+      reason,
+      rewardUsd: formatDecimal(reward18, 18),
+      ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
+    });
   }
 }
 
