@@ -1,5 +1,5 @@
 /**
- * Consensus proofs of the hub that were paid for in vain on a target: those that came after another relayer's, and those
+ * Consensus proofs of the hub that were wasted on a target: those that came after another relayer's, and those
  * that went ahead of a message which did not follow. Kept in the ledger, so that settling and legs agree, also after a
  * restart. Call everything here within a ledger transaction.
  */

@@ -130,7 +130,6 @@ export function renameLeafPallet(relay: RelayChainNode): void {
 /** Proofs made from the hub's relay chain, over its RPC. */
 export function relaySource(
   hub: ProvenHub,
-  target: Pick<FollowingHost, "stateMachine">,
   { paraIds = [PARA_ID], log = new RecordedLog(), maxMessageLeaves }: {
     readonly paraIds?: readonly number[];
     readonly maxMessageLeaves?: number;

@@ -20,7 +20,7 @@ async function next(
   state: BeefyClientState,
   options: Parameters<typeof relaySource>[2] = {},
 ): Promise<ProofsForHost> {
-  const source = relaySource(hub, { stateMachine }, options);
+  const source = relaySource(hub, options);
   const view = {
     state,
     stateBytes: 256,

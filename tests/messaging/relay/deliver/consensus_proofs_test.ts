@@ -757,7 +757,7 @@ Deno.test("consensus proofs: a proof that came second is no lost race, and messa
   });
 });
 
-Deno.test("consensus proofs: who paid for one in vain leaves the next to the other relayer for a while, until one of ours counts again", async () => {
+Deno.test("consensus proofs: who paid for one that was wasted leaves the next to the other relayer for a while, until one of ours counts again", async () => {
   const { fixture, relayer, leg } = await wasteProof();
   await running(relayer, leg, async () => {
     await fixture.blocks(8);
