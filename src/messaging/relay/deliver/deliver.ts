@@ -341,8 +341,8 @@ async function sendPrepared(
 }
 
 /**
- * Records refusals. What is too large to send or to trace together with proofs in front may not be without them: it
- * waits for the height instead of being held for good.
+ * Records refusals. A message too large together with proofs in front may fit without them: it waits for the height
+ * instead of being held for good.
  */
 function markAllRefused(
   context: LegRun,
@@ -351,8 +351,10 @@ function markAllRefused(
 ): void {
   const { candidates, consensusProofs } = batch;
   for (const { code, ...why } of refused) {
-    const isTooMuch = consensusProofs.length > 0 && (code === "too_large" || code === "untraceable");
-    const item: Refused = { ...why, code: isTooMuch ? "not_ready" : code };
+    const item: Refused = {
+      ...why,
+      code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+    };
     for (const { row } of stillOpen(context, [findCandidate(candidates, item.message)])) {
       markRefused(context, row, item);
     }

@@ -18,7 +18,7 @@ const stateMachine = parseStateMachine("EVM-97");
 async function next(
   hub: ProvenHub,
   state: BeefyClientState,
-  options: Parameters<typeof relaySource>[2] = {},
+  options: Parameters<typeof relaySource>[1] = {},
 ): Promise<ProofsForHost> {
   const source = relaySource(hub, options);
   const view = {

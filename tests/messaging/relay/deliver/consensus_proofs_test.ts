@@ -287,22 +287,6 @@ Deno.test("consensus proofs: more rotations than are simulated with messages are
   });
 });
 
-Deno.test("consensus proofs: what cannot be traced behind a proof waits for the height, and is not held as untraceable", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  const [message] = await pay(fixture, [10n * PROOF_COST_18]);
-  assert.ok(message !== undefined);
-  fixture.two.untraceable.add(message.commitment);
-  await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(90);
-    assert.deepEqual(stateOf(relayer, message), ["held", "waiting_for_update"]);
-    fixture.two.untraceable.clear();
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(60);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-  });
-});
-
 for (const rotations of [1, 3]) {
   Deno.test(`consensus proofs: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
