@@ -272,15 +272,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/control": 1240,
   "messaging/fees": 3540,
   "messaging/ledger": 5016,
-  "messaging/relay": 7992,
+  "messaging/relay": 7994,
   "messaging/status": 1072,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_198,
+  "lines of src": 88_200,
   "lines of devnet": 36_646,
-  "lines of tests": 103_240,
+  "lines of tests": 103_223,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
   "files of src with one importer, in the same folder": 97,
