@@ -5,7 +5,7 @@
  */
 import { cpuUsage } from "node:process";
 import { createRelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
-import { HubWork } from "../../src/consensus/clients/beefy/hub_work.ts";
+import { HubWork } from "../../src/core/hub_proofs/hub_work.ts";
 import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../src/core/chains/reads.ts";
@@ -137,7 +137,7 @@ function beefyBench(job: JobOf<"beefy">, relay: RelayChain): Omit<Bench, "readRe
   return {
     // A source of its own each time: it remembers what it has proved.
     prove: async () => {
-      const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } }, [chain]);
+      const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } });
       const source = createRelaySource({ relay, work, log: new RecordedLog() }, {
         hub,
         hubParaId: toParaId(hub),

@@ -101,7 +101,6 @@ export class MemoryChain extends MemoryReads implements Chain {
       hubProofs: isEvm ? "mmr" : "state",
       freezes: isEvm ? "host" : "client",
       hasNodeSizeLimit: isEvm,
-      provesStoredRoot: isEvm,
     };
   }
 

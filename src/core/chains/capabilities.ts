@@ -26,6 +26,4 @@ export interface ChainCapabilities {
   readonly freezes: "host" | "client";
   /** True: nodes refuse transactions above a size of their own, which may be lower than the limit of the chain. */
   readonly hasNodeSizeLimit: boolean;
-  /** True: proofs of its messages must lead to the state root that the receiver stores of it. */
-  readonly provesStoredRoot: boolean;
 }

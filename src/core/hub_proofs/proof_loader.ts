@@ -4,7 +4,6 @@
  */
 import { hasKnownKind } from "../beefy/naive_proof.ts";
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../chains/hub.ts";
-import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
 import { toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { dropOldest } from "../runtime/slices.ts";
@@ -15,8 +14,8 @@ export interface LoadedProof extends AcceptedProof {
   readonly bytes: Uint8Array;
 }
 
-/** Maximum number of proofs whose bytes are cached: those of one transaction. */
-const MAX_KEPT = MAX_PROOFS_AT_ONCE + 1;
+/** Maximum number of proofs whose bytes are cached: those that are sent or simulated together. */
+const MAX_KEPT = 9;
 
 /** Maximum number of proofs of an unknown kind that are remembered: as many as the hub lists. */
 const MAX_SKIPPED = 1_024;
@@ -52,13 +51,12 @@ export class ProofLoader {
     return this.#skipped.has(keyOf(proof));
   }
 
-  /** Loads the first rotations, as many as one transaction takes, up to the first one without usable bytes. */
+  /** Loads these rotations up to the first one without usable bytes. */
   async loadRotations(
     steps: readonly RotationStep[],
     signal: AbortSignal,
   ): Promise<readonly LoadedProof[]> {
-    const first = steps.slice(0, MAX_PROOFS_AT_ONCE);
-    const found = await Promise.all(first.map((step) => this.#load(step, signal)));
+    const found = await Promise.all(steps.map((step) => this.#load(step, signal)));
     const end = found.indexOf(undefined);
     return found.slice(0, end === -1 ? found.length : end).flatMap((proof) => proof ?? []);
   }

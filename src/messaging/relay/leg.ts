@@ -9,10 +9,10 @@
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
-import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
+import type { ChainProofs } from "../../core/chains/proofs.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
 import type { Replacement } from "../../core/chains/replacement.ts";
-import type { Bundles } from "./deliver/proof_follower.ts";
+import type { Bundles } from "../../core/hub_proofs/proof_follower.ts";
 import type { HoldReason, Ledger } from "../ledger/ledger.ts";
 import type { PriceSource } from "../../core/pricing/price_source.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
@@ -123,8 +123,6 @@ export interface Leg extends TargetContext {
 export interface LegRun extends Leg {
   /** Aborted when the worker has to stop. */
   readonly signal: AbortSignal;
-  /** Target of the source's proofs, where something was read ahead for them; default: the target itself. */
-  readonly verifier?: ProofVerifier | undefined;
 }
 
 /** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */

@@ -1,5 +1,5 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
-import type { ChainReads, CounterpartyView } from "../../core/chains/reads.ts";
+import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -16,9 +16,6 @@ import { holdBlocked, releaseBlocked } from "./obstacles.ts";
 import { ProofDelivery, wakeUnpaid } from "./deliver/consensus_proofs.ts";
 import { scanLeg, startCursor } from "./scan.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { ProofVerifier } from "../../core/chains/proofs.ts";
-import type { Hash256 } from "../../core/encoding/bytes.ts";
-import type { StateMachineHeight } from "../../core/ismp/state_machine.ts";
 
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
@@ -61,7 +58,6 @@ class LegLoop {
   readonly #freezes: FreezeNotices;
   readonly #proofs: ProofDelivery | undefined;
   readonly #scanWidth = new ScanWidth();
-  readonly #roots: RootAhead;
   readonly #heights: MaturedHeights;
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
@@ -73,7 +69,6 @@ class LegLoop {
   constructor(leg: Leg) {
     this.#leg = leg;
     this.#notices = new WaitNotices(leg);
-    this.#roots = new RootAhead(leg);
     this.#heights = new MaturedHeights(leg.target);
     this.#freezes = new FreezeNotices(leg.log, leg);
     const everyMs = Math.round(leg.pollIntervalMs * MIN_SHARE);
@@ -82,7 +77,7 @@ class LegLoop {
 
   /** Runs rounds until aborted. A node that does not answer is expected: it is logged once and polled again. */
   async run(signal: AbortSignal): Promise<void> {
-    const leg: LegRun = { ...this.#leg, signal, verifier: this.#roots };
+    const leg: LegRun = { ...this.#leg, signal };
     while (!signal.aborted) {
       let pauseMs: number;
       try {
@@ -161,7 +156,6 @@ class LegLoop {
   /** Scans and delivers what the target can verify without further proofs. */
   async #deliverKnown(leg: LegRun, view: CounterpartyView): Promise<Step> {
     await this.#start(leg, view);
-    if (view.challengePeriodSec === 0n && !view.isFrozen) this.#roots.begin(view.height, leg.signal);
     const isScanned = await this.#scan(leg, view);
     const more: Step = { kind: "more" };
     if (view.isFrozen) {
@@ -287,45 +281,5 @@ class FreezeNotices {
         client,
       });
     }
-  }
-}
-
-/**
- * Target of proofs, with one root read ahead: it is asked for as soon as the target knows the height, while events are
- * read instead of after them.
- */
-export class RootAhead implements ProofVerifier {
-  readonly id: ProofVerifier["id"];
-  readonly capabilities: ProofVerifier["capabilities"];
-  readonly reads: ProofVerifier["reads"];
-  readonly #source: Leg["source"];
-  readonly #target: { readonly reads: Pick<ChainReads, "fetchStateRoot"> };
-  /** Newest height whose root was read ahead. */
-  #height = 0n;
-  /** The root that was read ahead, until a proof takes it. */
-  #root: Promise<Hash256 | undefined> | undefined;
-
-  constructor({ source, target }: Pick<Leg, "source" | "target">) {
-    this.id = target.id;
-    this.capabilities = target.capabilities;
-    this.#source = source;
-    this.#target = target;
-    this.reads = { fetchStateRoot: (of, signal) => this.#take(of, signal) };
-  }
-
-  /** Begins to read the root of a height of the source, once per height, where proofs need it. */
-  begin(height: bigint, signal: AbortSignal): void {
-    if (height <= this.#height || !this.#source.capabilities.provesStoredRoot) return;
-    this.#height = height;
-    this.#root = this.#target.reads.fetchStateRoot({ id: this.#source.id, height }, signal);
-    this.#root.catch(() => undefined); // whoever needs it asks again
-  }
-
-  /** The root that was read ahead, for one proof; every further one reads it again, since it may be vetoed. */
-  async #take(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
-    const ahead = of.height === this.#height ? this.#root : undefined;
-    this.#root = undefined;
-    const root = await ahead?.catch(() => undefined);
-    return root ?? await this.#target.reads.fetchStateRoot(of, signal);
   }
 }

@@ -16,13 +16,13 @@ import { paraId, withHubPara } from "../../config/shared_keys.ts";
 import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createAcceptedSource } from "./accepted_source.ts";
+import { createAcceptedSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
-import { HubWork, type WorkHub } from "./hub_work.ts";
-import type { HostProofSource } from "./proof_source.ts";
+import { HubWork, type WorkHub } from "../../../core/hub_proofs/hub_work.ts";
+import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { proveHost } from "./prove_host.ts";
 import { createRelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
@@ -199,15 +199,14 @@ interface Sources extends Pick<HubConsensus, "checks"> {
 }
 
 function connectSources(context: VoteContext, values: ProverValues | undefined): Sources {
-  const { network, hub, evmChains } = context;
-  const followers = evmChains.map(({ stateMachine }) => stateMachine);
+  const { network, hub } = context;
   const hubChain = connectHubNode(network, hub, hub);
-  const work = new HubWork(hubChain, followers);
+  const work = new HubWork(hubChain);
   const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
   const proverHub = connectProverHub(context, values);
   if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };
-  const made = connectRelaySource(context, values, new HubWork(proverHub, followers));
+  const made = connectRelaySource(context, values, new HubWork(proverHub));
   const whole: HostProofSource = {
     next: (target, signal) => made.next(target, signal),
     close: async () => void await Promise.all([made.close(), proverHub.close()]),

@@ -17,7 +17,7 @@ import { type StateMachineId, toParaId } from "../../../core/ismp/state_machine.
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { UpdateObserver, UpdateRoute } from "../../update_observer.ts";
-import { HostWatch, judgeHost, type UsableHostView } from "./host_watch.ts";
+import { HostWatch, judgeHost, type UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import {
   areStillNeeded,
   type BatchedProof,
@@ -28,7 +28,7 @@ import {
   ProofFinder,
 } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/authorities.ts";
-import type { HostProofSource } from "./proof_source.ts";
+import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import {
   type ProofsOutcome,
   type SendDeps,

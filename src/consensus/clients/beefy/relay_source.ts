@@ -20,14 +20,18 @@ import { runInSlices } from "../../../core/runtime/slices.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
-import type { HubWork } from "./hub_work.ts";
+import type { HubWork } from "../../../core/hub_proofs/hub_work.ts";
 import {
   type JustifiedBlock,
   JustifiedBlocks,
   type JustifiedRelay,
   leafCountAt,
 } from "./justified_blocks.ts";
-import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
+import type {
+  HostProofSource,
+  ProofsForHost,
+  ProofTarget,
+} from "../../../core/hub_proofs/accepted_source.ts";
 import { NaiveProofReader, type ProofRelay, readHeads } from "./naive_proof_input.ts";
 import { parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";

@@ -100,7 +100,6 @@ const CAPABILITIES: ChainCapabilities = {
   hubProofs: "mmr",
   freezes: "host",
   hasNodeSizeLimit: true,
-  provesStoredRoot: true,
 };
 /** Concurrent traces of single messages unless the configuration sets a limit. */
 const TRACES_AT_ONCE = 16;

@@ -72,7 +72,6 @@ const CAPABILITIES: ChainCapabilities = {
   hubProofs: "state",
   freezes: "client",
   hasNodeSizeLimit: false,
-  provesStoredRoot: false,
 };
 /** Below the 5 MiB * 75 % that normal extrinsics of a block may use together (docs/protocol/hub.md section 3.6). */
 export const DEFAULT_MAX_CALL_BYTES = 3_500_000;

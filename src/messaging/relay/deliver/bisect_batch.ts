@@ -49,7 +49,7 @@ async function attempt(
   { messages, height, consensusProofs }: BisectInput,
   proving = leg.source.proofs.proveMessages(
     messages,
-    { height, target: leg.verifier ?? leg.target },
+    { height, target: leg.target },
     leg.signal,
   ),
 ): Promise<Attempt> {

@@ -22,7 +22,7 @@ import type { Simulation } from "../../../core/chains/submission.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { simulateAlone } from "./consensus_proofs.ts";
 import { countCallBytes } from "./deliver.ts";
-import { ProofFollower } from "./proof_follower.ts";
+import { ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
 
 /** What became of a request to deliver a message. */
 export interface HandDelivery {
@@ -123,31 +123,27 @@ async function deliverAhead(
   { isDryRun }: { readonly isDryRun: boolean },
 ): Promise<HandDelivery> {
   const target = leg.target.id.stateMachine;
-  const { kind, consensusProofs } = await sendAheadByHand(leg, needed, { isDryRun });
-  const first =
+  const simulated = await simulateAlone(leg, needed.proofs);
+  if (simulated === undefined) {
+    const text = `${target} would refuse the consensus proofs that the message needs: the log says why.`;
+    return { outcome: "refused", text };
+  }
+  const consensusProofs = describeCarried(needed, simulated.simulation);
+  const text =
     `${needed.proofs.length} consensus proofs of the hub go ahead of the message, which does not fit beside ` +
-    `all that ${target} lacks`;
-  switch (kind) {
-    case "possible":
-      return { outcome: "possible", text: `${first}: relay it again when they are mined.`, consensusProofs };
+    `all that ${target} lacks: relay it again when they are mined.`;
+  if (isDryRun) return { outcome: "possible", text, consensusProofs };
+  switch (await sendConsensus(leg, { ...simulated, why: "ahead of messages" })) {
     case "sent": {
       const { submissions } = leg.ledger;
       const newest = submissions.listInFlight(target).at(-1);
       const transaction = newest && submissions.find(newest.id)?.submission.hash;
-      return {
-        outcome: "waiting",
-        text: `${first}: relay it again when they are mined.`,
-        consensusProofs,
-        transaction,
-      };
+      return { outcome: "waiting", text, consensusProofs, transaction };
     }
     case "known":
       return { outcome: "waiting", text: `Another transaction delivers the consensus proofs to ${target}.` };
     case "refused":
-      return {
-        outcome: "refused",
-        text: `${target} would refuse the consensus proofs that the message needs: the log says why.`,
-      };
+      return { outcome: "refused", text: `${target} did not take the consensus proofs: the log says why.` };
   }
 }
 
@@ -344,24 +340,4 @@ function describeCarried(
     gas,
     costWei: gas * gasPriceWei,
   };
-}
-
-/** Proofs that go ahead of the message, in a transaction of their own. */
-interface ProofsAhead {
-  /** `refused`: the target would not take them, which was logged. `known`: another transaction delivers them. */
-  readonly kind: "possible" | "sent" | "known" | "refused";
-  readonly consensusProofs?: CarriedProofs;
-}
-
-/** Sends proofs ahead of the message; a dry run does everything but the sending. */
-async function sendAheadByHand(
-  leg: LegRun,
-  needed: NeededProofs,
-  { isDryRun }: { readonly isDryRun: boolean },
-): Promise<ProofsAhead> {
-  const simulated = await simulateAlone(leg, needed.proofs);
-  if (simulated === undefined) return { kind: "refused" };
-  const consensusProofs = describeCarried(needed, simulated.simulation);
-  if (isDryRun) return { kind: "possible", consensusProofs };
-  return { kind: await sendConsensus(leg, { ...simulated, why: "ahead of messages" }), consensusProofs };
 }

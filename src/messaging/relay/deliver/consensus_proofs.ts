@@ -7,34 +7,25 @@ import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
-import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
-import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
+import { countCallBytes, deliverDue, type DeliveryInput, prepare } from "./deliver.ts";
+import { type Bundles, type NextProofs, ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import {
-  type BatchOffer,
-  decideBatch,
   decideRotations,
   type OfferedReward,
   rewardFor,
   type RotationDecision,
 } from "../decisions/profit.ts";
-import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
+import { costUsd18, coveringPriceWei } from "../decisions/gas_price.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts";
+import { type Candidate, hold, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
-import { readRevenues } from "./revenue.ts";
-import { type ConsensusResult, isProofUnderWay, sendConsensus, USUAL_MESSAGE_GAS } from "./send.ts";
+import { type ConsensusResult, isProofUnderWay, sendConsensus, type SendInput } from "./send.ts";
 import { holdBack } from "../limits/suspension.ts";
-
-/** Proofs to send in one transaction without messages. */
-export interface ProofsAlone {
-  readonly proofs: readonly Uint8Array[];
-  /** Number of further proofs that the messages need before they can be delivered. */
-  readonly left: number;
-}
+import { holdBought, noteBought, readProofPatienceMs } from "../limits/proof_costs.ts";
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
 
@@ -53,76 +44,6 @@ export async function simulateAlone(
 
 /** Outcome of proofs that may be sent alone. `held`: no reward or fee covers their cost. */
 export type RotationResult = ConsensusResult | "held";
-
-/** Rotations that the hub's reward may pay for, with what was logged about them. */
-class RewardedRotations {
-  readonly #leg: Leg;
-  #reported: string | undefined;
-
-  constructor(leg: Leg) {
-    this.#leg = leg;
-  }
-
-  /** Reads the hub's rewards for these sets; `undefined`: it certainly does not pay, which was logged. */
-  async fetchRewards(
-    sets: readonly bigint[],
-    signal: AbortSignal,
-  ): Promise<readonly OfferedReward[] | undefined> {
-    const { rewards, target } = this.#leg;
-    if (rewards === undefined) return undefined;
-    const chain = target.id.stateMachine;
-    const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
-    const { reward18, hold: reason } = rewardFor(offered, this.#leg.settings.hubTokenPrice27);
-    if (reason === undefined) return offered;
-    this.#log({ kind: "hold", reason, reward18, required18: undefined });
-    return undefined;
-  }
-
-  /** Sends the rotations if the reward covers their cost. */
-  async send(
-    proofs: readonly Uint8Array[],
-    rewards: readonly OfferedReward[],
-    signal: AbortSignal,
-  ): Promise<RotationResult> {
-    const leg: LegRun = { ...this.#leg, signal };
-    const simulated = await simulateAlone(leg, proofs);
-    if (simulated === undefined) return "refused";
-    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
-    const { profit } = leg;
-    const price = await profit?.price.fetchPrice(signal);
-    const profitPercent = profit?.minimumPercent ?? 0;
-    const price27 = price?.kind === "known" ? price.price27 : undefined;
-    const usage = { gas: gasUsed, dataCostWei };
-    const tokenPrice27 = this.#leg.settings.hubTokenPrice27;
-    const offered = { rewards: rewards.slice(0, proofs.length), tokenPrice27, profitPercent };
-    const decision = decideRotations(offered, usage, { gasPriceWei, price27 });
-    this.#log(decision);
-    if (decision.kind === "hold") return "held";
-    const { reward18 } = decision;
-    // Rotations are only sent for the reward, even when every message is delivered.
-    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
-    const work = { ...simulated, why: "rewarded", reward18, maxGasPriceWei } as const;
-    return await sendConsensus(leg, work);
-  }
-
-  /** Logs once why rotations are left to other relayers. */
-  #log(decision: RotationDecision): void {
-    const reason = decision.kind === "hold" ? decision.reason : undefined;
-    if (reason === this.#reported) return;
-    this.#reported = reason;
-    if (decision.kind !== "hold") return;
-    const { reward18, required18 } = decision;
-    this.#leg.log.info(
-      "rotations_unprofitable",
-      {
-        leg: legName(this.#leg),
-        reason: decision.reason,
-        rewardUsd: formatDecimal(reward18, 18),
-        ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
-      },
-    );
-  }
-}
 
 /** Pause after proofs without messages were refused or are not paid for, ms: each attempt costs a simulation. */
 const ROTATION_PAUSE_MS = 60_000;
@@ -146,14 +67,16 @@ export interface LackedProofs {
  */
 export class ProofDelivery {
   readonly #follower: ProofFollower;
-  readonly #rewarded: RewardedRotations;
   /** Rotations alone, and proofs ahead of messages, are not attempted before this time. */
   #rotateAfterMs = 0;
   #aheadAfterMs = 0;
+  /** Why rotations are left to others, as it was logged last. */
+  #reported: string | undefined;
+  /** Height that the target knows, and the time since which messages need a newer one. */
+  #lacking: { readonly known: bigint; readonly sinceMs: number } | undefined;
 
   /** @param everyMs minimum interval between polls of the hub, ms */
   constructor(leg: Leg, bundles: Bundles, everyMs: number) {
-    this.#rewarded = new RewardedRotations(leg);
     this.#follower = new ProofFollower(bundles, { clock: leg.clock, log: leg.log, everyMs });
   }
 
@@ -172,10 +95,17 @@ export class ProofDelivery {
 
   /** Delivers the due messages that the target can verify only with proofs, if they pay for them. */
   async deliver(leg: LegRun, view: CounterpartyView): Promise<void> {
-    if (listDueAbove(leg, view, 1).length === 0 || !hasRoom(leg)) return;
+    if (listDueAbove(leg, view, 1).length === 0 || !hasRoom(leg) || this.#leavesToOther(leg, view)) return;
     const wanted = { what: "all", maxBytes: maxTransactionBytes(leg) } as const;
     const next = await this.#follower.load(view, wanted, leg.signal);
     if (next !== undefined) await this.#carry(leg, view, next);
+  }
+
+  /** True while another relayer whose proof was mined before ours last time is given time for the next one. */
+  #leavesToOther(leg: LegRun, { height: known }: CounterpartyView): boolean {
+    const nowMs = leg.clock.now();
+    if (this.#lacking?.known !== known) this.#lacking = { known, sinceMs: nowMs };
+    return nowMs < this.#lacking.sinceMs + readProofPatienceMs(leg);
   }
 
   /**
@@ -195,25 +125,71 @@ export class ProofDelivery {
     }
     if (leg.clock.now() < this.#aheadAfterMs) return;
     wakeUnpaid(leg);
-    this.#aheadAfterMs = pauseUntilMs(leg, await sendAhead(leg, { view, ...next }));
+    this.#aheadAfterMs = pauseUntilMs(leg, await sendAhead(leg, view, next));
   }
 
   /**
    * Sends rotations alone when the hub's reward pays for them, one transaction at a time: the next ones follow when the
    * host knows the authorities. True when they were sent.
    */
-  async #rotate(leg: LegRun, view: CounterpartyView, sets: readonly bigint[]): Promise<boolean> {
-    if (leg.rewards === undefined || leg.clock.now() < this.#rotateAfterMs || !hasRoom(leg)) return false;
-    const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
-    const rewards = await this.#rewarded.fetchRewards(sets.slice(0, MAX_PROOFS_AT_ONCE), leg.signal);
-    const next = rewards === undefined ? undefined : await this.#follower.load(view, wanted, leg.signal);
-    // The node does not have the bytes yet, or the host already has the sets.
-    if (rewards !== undefined && next === undefined) return false;
-    const result = rewards === undefined || next === undefined
-      ? "held"
-      : await this.#rewarded.send(next.proofs, rewards, leg.signal);
+  async #rotate(leg: LegRun, view: CounterpartyView, missing: readonly bigint[]): Promise<boolean> {
+    const { rewards, target, signal, settings: { hubTokenPrice27 } } = leg;
+    if (rewards === undefined || leg.clock.now() < this.#rotateAfterMs || !hasRoom(leg)) return false;
+    const chain = target.id.stateMachine;
+    const sets = missing.slice(0, MAX_PROOFS_AT_ONCE);
+    const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
+    const { reward18, hold: reason } = rewardFor(offered, hubTokenPrice27);
+    let result: RotationResult = "held";
+    if (reason !== undefined) this.#explain(leg, { kind: "hold", reason, reward18, required18: undefined });
+    else {
+      const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
+      const next = await this.#follower.load(view, wanted, signal);
+      // The node does not have the bytes yet, or the host already has the sets.
+      if (next === undefined) return false;
+      result = await this.#sendRewarded(leg, next.proofs, offered);
+    }
     this.#rotateAfterMs = pauseUntilMs(leg, result);
     return result === "sent" || result === "known";
+  }
+
+  /** Sends the rotations if the reward covers their cost. */
+  async #sendRewarded(
+    leg: LegRun,
+    proofs: readonly Uint8Array[],
+    offered: readonly OfferedReward[],
+  ): Promise<RotationResult> {
+    const { profit, settings: { hubTokenPrice27: tokenPrice27 } } = leg;
+    const simulated = await simulateAlone(leg, proofs);
+    if (simulated === undefined) return "refused";
+    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
+    const price = await profit?.price.fetchPrice(leg.signal);
+    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const usage = { gas: gasUsed, dataCostWei };
+    const rewards = offered.slice(0, proofs.length);
+    const facts = { rewards, tokenPrice27, profitPercent: profit?.minimumPercent ?? 0 };
+    const decision = decideRotations(facts, usage, { gasPriceWei, price27 });
+    this.#explain(leg, decision);
+    if (decision.kind === "hold") return "held";
+    const { reward18 } = decision;
+    // Rotations are only sent for the reward, even when every message is delivered.
+    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
+    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
+    return await sendConsensus(leg, { ...simulated, why: "rewarded", allowance, maxGasPriceWei });
+  }
+
+  /** Logs once why rotations are left to other relayers. */
+  #explain(leg: Leg, decision: RotationDecision): void {
+    const reason = decision.kind === "hold" ? decision.reason : undefined;
+    if (reason === this.#reported) return;
+    this.#reported = reason;
+    if (decision.kind !== "hold") return;
+    const { reward18, required18 } = decision;
+    leg.log.info("rotations_unprofitable", {
+      leg: legName(leg),
+      reason,
+      rewardUsd: formatDecimal(reward18, 18),
+      ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
+    });
   }
 }
 
@@ -255,88 +231,67 @@ function listDueAbove(
   });
 }
 
+/** Maximum number of times that a batch is judged again because some of its messages do not pay. */
+const MAX_JUDGEMENTS = 3;
+
 /**
- * Sends proofs ahead of due messages whose fees cover these proofs, those that must follow, and the messages
- * themselves. The cost of such a message is estimated, since no chain can simulate it before it knows the proof.
+ * Sends proofs ahead of due messages that pay for these proofs, those that must follow, and themselves. All of it is
+ * simulated together first: nodes simulate more than they take in one transaction.
  */
-async function sendAhead(
-  leg: LegRun,
-  work: ProofsAlone & { readonly view: CounterpartyView; readonly height: bigint },
-): Promise<RotationResult> {
-  const { view, height, proofs, left } = work;
+async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs): Promise<RotationResult> {
+  const { proofs, all, height, left } = next;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
   const travelling = await holdBack(leg, ready);
   const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
-  if (above.length === 0) return "held";
-  const receipts = await leg.target.reads.fetchReceipts(above.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: above, receipts });
-  if (open.length === 0) return "held";
+  const payable = leg.ledger.transaction(() => holdBought(leg, above));
+  const receipts = await leg.target.reads.fetchReceipts(payable.map(({ message }) => message), leg.signal);
+  const open = await endDelivered(leg, { candidates: payable, receipts });
+  if (all === undefined) {
+    holdBehind(leg, open, proofs.length + left);
+    return "held";
+  }
+  const paid = await findPaying(leg, { view, proofHeight: height, consensusProofs: all }, open);
+  if (paid === undefined) return "held";
   const simulated = await simulateAlone(leg, proofs);
   if (simulated === undefined) return "refused";
-  const { isPaid, maxGasPriceWei } = await decideAhead(
-    leg,
-    { open, ...simulated, ...work, total: proofs.length + left },
-  );
-  if (!isPaid) return "held";
-  return await sendConsensus(leg, { ...simulated, why: "ahead of messages", maxGasPriceWei });
+  const { maxGasPriceWei, candidates } = paid;
+  const { gasUsed: gas, dataCostWei } = simulated.simulation;
+  const price = maxGasPriceWei === undefined ? undefined : await leg.profit?.price.fetchPrice(leg.signal);
+  const price27 = price?.kind === "known" ? price.price27 : undefined;
+  // What they are worth at the highest price that the fees allow.
+  const offeredUsd18 = maxGasPriceWei === undefined
+    ? undefined
+    : costUsd18({ gas, dataCostWei }, { gasPriceWei: maxGasPriceWei, price27 });
+  const allowance = offeredUsd18 === undefined ? undefined : { rule: "profit", offeredUsd18 } as const;
+  const work = { ...simulated, why: "ahead of messages", maxGasPriceWei, allowance } as const;
+  const result = await sendConsensus(leg, work);
+  if (result === "sent") leg.ledger.transaction(() => noteBought(leg, candidates, left));
+  return result;
 }
 
-/**
- * Decides whether the messages pay for the proofs, and up to which gas price; otherwise they are held with the numbers.
- */
-async function decideAhead(
-  leg: LegRun,
-  work: {
-    readonly open: readonly Candidate[];
-    readonly proofs: readonly Uint8Array[];
-    readonly total: number;
-    readonly simulation: Accepted;
-  },
-): Promise<{ readonly isPaid: boolean; readonly maxGasPriceWei?: bigint | undefined }> {
-  const { profit } = leg;
-  // Even when everything is delivered, a payment to us must not be spent on its own delivery.
-  const isOwnMoney = work.open.every(({ row }) => findOwnPayment(leg, row) !== undefined);
-  if (profit === undefined || (profit.minimumPercent === 0 && !isOwnMoney)) return { isPaid: true };
-  const revenues = await readRevenues({ ...leg, profit }, work.open);
-  const price = await profit.price.fetchPrice(leg.signal);
-  const { gasUsed, dataCostWei, gasPriceWei } = work.simulation;
-  const forAll = (one: bigint): bigint => one * BigInt(work.total) / BigInt(work.proofs.length);
-  const offers = work.open.flatMap(({ row }, index): BatchOffer[] => {
-    const revenue = revenues[index];
-    if (revenue === undefined) return [];
-    const { paymentClass, fee } = revenue;
-    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
-    return [{ id: row.commitment, paymentClass, fee18, gas: USUAL_MESSAGE_GAS, dataCostWei: 0n }];
-  });
-  const consensusProofs = { gas: forAll(gasUsed), dataCostWei: forAll(dataCostWei), isSentAnyway: false };
-  const price27 = price.kind === "known" ? price.price27 : undefined;
-  const profitPercent = profit.minimumPercent;
-  const { deliver, hold: rest, numbers } = decideBatch(offers, consensusProofs, {
-    gasPriceWei,
-    price27,
-    profitPercent,
-  });
-  if (deliver.length > 0) {
-    const gas = consensusProofs.gas + USUAL_MESSAGE_GAS * BigInt(deliver.length);
-    const { dataCostWei } = consensusProofs;
-    const { offered18 } = numbers;
-    const bound = { gas, dataCostWei, offered18, price27, profitPercent };
-    const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
-    return { isPaid: true, maxGasPriceWei };
-  }
-  const held = new Map(rest.map((verdict) => [verdict.id, verdict.numbers]));
+/** Holds messages that need more proofs than are bought for messages: they wait for updates of others. */
+function holdBehind(leg: LegRun, candidates: readonly Candidate[], proofs: number): void {
+  const detail = `${proofs} consensus proofs of the hub must come before it, more than are sent for messages`;
+  const why = { reason: "consensus_proofs_unprofitable", retryClass: "transient", detail } as const;
   leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, work.open)) {
-      const { required18, fee18 } = held.get(row.commitment) ?? {};
-      hold(leg, row, {
-        reason: "consensus_proofs_unprofitable",
-        retryClass: "transient",
-        detail: `${work.total} consensus proofs of the hub must be sent ahead of it`,
-        ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
-        ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
-      });
-    }
+    for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
   });
-  return { isPaid: false };
+}
+
+/** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */
+async function findPaying(
+  leg: LegRun,
+  facts: DeliveryInput,
+  open: readonly Candidate[],
+): Promise<SendInput | undefined> {
+  for (const kind of ["post", "getResponse"]) {
+    let batch = open.filter(({ row }) => row.kind === kind).slice(0, leg.target.limits.maxMessagesPerStep);
+    for (let judged = 0; judged < MAX_JUDGEMENTS && batch.length > 0; judged++) {
+      const { ready: [first], again } = await prepare({ leg, facts }, batch);
+      if (first !== undefined) return first;
+      batch = [...again];
+    }
+  }
+  return undefined;
 }

@@ -272,7 +272,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   const messages = batch.map(({ message }) => message);
   const proof = leg.source.proofs.proveMessages(
     messages,
-    { height: facts.proofHeight, target: leg.verifier ?? leg.target },
+    { height: facts.proofHeight, target: leg.target },
     leg.signal,
   );
   const proofEnded = proof.then(() => {}, () => {});
@@ -282,8 +282,8 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   return { open, proof, count: batch.length };
 }
 
-/** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
-async function prepare(
+/** Finds deliverable and profitable messages of one kind; refused and unprofitable ones are held. */
+export async function prepare(
   { leg, facts }: Round,
   open: readonly Candidate[],
   proving?: Promise<MessageProof>,

@@ -167,7 +167,7 @@ export async function hasTimedOut(
   return timeouts.some((timeoutSec) => timeoutSec <= nowSec);
 }
 
-/** Reads the revenue of proofs sent alone: the hub's reward; when later messages pay for them, there is no limit. */
+/** Reads what pays for proofs sent alone: the hub's reward, or the part of the fees behind them that is left for them. */
 async function readProofRevenue(
   context: Settling,
   { id }: SubmissionRow,

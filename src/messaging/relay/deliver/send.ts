@@ -76,9 +76,9 @@ export interface ConsensusInput {
   readonly delivery: Delivery;
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
   /** `rewarded`: by the hub; otherwise by messages that follow. */
-  readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
-  /** The hub's reward for them, dollars x 10^18. */
-  readonly reward18?: bigint;
+  readonly why: "rewarded" | "ahead of messages";
+  /** The rule by which they may be sent, and what pays for them; nothing bounds their price when absent. */
+  readonly allowance?: Allowance | undefined;
   /** As in {@link SendInput}. */
   readonly maxGasPriceWei?: bigint | undefined;
 }
@@ -89,7 +89,7 @@ export type ConsensusResult = "sent" | "known" | "refused";
 /** Signs, journals and sends consensus proofs alone. */
 export async function sendConsensus(
   leg: LegRun,
-  { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusInput,
+  { delivery, simulation, why, allowance, maxGasPriceWei }: ConsensusInput,
 ): Promise<ConsensusResult> {
   const sendNow = async (): Promise<ConsensusResult> => {
     const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
@@ -106,7 +106,6 @@ export async function sendConsensus(
     leg.signal.throwIfAborted();
     const { submission } = signing;
     const legSource = leg.source.id.stateMachine;
-    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
     const id = leg.ledger.transaction(() =>
       leg.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [], allowance })
     );
@@ -123,11 +122,8 @@ export async function sendConsensus(
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
 }
 
-/**
- * Estimated gas of a message that cannot be simulated before the chain knows its proof: the host's gas for a typical
- * one (docs/protocol/evm-host.md section 9).
- */
-export const USUAL_MESSAGE_GAS = 200_000n;
+/** The host's gas for a typical message (docs/protocol/evm-host.md section 9). */
+const USUAL_MESSAGE_GAS = 200_000n;
 
 /** Batch whose cost the loss limit does not allow. */
 interface Uncovered {

@@ -109,7 +109,8 @@ function sumRevenue(
   result: SpendingResult,
 ): bigint | undefined {
   const allowance = context.ledger.spending.find(row.id);
-  if (result === "advanced") return allowance?.offeredUsd18 ?? 0n;
+  // Fees behind proofs that went ahead are the revenue of their messages.
+  if (result === "advanced") return allowance?.rule === "profit" ? 0n : allowance?.offeredUsd18 ?? 0n;
   if (result !== "delivered") return 0n;
   if (allowance?.offeredUsd18 === undefined) return undefined;
   const handled = context.ledger.submissions.itemsOf(row.id).flatMap(({ commitment, outcome }) =>

@@ -11,6 +11,7 @@ import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
 import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
+import { noteProofs } from "../limits/proof_costs.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
@@ -102,8 +103,12 @@ function recordInclusion(
   const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
   applyOutcomes(context, { row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
-  if (outcome.advancedClient !== false) return rememberWin(context);
-  rememberCompetitors(context, { relayers: [], isLoss: true });
+  const { advancedClient } = outcome;
+  if (advancedClient !== undefined) noteProofs(context, advancedClient);
+  if (advancedClient !== false) return rememberWin(context);
+  // Only lost messages are a lost race: a proof that came second changes who carries the next one.
+  if (outcomes.includes("delivered_by_other")) rememberCompetitors(context, { relayers: [], isLoss: true });
+  else if (items.length > 0) rememberWin(context);
   context.log.info("proofs_wasted", {
     chain: context.target.id.stateMachine,
     transaction: row.submission.hash,

@@ -1,14 +1,14 @@
 /** EVM hosts with the live BEEFY client, and relayers that bring the proofs of a {@link ProvenHub} to them. */
 import assert from "node:assert/strict";
-import { createAcceptedSource } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
+import { createAcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
 import { memoryText } from "../../../../src/consensus/persisted_text.ts";
 import { oneDollar } from "../../../../src/core/pricing/price_quote.ts";
 import { createPriceSource } from "../../../../src/core/pricing/price_source.ts";
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
-import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
-import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
+import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
@@ -130,7 +130,6 @@ export function renameLeafPallet(relay: RelayChainNode): void {
 /** Proofs made from the hub's relay chain, over its RPC. */
 export function relaySource(
   hub: ProvenHub,
-  target: Pick<FollowingHost, "stateMachine">,
   { paraIds = [PARA_ID], log = new RecordedLog(), maxMessageLeaves }: {
     readonly paraIds?: readonly number[];
     readonly maxMessageLeaves?: number;
@@ -144,7 +143,7 @@ export function relaySource(
     fetch: platformFetch,
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
-  const work = new HubWork(hub, [target.stateMachine]);
+  const work = new HubWork(hub);
   return createRelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
@@ -187,7 +186,7 @@ export function deliveryTo(
   const log = new RecordedLog();
   const clock = fastClock(HASTE);
   const { chain } = target.connect(options.account);
-  const work = new HubWork(hub, [target.stateMachine]);
+  const work = new HubWork(hub);
   const accepted = createAcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
   const delivery = new HostDelivery({
     clock,

@@ -1,8 +1,8 @@
 /** Decisions about hosts, proofs and blocks that need no network. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_watch.ts";
-import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
+import { isExpired, judgeHost } from "../../../../src/core/hub_proofs/host_watch.ts";
+import { HubWork, SEARCHED_BLOCKS } from "../../../../src/core/hub_proofs/hub_work.ts";
 import {
   areStillNeeded,
   type BatchedProof,
@@ -190,7 +190,7 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
   for (const [event, expected] of cases) {
     const hub = longFinal();
     hub.list.push(event);
-    const work = new HubWork(hub, [chain, other]);
+    const work = new HubWork(hub);
     assert.equal(
       await work.hasWork(chain, { known: 10n, upTo: 30n }, signal),
       expected,
@@ -203,7 +203,7 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
 
 Deno.test("beefy: every block of the hub is read once for all chains, and no more than a day of them", async () => {
   const hub = longFinal();
-  const work = new HubWork(hub, [chain, other]);
+  const work = new HubWork(hub);
   assert.equal(await work.hasWork(chain, { known: 100n, upTo: 350n }, signal), false);
   assert.deepEqual(hub.asked, ["251-350", "151-250", "101-150"]);
   assert.equal(await work.hasWork(other, { known: 100n, upTo: 350n }, signal), false);
@@ -214,7 +214,7 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
   assert.equal(await work.hasWork(other, { known: 360n, upTo: 380n }, signal), true);
   assert.equal(await work.hasWork(chain, { known: 360n, upTo: 380n }, signal), false);
   assert.equal(hub.asked.length, 6);
-  const fresh = new HubWork(longFinal(), [chain]);
+  const fresh = new HubWork(longFinal());
   const newest = SEARCHED_BLOCKS * 3n;
   assert.equal(await fresh.hasWork(chain, { known: newest - SEARCHED_BLOCKS, upTo: newest }, signal), false);
   assert.equal(
@@ -227,7 +227,7 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
 Deno.test("beefy: blocks that are not final on the hub's node are read again until they are", async () => {
   let final = 15n;
   const hub = new HubEvents(() => final);
-  const work = new HubWork(hub, [chain]);
+  const work = new HubWork(hub);
   assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), false);
   assert.deepEqual(hub.asked, ["11-15", "16-20"]);
   // The node followed a fork.
@@ -255,13 +255,13 @@ Deno.test("beefy: blocks that the hub's node has pruned count as work", async ()
   const fetchEvents = (): Promise<never> => Promise.reject(faultOf("pruned", "KUSAMA-4009"));
   const finalAt = (height: bigint) => (): Promise<bigint> => Promise.resolve(height);
   for (const fetchFinalHeight of [finalAt(20n), finalAt(0n)]) {
-    const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } }, [chain]);
+    const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } });
     assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   }
   const unreachable = (): Promise<never> => Promise.reject(faultOf("unreachable"));
   const down = new HubWork({
     events: { fetchEvents: unreachable },
     reads: { fetchFinalHeight: finalAt(20n) },
-  }, [chain]);
+  });
   await assert.rejects(down.hasWork(chain, { known: 10n, upTo: 20n }, signal), { code: "unreachable" });
 });

@@ -1,6 +1,6 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
-import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type FollowingHost, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
@@ -19,7 +19,7 @@ for (const missed of [1, 3, 4, 7]) {
     await using hub = await ProvenHub.start({ validators: 7 });
     await using target = await startHost(hub);
     for (let each = 0; each < missed; each++) await hub.rotate(false);
-    const source = relaySource(hub, target);
+    const source = relaySource(hub);
     {
       await using relayer = relay(hub, target, only(source));
       const newest = hub.relay.session.beefySetId;
@@ -35,7 +35,7 @@ for (const [name, missing] of [["made by the node", []], ["built again", ["mmr_g
   Deno.test(`beefy prover: a head with messages is proved, with leaves ${name}`, async () => {
     await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
     await using target = await startHost(hub);
-    const source = relaySource(hub, target);
+    const source = relaySource(hub);
     {
       await using relayer = relay(hub, target, only(source));
       await relayer.looks(2);
@@ -59,7 +59,7 @@ Deno.test("beefy prover: where the hub has accepted a proof it is taken, where i
   await hub.rotate();
   const accepted = hub.state.current.id;
   await hub.rotate(false);
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, { sources: (first) => [first, source] });
     await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
@@ -74,7 +74,7 @@ Deno.test("beefy prover: a hub node that shows no proofs is no trouble where the
   await using target = await startHost(hub);
   hub.withheld = "unsafe_method";
   await hub.rotate();
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   let isLate = true;
   const late: HostProofSource = {
     next: async (wanted, signal) =>
@@ -97,7 +97,7 @@ Deno.test("beefy prover: a rotation that the hub has lost is proved from the rel
   await hub.rotate();
   hub.evicted.add(hub.state.current.id);
   await hub.rotate();
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, { sources: (first) => [first, source] });
     await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
@@ -119,7 +119,7 @@ Deno.test("beefy prover: a block whose last mountain is small is proved instead 
   hub.relay.produceBlocks(256 - 4);
   hub.makeBlocks(0);
   assert.equal(hub.relay.beefyFinalized.number, costly + 256);
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.until("the head", async () => await target.hubHeight() === hub.height);
@@ -131,7 +131,7 @@ Deno.test("beefy prover: a block whose last mountain is small is proved instead 
 Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, only(source));
     hub.relay.produceBlocks(40);
@@ -154,7 +154,7 @@ Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name
   renameLeafPallet(hub.relay);
   await hub.rotate(false);
   hub.makeBlocks();
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, only(source));
     const newest = hub.relay.session.beefySetId;
@@ -169,7 +169,7 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   await using target = await startHost(hub);
   await hub.rotate(false);
   hub.makeBlocks(4);
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
@@ -188,7 +188,7 @@ Deno.test("beefy prover: a node without justifications of a session is reported 
   hub.relay.alter = (call, result) =>
     call.method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
   await hub.rotate(false);
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
@@ -218,7 +218,7 @@ for (
       return JSON.parse(`${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`);
     };
     await hub.rotate(false);
-    const source = relaySource(hub, target);
+    const source = relaySource(hub);
     {
       await using relayer = relay(hub, target, only(source));
       await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
@@ -243,7 +243,7 @@ Deno.test("beefy prover: a change of the set that a competitor proves by another
     method === "chain_getBlock" && block === hub.relay.hash(first)
       ? { kind: "result", result: { block: {}, justifications: null } }
       : undefined;
-  const source = relaySource(hub, target);
+  const source = relaySource(hub);
   let raced = 0;
   {
     await using slow = relay(hub, target, {

@@ -1,7 +1,7 @@
 /** The hub for those who bring its consensus to hosts: events, and proofs of itself made on a simulated relay chain. */
 import assert from "node:assert/strict";
-import type { AcceptedProofsHub } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
-import type { WorkHub } from "../../../../src/consensus/clients/beefy/hub_work.ts";
+import type { AcceptedProofsHub } from "../../../../src/core/hub_proofs/accepted_source.ts";
+import type { WorkHub } from "../../../../src/core/hub_proofs/hub_work.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../../../../src/core/chains/hub.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";

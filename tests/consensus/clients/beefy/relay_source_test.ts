@@ -1,6 +1,6 @@
 /** What makes no proof of a relay chain, and who is named for it. */
 import assert from "node:assert/strict";
-import type { ProofsForHost } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { ProofsForHost } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parachainHeadKey } from "../../../../src/core/substrate/parachain_heads.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -18,9 +18,9 @@ const stateMachine = parseStateMachine("EVM-97");
 async function next(
   hub: ProvenHub,
   state: BeefyClientState,
-  options: Parameters<typeof relaySource>[2] = {},
+  options: Parameters<typeof relaySource>[1] = {},
 ): Promise<ProofsForHost> {
-  const source = relaySource(hub, { stateMachine }, options);
+  const source = relaySource(hub, options);
   const view = {
     state,
     stateBytes: 256,

@@ -261,8 +261,7 @@ for (const [rotations, steps] of caughtUp) {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
-    // Two usual messages are what one is taken for before it can be simulated.
-    const fee18 = proofs18 + 2n * COST_18;
+    const fee18 = proofs18 + COST_18;
     const [message] = await pay(fixture, [fee18 + fee18 / 10n]);
     await prove(fixture);
     await running(relayer, leg, async () => {
@@ -274,6 +273,19 @@ for (const [rotations, steps] of caughtUp) {
     });
   });
 }
+
+Deno.test("consensus proofs: more rotations than are simulated with messages are left to others, and the messages say so", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  for (let rotation = 0; rotation < 9; rotation++) await prove(fixture, "rotation");
+  const [message] = await pay(fixture, [1_000n * PROOF_COST_18]);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(90);
+    assert.deepEqual(stepsOf(fixture), []);
+    assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
+    assert.match(String(message && relayer.row(message).detail), /^10 consensus proofs of the hub must come/);
+  });
+});
 
 for (const rotations of [1, 3]) {
   Deno.test(`consensus proofs: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
@@ -439,11 +451,18 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
   });
 });
 
+/** Lets the relayer know that no node takes more than a proof of 92 kB. */
+function learnSize({ relayer, leg }: Pick<Case, "relayer" | "leg">): void {
+  const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
+  relayer.ledger.transaction(() => noteTooLarge(leg, refused));
+}
+
 Deno.test("consensus proofs: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
-  const required18 = PROOF_COST_18 + 2n * COST_18;
+  learnSize({ relayer, leg });
+  const required18 = PROOF_COST_18 + COST_18;
   const [poor] = await pay(fixture, [required18]);
   await prove(fixture);
   await running(relayer, leg, async () => {
@@ -698,25 +717,118 @@ for (const reward18 of [PROOF_COST_18, undefined]) {
   });
 }
 
-Deno.test("consensus proofs: who has paid for another relayer's proof leaves the next messages to it first", async () => {
-  const { fixture, relayer, leg } = await prepare();
+/** A host for which we have just paid for a proof that another relayer delivered in the same block. */
+async function wasteProof(): Promise<Case> {
+  const prepared = await prepare();
+  const { fixture, relayer } = prepared;
   await pay(fixture, [0n]);
   await prove(fixture);
   const submit = await competitorOf(fixture, relayer);
   relayer.two.reportsKnownProofs = false;
   relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act: submit });
+  return prepared;
+}
+
+Deno.test("consensus proofs: a proof that came second is no lost race, and messages that the host can verify go at once", async () => {
+  const { fixture, relayer, leg } = await wasteProof();
   await running(relayer, leg, async () => {
     await fixture.blocks(8);
     assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
-    const told = relayer.log.lines.filter(({ event }) => event === "proofs_wasted");
-    assert.equal(told.length, 1);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_wasted").length, 1);
+    const next = await payAndUpdate(fixture, [0n, 0n]);
+    await fixture.blocks(4);
+    for (const message of next) assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
+  });
+});
+
+Deno.test("consensus proofs: who paid for one that was wasted leaves the next to the other relayer for a while, until one of ours counts again", async () => {
+  const { fixture, relayer, leg } = await wasteProof();
+  await running(relayer, leg, async () => {
+    await fixture.blocks(8);
     const [next] = await pay(fixture, [0n]);
     await prove(fixture);
     await fixture.blocks(8);
-    assert.deepEqual(stateOf(relayer, next), ["held", "race"]);
+    assert.notEqual(stateOf(relayer, next)[0], "delivered", "the other one has its time");
     await fixture.blocks(60);
-    assert.equal(stateOf(relayer, next)[0], "delivered", "the other one had its time");
+    assert.equal(stateOf(relayer, next)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture).at(-1), ["consensus", "messages"]);
+    const [last] = await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.blocks(8);
+    assert.equal(stateOf(relayer, last)[0], "delivered", "a proof of ours was the first again");
   });
+});
+
+Deno.test("consensus proofs: no proof goes ahead of messages whose real size does not pay, or whose module fails behind it", async () => {
+  for (const kind of ["large", "failing"] as const) {
+    const { fixture, relayer, leg } = await prepare({ percent: 10 });
+    relayer.hub.acceptedProofs.proofBytes = 92_000;
+    fixture.two.maxTransactionBytes = 93_100;
+    // Enough for a usual message.
+    const [message] = await pay(fixture, [2n * (PROOF_COST_18 + 2n * COST_18)]);
+    assert.ok(message !== undefined);
+    if (kind === "large") fixture.two.messageGas = 1_600_000n;
+    else fixture.two.failing.add(message.commitment);
+    await prove(fixture);
+    await running(relayer, leg, async () => {
+      await fixture.blocks(200);
+      assert.deepEqual(stepsOf(fixture), [], kind);
+      const reason = kind === "large" ? "unprofitable" : "simulation_failed";
+      assert.equal(stateOf(relayer, message)[1], reason);
+    });
+  }
+});
+
+Deno.test("consensus proofs: one proof at most goes ahead of the messages of a pair within a day while none of them arrives", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
+  fixture.two.maxTransactionBytes = 93_100;
+  const proofs = (): number => stepsOf(fixture).filter(([first]) => first === "consensus").length;
+  await running(relayer, leg, async () => {
+    for (let attempt = 0; attempt < 4; attempt++) {
+      const [message] = await pay(fixture, [100n * PROOF_COST_18]);
+      assert.ok(message !== undefined);
+      // The module succeeds until the proof is paid for.
+      const act = (): void => void fixture.two.failing.add(message.commitment);
+      relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+      await prove(fixture);
+      await fixture.blocks(60);
+      assert.notEqual(stateOf(relayer, message)[0], "delivered");
+    }
+    assert.equal(proofs(), 1);
+    await fixture.clock.advance(86_400_000);
+    await pay(fixture, [100n * PROOF_COST_18]);
+    await prove(fixture);
+    await fixture.blocks(60);
+    assert.equal(proofs(), 2, "a day later");
+  });
+});
+
+Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher price than the fees behind them pay for", async () => {
+  for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
+    const { fixture, relayer, leg } = await prepare({ percent: 10 });
+    relayer.hub.acceptedProofs.proofBytes = 92_000;
+    fixture.two.maxTransactionBytes = 93_100;
+    const required18 = times * (PROOF_COST_18 + COST_18);
+    await pay(fixture, [required18 + required18 / 10n]);
+    await prove(fixture);
+    await running(relayer, leg, async () => {
+      const { broadcast } = relayer.two;
+      relayer.two.broadcast = async (submission, signal) => {
+        fixture.two.isFull = true;
+        return await broadcast.call(relayer.two, submission, signal);
+      };
+      await fixture.blocks(70);
+      const sent = relayer.ledger.submissions.listUnresolved(names.two);
+      assert.equal(sent.length, 1);
+      await fixture.clock.advance(STUCK_AFTER_MS);
+      const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+      await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit: leg.profit } });
+      const nonce = sent[0]?.submission.nonce ?? 0n;
+      const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
+      assert.equal(rows.at(-1)?.kind, expected, `${times}`);
+    });
+  }
 });
 
 Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {
@@ -794,8 +906,7 @@ Deno.test("consensus proofs: proofs ahead of messages are not signed when gas ha
 Deno.test("consensus proofs: no proof goes ahead of messages that are suspended", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.acceptedProofs.proofBytes = 92_000;
-  const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
-  relayer.ledger.transaction(() => noteTooLarge(leg, refused));
+  learnSize({ relayer, leg });
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
   assert.ok(message !== undefined);
   relayer.ledger.suspensions.write({

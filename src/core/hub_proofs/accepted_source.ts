@@ -1,16 +1,58 @@
 /**
- * Source of proofs that the hub has accepted, from the offchain database of its node. The list of accepted proofs is
+ * Sources of proofs of the hub for EVM hosts, and the one of proofs that the hub has accepted, from the offchain database of its node. The list of accepted proofs is
  * hub state, which every node serves; only the bytes need an unsafe RPC method. Source: docs/protocol/hub-consensus.md
  * sections 5.9 and 5.10.
  */
-import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
-import { BeefyError } from "../../../core/beefy/commitment.ts";
-import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
-import type { LoadedProof, ProofLoaderDeps } from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import type { AcceptedProof, AcceptedProofs, HubChain } from "../chains/hub.ts";
+import { BeefyError } from "../beefy/commitment.ts";
+import { readProofSubject } from "../beefy/naive_proof.ts";
+import type { LoadedProof, ProofLoaderDeps } from "./proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "./proof_loader.ts";
+import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
+import { RpcFault } from "../rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
-import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
+import type { HostConsensusView } from "../chains/hub_client.ts";
+import type { BeefyClientState } from "../evm/beefy_client_state.ts";
+import type { StateMachine } from "../ismp/state_machine.ts";
+
+/** Host to prove the hub to. */
+export interface ProofTarget {
+  readonly chain: StateMachine;
+  readonly view: HostConsensusView & { readonly state: BeefyClientState };
+}
+
+/** Result of a source. Nothing in it was verified on the host's state. */
+export type ProofsForHost =
+  | {
+    readonly kind: "proofs";
+    /** In order; each must be verified on the state that its predecessors lead to. */
+    readonly proofs: readonly Uint8Array[];
+    /**
+     * `rotations`: validator set rotations, which every host must follow. `messages`: a height with work for the host.
+     */
+    readonly purpose: "rotations" | "messages";
+    /** Host of the endpoint that served them, for faults. */
+    readonly endpoint: string;
+  }
+  | { readonly kind: "nothing"; readonly reason: string }
+  /** The source does not have the proofs that are needed. */
+  | {
+    readonly kind: "unable";
+    /**
+     * `gap`: they are lost permanently. `withheld`: this node does not serve them, another one may. `mismatch`: the
+     * configuration or the host's client does not match the chain behind the source.
+     */
+    readonly code: "gap" | "withheld" | "mismatch";
+    /** Missing data and advice; a sentence without a full stop. */
+    readonly detail: string;
+  };
+
+/** A source of proofs. Methods may throw an `RpcFault` and a `ProverFault`. */
+export interface HostProofSource {
+  /** Returns the next proofs for the host. */
+  next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost>;
+  close(): Promise<void>;
+}
 
 /** Reads of the hub that accepted proofs need. */
 export type AcceptedProofsHub = Pick<HubChain, "close"> & { readonly acceptedProofs: AcceptedProofs };
@@ -60,7 +102,7 @@ class AcceptedSource implements HostProofSource {
     if (plan.kind === "gap") return gapAt(plan.missing);
     const [rotation] = plan.steps;
     if (rotation !== undefined) {
-      const found = await this.#loader.loadRotations(plan.steps, signal);
+      const found = await this.#loader.loadRotations(plan.steps.slice(0, MAX_PROOFS_AT_ONCE), signal);
       return found.length === 0 ? this.#lacking(rotation) : this.#proofs(found, "rotations");
     }
     const heights = newerHeights(index, view.hubHeight);

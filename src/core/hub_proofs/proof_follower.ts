@@ -3,16 +3,16 @@
  * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
  * skipped; who pays for them is decided elsewhere.
  */
-import type { AcceptedProofIndex, AcceptedProofs } from "../../../core/chains/hub.ts";
-import type { HubLightClient } from "../../../core/chains/hub_client.ts";
-import type { Chain } from "../../../core/chains/port.ts";
-import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
-import type { Log, LogFields } from "../../../core/telemetry/log.ts";
-import type { RotationStep } from "../../../core/hub_proofs/proof_loader.ts";
-import { newerHeights, planRotations, ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
-import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
+import type { AcceptedProofIndex, AcceptedProofs } from "../chains/hub.ts";
+import type { HubLightClient } from "../chains/hub_client.ts";
+import type { Chain } from "../chains/port.ts";
+import type { CounterpartyView } from "../chains/reads.ts";
+import { RpcFault } from "../rpc/call.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { EventCode, Log, LogFields } from "../telemetry/log.ts";
+import type { RotationStep } from "./proof_loader.ts";
+import { newerHeights, planRotations, ProofLoader } from "./proof_loader.ts";
+import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */
 export interface ProofSource {
@@ -36,6 +36,8 @@ export interface ProofPollResult {
 /** First proofs that the target needs, as many as fit into one transaction; at least one. */
 export interface NextProofs {
   readonly proofs: readonly Uint8Array[];
+  /** All that the target lacks; `undefined`: too many to simulate, or not to be had. */
+  readonly all: readonly Uint8Array[] | undefined;
   /** Number of proofs that must follow in later transactions. */
   readonly left: number;
   /** Height of the hub that the target knows after all of them. */
@@ -58,6 +60,9 @@ const SET_KEPT_MS = 60_000;
 /** Time after which missing proof bytes are reported, ms: until then the node may still receive them. */
 const MISSING_REPORT_AFTER_MS = 300_000;
 
+/** Maximum number of proofs that go ahead of messages, in several transactions, and are simulated with them before. */
+const MAX_PROOFS_AHEAD = 8;
+
 /** Dependencies of following proofs, besides the chains. */
 export interface FollowerDeps {
   readonly clock: Pick<Clock, "now">;
@@ -65,9 +70,6 @@ export interface FollowerDeps {
   /** Minimum interval between polls of the hub, ms. */
   readonly everyMs: number;
 }
-
-/** What keeps proofs from being sent to a target, logged once. */
-type OnceWarned = "accepted_proofs_unavailable" | "client_layout_unknown";
 
 /** Follows the accepted proofs of the hub for one target. Its state can be read again. */
 export class ProofFollower {
@@ -77,15 +79,14 @@ export class ProofFollower {
   /** Proofs that the hub listed when it was last polled. */
   #index: AcceptedProofIndex = { rotations: new Map(), messaging: [] };
   #searchAfterMs = 0;
-  #canBundle: boolean | undefined;
-  #askAgainAtMs = 0;
+  /** Whether target and node can bundle, and until when that counts. */
+  #bundling: { readonly isPossible: boolean; readonly untilMs: number } | undefined;
   /** Authority set of the target when it was last read: it only moves on. */
   #set: { readonly id: bigint; readonly atHeight: bigint; readonly untilMs: number } | undefined;
-  #missingSet: bigint | undefined;
-  readonly #warned = new Set<OnceWarned>();
-  #hasReportedLarge = false;
-  /** Time since which the node lacks wanted bytes, and whether that was reported. */
-  #missingBytes: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
+  /** Time since which the node lacks wanted bytes. */
+  #missingSinceMs: number | undefined;
+  /** What was logged, by event: each once until it is about something else. */
+  readonly #told = new Map<EventCode, string>();
 
   constructor(bundles: Bundles, deps: FollowerDeps) {
     this.#bundles = bundles;
@@ -125,10 +126,11 @@ export class ProofFollower {
     return this.#whileAble(view, async () => {
       const steps = this.#findMissing(await this.#readSet(view, signal));
       if (steps === undefined) return undefined;
-      const rotations = await this.#loader.loadRotations(steps, signal);
+      const max = wanted.what === "all" ? MAX_PROOFS_AHEAD : MAX_PROOFS_AT_ONCE;
+      const rotations = await this.#loader.loadRotations(steps.slice(0, max), signal);
       const known = [view.height, ...steps.map(({ height }) => height)].reduce((a, b) => a > b ? a : b);
       const newer = wanted.what === "all" ? newerHeights(this.#index, known) : [];
-      const isNext = rotations.length === steps.length && steps.length < MAX_PROOFS_AT_ONCE;
+      const isNext = rotations.length === steps.length && steps.length < max;
       const newest = isNext ? await this.#loader.loadFirst(newer, signal) : undefined;
       const loaded = newest === undefined ? rotations : [...rotations, newest];
       const [wantedFirst] = [...steps, ...newer.map((height) => ({ height, newSetId: undefined }))];
@@ -139,8 +141,9 @@ export class ProofFollower {
       if (first === undefined || this.#isTooLarge(first.bytes, wanted.maxBytes)) return undefined;
       // A newest proof that cannot be had is not waited for.
       const height = newest?.height ?? (isNext ? known : newer[0] ?? known);
-      const all = steps.length + (height > known ? 1 : 0);
-      return { proofs: proofs.map(({ bytes }) => bytes), left: all - proofs.length, height };
+      const left = steps.length + (height > known ? 1 : 0) - proofs.length;
+      const all = isNext ? loaded.map(({ bytes }) => bytes) : undefined;
+      return { proofs: proofs.map(({ bytes }) => bytes), all, left, height };
     }, signal);
   }
 
@@ -155,72 +158,51 @@ export class ProofFollower {
       return await work();
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
-      this.#noteUnable();
-      this.#warnOnce("accepted_proofs_unavailable");
+      this.#noteBundling(false);
+      this.#tell("warn", "accepted_proofs_unavailable", {});
       return undefined;
     }
   }
 
-  #noteUnable(): void {
-    this.#canBundle = false;
-    this.#askAgainAtMs = this.#deps.clock.now() + ASK_AGAIN_MS;
+  #noteBundling(isPossible: boolean): void {
+    this.#bundling = { isPossible, untilMs: isPossible ? Infinity : this.#deps.clock.now() + ASK_AGAIN_MS };
   }
 
-  /** Logs once what keeps proofs from being sent to the target. */
-  #warnOnce(event: OnceWarned, fields: LogFields = {}): void {
-    if (this.#warned.has(event)) return;
-    this.#warned.add(event);
-    this.#deps.log.warn(event, { chain: this.#bundles.receiver.id.stateMachine, ...fields });
+  /** Logs what keeps proofs from being sent to the target, once. */
+  #tell(level: "warn" | "error", event: EventCode, fields: LogFields, about = ""): void {
+    if (this.#told.get(event) === about) return;
+    this.#told.set(event, about);
+    this.#deps.log[level](event, { chain: this.#bundles.receiver.id.stateMachine, ...fields });
   }
 
-  /** True for a proof that is too large for any transaction, which is logged once. */
-  #isTooLarge({ length }: Uint8Array, maxBytes: number): boolean {
-    if (length <= maxBytes) {
-      this.#hasReportedLarge = false;
-      return false;
-    }
-    if (!this.#hasReportedLarge) {
-      this.#deps.log.error(
-        "proof_too_large",
-        { chain: this.#bundles.receiver.id.stateMachine, bytes: length, maxBytes },
-      );
-    }
-    this.#hasReportedLarge = true;
-    return true;
+  /** True for a proof that is too large for any transaction, which is logged. */
+  #isTooLarge({ length: bytes }: Uint8Array, maxBytes: number): boolean {
+    if (bytes <= maxBytes) this.#told.delete("proof_too_large");
+    else this.#tell("error", "proof_too_large", { bytes, maxBytes });
+    return bytes > maxBytes;
   }
 
-  /** Periodically reports that proofs cannot be sent because the node lacks their bytes. */
+  /** Reports that proofs cannot be sent because the node lacks their bytes for long. */
   #noteBytes(height: bigint | undefined, areThere: boolean): void {
-    if (areThere) {
-      this.#missingBytes = undefined;
-      return;
-    }
     const nowMs = this.#deps.clock.now();
-    const { sinceMs, isReported } = this.#missingBytes ?? { sinceMs: nowMs, isReported: false };
-    const isLong = nowMs - sinceMs >= MISSING_REPORT_AFTER_MS;
-    this.#missingBytes = { sinceMs, isReported: isReported || isLong };
-    if (!isLong || isReported) return;
-    this.#deps.log.warn(
-      "accepted_proof_missing",
-      { chain: this.#bundles.receiver.id.stateMachine, height },
-    );
+    this.#missingSinceMs = areThere ? undefined : this.#missingSinceMs ?? nowMs;
+    if (this.#missingSinceMs === undefined) this.#told.delete("accepted_proof_missing");
+    else if (nowMs - this.#missingSinceMs >= MISSING_REPORT_AFTER_MS) {
+      this.#tell("warn", "accepted_proof_missing", { height });
+    }
   }
 
   async #mayBundle(signal: AbortSignal): Promise<boolean> {
-    if (this.#canBundle === false && this.#deps.clock.now() >= this.#askAgainAtMs) {
-      this.#canBundle = undefined;
-    }
-    if (this.#canBundle === undefined) {
-      const { receiver } = this.#bundles;
+    if (this.#bundling === undefined || this.#deps.clock.now() >= this.#bundling.untilMs) {
+      const { hubClient } = this.#bundles.receiver;
       const [hasBatchCall, { setId, stateBytes }] = await Promise.all([
-        receiver.hubClient.fetchHasBatchCall(signal),
-        receiver.hubClient.fetchAuthoritySet(signal),
+        hubClient.fetchHasBatchCall(signal),
+        hubClient.fetchAuthoritySet(signal),
       ]);
-      if (setId === undefined) this.#warnOnce("client_layout_unknown", { bytes: stateBytes });
-      if (hasBatchCall && setId !== undefined) this.#canBundle = true;
-      else this.#noteUnable();
+      if (setId === undefined) this.#tell("warn", "client_layout_unknown", { bytes: stateBytes });
+      this.#noteBundling(hasBatchCall && setId !== undefined);
     }
-    return this.#canBundle === true;
+    return this.#bundling?.isPossible === true;
   }
 
   /** Returns the target's authority set; it is read again when rotations follow, and some time has passed. */
@@ -237,7 +219,7 @@ export class ProofFollower {
   /** Reads the target's authority set; `undefined`: its client has another layout by now. */
   async #readSet({ height: atHeight }: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
     const { setId } = await this.#bundles.receiver.hubClient.fetchAuthoritySet(signal);
-    if (setId === undefined) this.#canBundle = undefined;
+    if (setId === undefined) this.#bundling = undefined;
     else this.#set = { id: setId, atHeight, untilMs: this.#deps.clock.now() + SET_KEPT_MS };
     return setId;
   }
@@ -247,20 +229,8 @@ export class ProofFollower {
     if (setId === undefined) return undefined;
     const plan = planRotations(this.#index, setId);
     if (plan.kind === "rotations") return plan.steps;
-    this.#reportGap(plan.missing);
+    const { missing: missingSet } = plan;
+    this.#tell("error", "rotation_missing", { missingSet }, `${missingSet}`);
     return undefined;
-  }
-
-  /** Reports once each set that can no longer be reached. */
-  #reportGap(missingSet: bigint): void {
-    if (this.#missingSet === missingSet) return;
-    this.#missingSet = missingSet;
-    this.#deps.log.error(
-      "rotation_missing",
-      {
-        chain: this.#bundles.receiver.id.stateMachine,
-        missingSet,
-      },
-    );
   }
 }

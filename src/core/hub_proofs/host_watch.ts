@@ -2,13 +2,13 @@
  * Watch of a host's usability: checked before every proof, logged when it changes. Source:
  * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { HostConsensusView, HubLightClient } from "../../../core/chains/hub_client.ts";
-import type { Address } from "../../../core/evm/address.ts";
-import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
-import { WaitNotices } from "../../../core/runtime/waiting.ts";
-import type { EventCode, Log } from "../../../core/telemetry/log.ts";
-import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+import type { HostConsensusView, HubLightClient } from "../chains/hub_client.ts";
+import type { Address } from "../evm/address.ts";
+import type { StateMachineId } from "../ismp/state_machine.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { WaitNotices } from "../runtime/waiting.ts";
+import type { EventCode, Log } from "../telemetry/log.ts";
+import type { BeefyClientState } from "../evm/beefy_client_state.ts";
 
 /** State of a host that accepts proofs. */
 export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
