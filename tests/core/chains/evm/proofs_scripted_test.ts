@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { ScriptedError } from "../../../support/scripted_rpc.ts";
-import { hub, never } from "./chain_fixture.ts";
+import { never } from "./chain_fixture.ts";
 import { chainAt, hostStateRoot as stateRoot, node, proveEmpty } from "./scripted_node.ts";
 
 for (const [count, asked] of [[1, [1]], [1_024, [1_024]], [2_500, [1_024, 1_024, 452]]] as const) {
@@ -21,19 +21,5 @@ for (const [count, asked] of [[1, [1]], [1_024, [1_024]], [2_500, [1_024, 1_024,
     assert.ok(proof.length > 0);
     const parts = rpc.calls.filter(({ method }) => method === "eth_getProof");
     assert.deepEqual(parts.map(({ params: [, slots] }) => Object(slots).length), asked);
-  });
-}
-
-for (const [what, status] of [["a key that is revoked", 401], ["a plan that is used up", 429]] as const) {
-  Deno.test(`proofs: an endpoint with ${what} is not one without eth_getProof`, async () => {
-    await using denied = node();
-    await using well = node({ eth_getProof: () => new ScriptedError(-32000, "missing trie node") });
-    denied.failAlways({ kind: "status", status });
-    const { jobs } = chainAt([denied, well]).chain.planChecks({
-      hub,
-      fetchKnownHeight: () => Promise.resolve(9n),
-    });
-    const rows = await jobs.find(({ check }) => check === "state_proof")?.run(never) ?? [];
-    assert.deepEqual(rows.map(({ endpoint, result }) => [endpoint, result]), [[well.host, "failed"]]);
   });
 }
