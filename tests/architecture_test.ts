@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_423,
+  "core/chains": 13_424,
   "core/checks": 624,
   "core/commands": 1568,
   "core/config": 3244,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_153,
+  "lines of src": 86_154,
   "lines of devnet": 36_634,
-  "lines of tests": 103_314,
+  "lines of tests": 103_308,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 107_250,
+  "words of docs": 101_840,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
