@@ -134,6 +134,8 @@ export interface Refused {
   /** `not_executed`: the transaction would succeed, the message would not be handled. */
   readonly code: RefusalCode | "not_executed";
   readonly detail: string;
+  /** True: it was not simulated alone, after everything of ours to its module. That decides nothing about it. */
+  readonly isInCompany?: boolean;
 }
 
 /** New state of a row, and why. */
@@ -321,6 +323,10 @@ export function markRefused(
 ): void {
   const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
   const { detail } = refused;
+  // Judged alone next, by every reading to come.
+  if (refused.isInCompany) {
+    return hold(context, row, { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 });
+  }
   if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
   decideForGood(context, row, { ...verdict, detail });
 }

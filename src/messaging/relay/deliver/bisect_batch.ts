@@ -3,7 +3,7 @@
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
 import type { MessageProof } from "../../../core/chains/proofs.ts";
-import type { AcceptedSimulation, Delivery, Simulation } from "../../../core/chains/submission.ts";
+import type { AcceptedSimulation, Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
@@ -66,11 +66,16 @@ async function attempt(
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 
+/** True when the batch needs about all the gas that there is: what was not handled may be honest and lack gas. */
+function isFull({ simulation: { gasUsed, gasLimit } }: { readonly simulation: AcceptedSimulation }): boolean {
+  return gasLimit * 4n < gasUsed * 5n;
+}
+
 function refuseAll(
   messages: readonly Message[],
-  { code, detail }: Omit<Refused, "message">,
+  { code, detail, isInCompany }: Omit<Refused, "message">,
 ): readonly Refused[] {
-  return messages.map((message) => ({ message, code, detail }));
+  return messages.map((message) => ({ message, code, detail, ...isInCompany ? { isInCompany } : {} }));
 }
 
 /**
@@ -101,16 +106,22 @@ async function bisectOnce(
   const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
   const attempted = await attempt(leg, work, proving);
-  if (attempted.kind === "accepted") {
+  const idle = attempted.kind === "accepted"
+    ? messages.filter((_, index) => attempted.simulation.handled[index] !== true)
+    : [];
+  if (attempted.kind === "accepted" && (idle.length === 0 || messages.length === 1 || !isFull(attempted))) {
     const { kind: _, ...proven } = attempted;
-    const idle = messages.filter((_, index) => proven.simulation.handled[index] !== true);
     if (idle.length === 0) return { accepted: [{ ...proven, messages, height }], refused: [] };
     const busy = { ...work, messages: messages.filter((message) => !idle.includes(message)) };
     const rest = await bisectOnce(leg, busy);
-    const detail = "the receiving module would fail, or there is no code at its address";
-    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", detail })] };
+    const why = messages.length === 1
+      ? { detail: "the receiving module would fail, or there is no code at its address" }
+      : { detail: "the receiving module fails behind other messages: it is tried alone", isInCompany: true };
+    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", ...why })] };
   }
-  const { refusal } = attempted;
+  const refusal: Refusal = attempted.kind === "refused"
+    ? attempted.refusal
+    : { code: "too_large", detail: "together they need all the gas of a transaction" };
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
     // A message is not at fault for the proof in front of it, whatever the verifier's error is.
     const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;

@@ -14,11 +14,21 @@ import { endDelivered, expire } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import type { Leg, LegRun } from "../leg.ts";
-import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
+import {
+  type Candidate,
+  hold,
+  markRefused,
+  type Refused,
+  stillOpen,
+  toCandidate,
+  transition,
+} from "../messages.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
-import { holdBack } from "../limits/suspension.ts";
+import { findStrangers, holdBack } from "../limits/suspension.ts";
+import { toReceiver } from "../decisions/route.ts";
 import { filterProfitable } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
@@ -66,7 +76,7 @@ export async function deliverDue(
   if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
   const unheld = await holdBack(leg, fresh);
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToCompetitors(leg, unheld),
+    leaveToAlone(leg, leaveToCompetitors(leg, unheld)),
     leaveToCompetitors(leg, refused),
   ]);
   // Every row left out was held.
@@ -133,9 +143,11 @@ function firstBatches(
   // One kind per step, requests before responses: the rest follows in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  const strangers = findStrangers(leg, ofKind);
   const { batches, tooLarge } = packApart(ofKind, {
     bytesOf: countCallBytes,
     limitOf: ({ row }) => row.batchLimit,
+    apartOf: ({ row }) => strangers.get(row.commitment),
   }, limits);
   for (const { row } of tooLarge) {
     const bytes = countCallBytes({ row });
@@ -350,15 +362,50 @@ function markAllRefused(
   refused: readonly Refused[],
 ): void {
   const { candidates, consensusProofs } = batch;
+  if (refused.length === 0) return;
+  const underWay = listReceiversUnderWay(context);
   for (const { code, ...why } of refused) {
+    const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
+    const isBehind = isOfModule && underWay.has(receiverOf(why));
     const item: Refused = {
       ...why,
       code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+      ...isBehind ? { isInCompany: true } : {},
     };
     for (const { row } of stillOpen(context, [findCandidate(candidates, item.message)])) {
       markRefused(context, row, item);
     }
   }
+}
+
+/** Modules to which transactions of ours are under way: what they take next is known when those are mined. */
+function listReceiversUnderWay({ target, ledger: { submissions, messages } }: LegRun): ReadonlySet<string> {
+  if (!target.capabilities.losesGasOnRace) return new Set();
+  const chain = target.id.stateMachine;
+  const items = submissions.listInFlight(chain).flatMap(({ id }) => submissions.itemsOf(id));
+  const rows = messages.findAll(items.map(({ commitment }) => commitment), chain);
+  return new Set(rows.flatMap((row) => row === undefined ? [] : toCandidate(row)).map(receiverOf));
+}
+
+function receiverOf({ message }: Pick<Candidate, "message">): string {
+  return toHex(toReceiver(message));
+}
+
+/** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
+function leaveToAlone(leg: LegRun, candidates: readonly Candidate[]): readonly Candidate[] {
+  const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
+  if (!candidates.some(isAlone)) return candidates;
+  const others = candidates.filter((candidate) => !isAlone(candidate));
+  const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
+  const nextAttemptAtMs = leg.clock.now() + leg.pollIntervalMs;
+  return candidates.filter((candidate) => {
+    if (!isAlone(candidate)) return true;
+    const { row } = candidate;
+    const isTurn = !busy.has(receiverOf(candidate));
+    if (!isTurn) transition(leg, row, { to: "held", reason: row.reason ?? "reverted", nextAttemptAtMs });
+    busy.add(receiverOf(candidate));
+    return isTurn;
+  });
 }
 
 function findCandidate(candidates: readonly Candidate[], message: Message): Candidate {

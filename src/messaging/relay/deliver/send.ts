@@ -27,7 +27,7 @@ import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
-import { holdSuspended } from "../limits/suspension.ts";
+import { holdSuspended, mayRisk } from "../limits/suspension.ts";
 import {
   noteNoAnswer,
   noteOneInFlight,
@@ -215,12 +215,22 @@ export function send(
   return leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal);
 }
 
+/** Why strangers wait. */
+const STRANGERS = "no more is risked within a day for pairs of modules of which nothing was delivered yet";
+
 async function sendInTurn(
   leg: LegRun,
   work: SendInput,
 ): Promise<SendResult> {
   const { part, candidates, maxGasPriceWei } = work;
   const { delivery, simulation } = part;
+  if (!await mayRisk(leg, { candidates, simulation })) {
+    const why = { reason: "loss_limit", retryClass: "transient", detail: STRANGERS } as const;
+    leg.ledger.transaction(() => {
+      for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
+    });
+    return { sent: 0, again: [] };
+  }
   const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
   if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {

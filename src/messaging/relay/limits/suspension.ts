@@ -1,17 +1,35 @@
 /**
- * Suspension of module pairs whose deliveries cost gas without effect: a module may succeed in every simulation and
- * fail in every block. Their messages are held, including those found later and after a restart. Their release is
- * decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} within a ledger transaction.
+ * What is known of pairs of modules: strangers are pairs without a delivery of ours, and travel apart at a bounded risk;
+ * pairs whose deliveries cost gas without effect are suspended, since a module may succeed in every simulation and fail
+ * in every block. Their release is decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} and
+ * {@link mayRisk} within a ledger transaction.
  */
 import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
-import { equalBytes, type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import * as z from "zod";
+import {
+  equalBytes,
+  type Hash256,
+  type Hex,
+  keccak256,
+  toHex,
+} from "../../../core/encoding/bytes.ts";
+import type { AcceptedSimulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
-import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
+import {
+  afterFailure,
+  afterSuccess,
+  isWithinRisk,
+  judgeSuspended,
+  type Risk,
+  receiverPauseEndMs,
+} from "../decisions/suspension.ts";
+import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
+import { keepOn } from "./spending.ts";
 import type { Leg, LegRun, RelayDeps, TargetContext } from "../leg.ts";
-import { type Candidate, findOwnPayment, parseRow, stillOpen, transition } from "../messages.ts";
+import { type Candidate, findOwnPayment, parseRow, stillOpen, toCandidate, transition } from "../messages.ts";
 import type { Gate } from "../../../core/chains/reads.ts";
 
 /** Derives the pair that a message belongs to. */
@@ -21,6 +39,70 @@ export function toSuspensionKey(message: Message, target: StateMachine): Suspens
 
 function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
   return `${toHex(from)} ${toHex(to)}`;
+}
+
+/** Pairs with a delivery of ours, as digests, the newest last; at most {@link MAX_PROVEN}. */
+const proven = keepOn("proven pairs", z.array(z.string()));
+
+/** Who pushes a pair out has paid for that many deliveries; the pair is a stranger again, and no more. */
+const MAX_PROVEN = 1_000;
+
+function digestOf(pair: Pick<SuspensionKey, "from" | "to">): string {
+  return toHex(keccak256(new TextEncoder().encode(nameOf(pair)))).slice(2, 18);
+}
+
+/** Finds the strangers among the candidates: the pair of each, by commitment. Own payments are none. */
+export function findStrangers(
+  context: TargetContext,
+  candidates: readonly Candidate[],
+): ReadonlyMap<Hash256, string> {
+  if (!context.target.capabilities.losesGasOnRace) return new Map();
+  const known = new Set(proven.read(context));
+  return new Map(candidates.flatMap(({ row, message }) => {
+    const pair = digestOf(toSuspensionKey(message, row.target));
+    return known.has(pair) || findOwnPayment(context, row) !== undefined ? [] : [[row.commitment, pair]];
+  }));
+}
+
+/**
+ * True when a batch may be sent: strangers may lose a small sum per chain and day, together with what is under way of
+ * them, so that their losses close the chain to nobody else. May throw an `RpcFault`.
+ */
+export async function mayRisk(
+  leg: LegRun,
+  { candidates, simulation }: {
+    readonly candidates: readonly Candidate[];
+    readonly simulation: AcceptedSimulation;
+  },
+): Promise<boolean> {
+  if (leg.profit === undefined || findStrangers(leg, candidates).size === 0) return true;
+  const price = await leg.profit.price.fetchPrice(leg.signal);
+  const { gasLimit, gasPriceWei, dataCostWei, maxDataCostWei = dataCostWei } = simulation;
+  return isWithinRisk({
+    ...sumRisk(leg),
+    plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
+    price27: price.kind === "known" ? price.price27 : undefined,
+    limitMicroUsd: leg.settings.maxDailyLossMicroUsd,
+  });
+}
+
+/** Sums what strangers lost within a day and may still lose. */
+function sumRisk(leg: Leg): Pick<Risk, "lostMicroUsd" | "pendingWei"> {
+  const { ledger: { submissions, spending, messages }, target, clock } = leg;
+  const chain = target.id.stateMachine;
+  // Strangers share no transaction with others.
+  const isOfStrangers = ({ id }: { readonly id: number }): boolean => {
+    const [item] = submissions.itemsOf(id);
+    const row = item && messages.find(item.commitment, item.target);
+    return row !== undefined && findStrangers(leg, toCandidate(row)).size > 0;
+  };
+  const lost = spending.listMined(chain, clock.now() - DAY_MS)
+    .filter(({ lossMicroUsd = 1n, ...mined }) => lossMicroUsd > 0n && isOfStrangers(mined));
+  const pending = submissions.listInFlight(chain).filter(isOfStrangers);
+  return {
+    lostMicroUsd: lost.reduce((sum, { lossMicroUsd = 0n }) => sum + lossMicroUsd, 0n),
+    pendingWei: pending.reduce((sum, { id }) => sum + (spending.find(id)?.maxCostWei ?? 0n), 0n),
+  };
 }
 
 /**
@@ -54,12 +136,12 @@ export function noteNotExecuted(
   return after.nextTryAtMs;
 }
 
-/** Releases the messages of a pair when our delivery of the retried message succeeded. */
-export function noteExecuted(
-  context: TargetContext,
-  delivered: readonly Hash256[],
-): void {
+/** Remembers the pairs of messages that we delivered, and releases those whose retried message is among them. */
+export function noteExecuted(context: TargetContext, rows: readonly MessageRow[]): void {
   const { suspensions } = context.ledger;
+  const delivered = rows.map(({ commitment }) => commitment);
+  const pairs = new Set(findStrangers(context, rows.flatMap(toCandidate)).values());
+  if (pairs.size > 0) proven.write(context, [...proven.read(context) ?? [], ...pairs].slice(-MAX_PROVEN));
   for (const pair of suspensions.listActive(context.target.id.stateMachine)) {
     if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
     suspensions.write({ ...pair, ...afterSuccess(pair) });
@@ -131,21 +213,23 @@ export function holdSuspended(
     suspensions.listActive(leg.target.id.stateMachine).map((pair) => [nameOf(pair), pair]),
   );
   if (active.size === 0) return candidates;
+  const strangers = findStrangers(leg, candidates);
   return candidates.filter(({ row, message }) => {
     const name = nameOf(toSuspensionKey(message, row.target));
     const pair = active.get(name);
-    if (pair === undefined || findOwnPayment(leg, row) !== undefined) return true;
-    const isTryOpen = isAnotherTried(leg, pair, { candidates, row });
-    const verdict = judgeSuspended(pair, { nowMs: leg.clock.now(), isTryOpen });
-    if (verdict.kind === "wait") {
-      transition(leg, row, {
-        to: "held",
-        reason: "suspended",
-        detail: "earlier deliveries from this sender to this receiver cost gas and had no effect",
-        nextAttemptAtMs: verdict.untilMs,
-      });
+    if (findOwnPayment(leg, row) !== undefined) return true;
+    const nowMs = leg.clock.now();
+    const untilMs = pair === undefined
+      ? strangers.has(row.commitment) ? receiverPauseEndMs([...active.values()], toReceiver(message)) : 0
+      : judgeSuspended(pair, { nowMs, isTryOpen: isAnotherTried(leg, pair, { candidates, row }) });
+    if (untilMs > nowMs) {
+      const detail = `earlier deliveries ${
+        pair === undefined ? "" : "from this sender "
+      }to this receiver cost gas and had no effect`;
+      transition(leg, row, { to: "held", reason: "suspended", detail, nextAttemptAtMs: untilMs });
       return false;
     }
+    if (pair === undefined) return true;
     if (pair.trial !== row.commitment) {
       const chosen = { ...pair, trial: row.commitment };
       suspensions.write(chosen);
