@@ -6,13 +6,7 @@
  */
 import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
 import * as z from "zod";
-import {
-  equalBytes,
-  type Hash256,
-  type Hex,
-  keccak256,
-  toHex,
-} from "../../../core/encoding/bytes.ts";
+import { equalBytes, type Hash256, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
 import type { AcceptedSimulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -23,8 +17,8 @@ import {
   afterSuccess,
   isWithinRisk,
   judgeSuspended,
-  type Risk,
   receiverPauseEndMs,
+  type Risk,
 } from "../decisions/suspension.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import { keepOn } from "./spending.ts";
@@ -76,17 +70,19 @@ export async function mayRisk(
   },
 ): Promise<boolean> {
   if (leg.profit === undefined || findStrangers(leg, candidates).size === 0) return true;
+  const risk = sumRisk(leg);
+  if (risk.lostMicroUsd === 0n && risk.pendingWei === 0n) return true;
   const price = await leg.profit.price.fetchPrice(leg.signal);
   const { gasLimit, gasPriceWei, dataCostWei, maxDataCostWei = dataCostWei } = simulation;
   return isWithinRisk({
-    ...sumRisk(leg),
+    ...risk,
     plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
     price27: price.kind === "known" ? price.price27 : undefined,
     limitMicroUsd: leg.settings.maxDailyLossMicroUsd,
   });
 }
 
-/** Sums what strangers lost within a day and may still lose. */
+/** Sums what strangers lost within a day and may still lose; who makes us lose a race pays as much as we do. */
 function sumRisk(leg: Leg): Pick<Risk, "lostMicroUsd" | "pendingWei"> {
   const { ledger: { submissions, spending, messages }, target, clock } = leg;
   const chain = target.id.stateMachine;
@@ -97,11 +93,16 @@ function sumRisk(leg: Leg): Pick<Risk, "lostMicroUsd" | "pendingWei"> {
     return row !== undefined && findStrangers(leg, toCandidate(row)).size > 0;
   };
   const lost = spending.listMined(chain, clock.now() - DAY_MS)
-    .filter(({ lossMicroUsd = 1n, ...mined }) => lossMicroUsd > 0n && isOfStrangers(mined));
+    .filter((mined) =>
+      (mined.result === "reverted" || mined.result === "not_executed") && isOfStrangers(mined)
+    );
   const pending = submissions.listInFlight(chain).filter(isOfStrangers);
   return {
     lostMicroUsd: lost.reduce((sum, { lossMicroUsd = 0n }) => sum + lossMicroUsd, 0n),
-    pendingWei: pending.reduce((sum, { id }) => sum + (spending.find(id)?.maxCostWei ?? 0n), 0n),
+    pendingWei: [
+      ...pending.map(({ id }) => spending.find(id)?.maxCostWei ?? 0n),
+      ...lost.map(({ lossMicroUsd, costWei = 0n }) => lossMicroUsd === undefined ? costWei : 0n),
+    ].reduce((sum, wei) => sum + wei, 0n),
   };
 }
 

@@ -242,14 +242,13 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   if (verdict.kind === "alone") {
     context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
   }
-  const isGivenUp = countReverts(context, message) >= PROMPT_ATTEMPTS;
   const isStranger = findStrangers(context, toCandidate(message)).size > 0;
-  // Its module cannot help that it comes too late.
+  // Its module cannot help that it comes too late. One message of a proven pair says nothing about the others.
   const isFailure = verdict.kind === "alone" && why.code !== "timed_out" && why.code !== "duplicate";
-  const notBeforeMs = isFailure && (isStranger || isGivenUp)
+  const notBeforeMs = isFailure && isStranger
     ? noteNotExecuted(context, { row: message, transaction: why.row.submission.hash })
     : undefined;
-  if (!isGivenUp && notBeforeMs === undefined) {
+  if (notBeforeMs === undefined && countReverts(context, message) < PROMPT_ATTEMPTS) {
     const attempts = message.attempts + 1;
     transition(context, message, {
       to: "held",

@@ -70,6 +70,8 @@ Deno.test("pack: what may only go in small batches goes apart from the rest, in 
     maxCount: 100,
     maxBytes: 100,
   });
-  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [5], [4], [8, 10], [9]]);
+  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [5], [4], [8, 10], [
+    9,
+  ]]);
   assert.deepEqual(tooLarge.map(({ id }) => id), [7]);
 });

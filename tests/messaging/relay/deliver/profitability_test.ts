@@ -5,7 +5,7 @@ import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
-import { inbound, readAgain, round, settle } from "../rounds.ts";
+import { inbound, readAgain, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
@@ -314,6 +314,7 @@ async function withdraw(amount: bigint, percent: number, state: string): Promise
   const [ours, theirs] = await fixture.sendFrom(fixture.hub, fixture.two, 2, { source: names.hub });
   assert.ok(ours !== undefined && theirs !== undefined);
   const relayer = paidBy(fixture, ours, amount);
+  trust(relayer.on(relayer.two), [theirs]);
   await round(relayer, withProfitRule(relayer, percent).leg);
   const states = [ours, theirs].map((message) => relayer.row(message).state);
   assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
