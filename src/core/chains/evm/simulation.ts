@@ -167,7 +167,12 @@ export class EvmSimulator implements Simulator {
   ): Promise<Shown<T> | undefined> {
     const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.#context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    if (known === undefined || method.capability !== "tracing" || isArbitrum(chainId)) return undefined;
+    // Where no block was seen lately, a simulation without a limit shows one; the exact one runs in the next block.
+    const isBlockKnown = this.#context.nextBlock !== undefined ||
+      this.#context.at.endpoints.hosts.some((host) => this.#context.isUnsupported("overriding", host));
+    if (known === undefined || !isBlockKnown || method.capability !== "tracing" || isArbitrum(chainId)) {
+      return undefined;
+    }
     const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
     if (limit === undefined || limit > input.call.gas) return undefined;
     const terms = exactTerms(this.#context, known, limit);

@@ -54,6 +54,8 @@ export type MethodResult<T> =
   | {
     readonly kind: "shown";
     readonly outcome: T;
+    /** Endpoint. */
+    readonly host: string;
     /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
@@ -85,7 +87,7 @@ export class SimulationRuns {
   ): Promise<MethodResult<T>> {
     if (this.#context.isUnsupported(method.capability)) return { kind: "missing" };
     for (let attempt = 1;; attempt++) {
-      const result = await this.#runOnce(input, method, signal);
+      const result = await this.#runInNextBlock(input, method, signal);
       if (!(result instanceof RpcFault)) return result;
       const isWithoutAnswer = NO_ANSWER.has(result.code);
       if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
@@ -98,6 +100,26 @@ export class SimulationRuns {
       const detail = `no endpoint can simulate it: ${result.message}`;
       return { kind: "refused", refusal: { code: "untraceable", detail } };
     }
+  }
+
+  /**
+   * Traces in the next block, so that no contract can tell by number and time; in the newest one where an endpoint
+   * refuses that and not the rest. `eth_simulateV1` does so by itself.
+   */
+  async #runInNextBlock<T extends MinOutcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<MethodResult<T> | RpcFault> {
+    const block = method.capability === "tracing" ? this.#context.nextBlock : undefined;
+    const result = await this.#runOnce({ ...input, call: { ...input.call, block } }, method, signal);
+    const isRefused = result instanceof RpcFault ? !NO_ANSWER.has(result.code) : result.kind === "missing";
+    if (block === undefined || !isRefused) return result;
+    const plain = await this.#runOnce(input, method, signal);
+    if (!(plain instanceof RpcFault) && plain.kind === "shown") {
+      this.#context.noteUnsupported("overriding", plain.host);
+    }
+    return plain;
   }
 
   /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
@@ -154,12 +176,15 @@ export class SimulationRuns {
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+    const newest = head();
+    if (newest !== undefined) this.#context.noteHead(newest);
+    const baseFeeWei = newest?.baseFeePerGas ?? undefined;
     const costs = await this.#context.prices.bound({ ...around.costs(), baseFeeWei }, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
       outcome,
+      host: batch.host,
       layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
       costs,
       baseFeeWei,
