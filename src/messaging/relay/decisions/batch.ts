@@ -9,6 +9,11 @@ import { toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest } from "../../../core/ismp/message.ts";
 import { isEvm } from "../../../core/ismp/state_machine.ts";
 
+/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
+export function countCallBytes({ row }: { readonly row: { readonly encoded: Uint8Array } }): number {
+  return row.encoded.length + 640;
+}
+
 /** Packed batches, and items that fit into no batch. */
 export interface Packing<Item> {
   readonly batches: readonly (readonly Item[])[];

@@ -21,7 +21,7 @@ import { isProofUnderWay, send, sendConsensus } from "./send.ts";
 import type { Simulation } from "../../../core/chains/submission.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { simulateAlone } from "./consensus_proofs.ts";
-import { countCallBytes } from "./deliver.ts";
+import { countCallBytes } from "../decisions/batch.ts";
 import { ProofFollower } from "./proof_follower.ts";
 
 /** What became of a request to deliver a message. */

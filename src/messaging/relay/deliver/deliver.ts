@@ -7,7 +7,7 @@ import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
-import { packApart } from "../decisions/batch.ts";
+import { countCallBytes, packApart } from "../decisions/batch.ts";
 import { NEVER_MS, READINGS } from "../decisions/retry_schedule.ts";
 import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
@@ -29,7 +29,7 @@ import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
 import { findStrangers, holdBack } from "../limits/suspension.ts";
 import { toReceiver } from "../decisions/route.ts";
-import { filterProfitable } from "./profitability.ts";
+import { filterProfitable, holdUnpaidBytes } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
 /** Result of one round of a leg. */
@@ -74,7 +74,7 @@ export async function deliverDue(
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
-  const unheld = await holdBack(leg, fresh);
+  const unheld = await holdUnpaidBytes(leg, await holdBack(leg, fresh));
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
     leaveToAlone(leg, leaveToCompetitors(leg, unheld)),
     leaveToCompetitors(leg, refused),
@@ -115,11 +115,6 @@ function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonl
     });
     return false;
   });
-}
-
-/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
-export function countCallBytes({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
-  return row.encoded.length + 640;
 }
 
 /** Pause of a message larger than what a node accepted last, ms: another node may accept it. */

@@ -446,3 +446,31 @@ Deno.test("profitability: a response is paid by the fee of its request, and goes
   assert.equal((await round(relayer, leg)).sent, 1);
   assert.deepEqual(responses.map((message) => relayer.row(message).state), ["submitted", "held"]);
 });
+
+Deno.test("profitability: a large message that does not pay for its own bytes is neither proved nor simulated, and data is paid by size", async () => {
+  const fixture = new Fixture();
+  const body = new Uint8Array(20_000).fill(1);
+  // 320,000 gas of bytes alone, against 0.64 dollars.
+  const [large] = await payAndUpdate(fixture, [COST_18 * 3n], { body });
+  const [small] = await payAndUpdate(fixture, [REQUIRED_18 * 2n]);
+  const [paying] = await payAndUpdate(fixture, [COST_18 * 100n], { body });
+  assert.ok(large !== undefined && small !== undefined && paying !== undefined);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const simulated: number[] = [];
+  const { two } = relayer;
+  const simulate = two.simulate.bind(two);
+  two.simulate = async (delivery, signal) => {
+    simulated.push(delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length);
+    const simulation = await simulate(delivery, signal);
+    // Half of it would be more than the small one pays; its share is a thirtieth.
+    return simulation.kind === "refused" ? simulation : { ...simulation, dataCostWei: 10n ** 14n * 3n };
+  };
+  await round(relayer, withProfitRule(relayer).leg);
+  assert.deepEqual(simulated, [2]);
+  assert.deepEqual([large, small, paying].map((message) => relayer.row(message).state), [
+    "held",
+    "submitted",
+    "submitted",
+  ]);
+  assert.equal(relayer.row(large).reason, "unprofitable");
+});
