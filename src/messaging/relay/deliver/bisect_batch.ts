@@ -2,8 +2,13 @@
  * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
-import type { MessageProof } from "../../../core/chains/proofs.ts";
-import type { AcceptedSimulation, Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
+import type {
+  AcceptedSimulation,
+  Delivery,
+  DeliveryStep,
+  Refusal,
+  Simulation,
+} from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
@@ -12,7 +17,7 @@ import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import type { LegRun } from "../leg.ts";
 import type { Refused } from "../messages.ts";
 
-/** Batch to bisect: messages of one kind, proved at one height, behind the same consensus proofs. */
+/** Batch to bisect: messages proved at one height, those of one kind together, behind the same consensus proofs. */
 export interface BisectInput {
   readonly messages: readonly Message[];
   /** Height of the source. */
@@ -44,24 +49,37 @@ type Attempt =
   | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: AcceptedSimulation }
   | Extract<Simulation, { kind: "refused" }>;
 
+/** Steps with messages of one kind and their proof each. */
+export type ProvenSteps = readonly Extract<DeliveryStep, { kind: "messages" }>[];
+
+/** Proves messages at a height of the source; those of one kind are together. */
+export async function proveSteps(
+  leg: LegRun,
+  messages: readonly Message[],
+  height: bigint,
+): Promise<ProvenSteps> {
+  const at = { height, target: leg.verifier ?? leg.target };
+  return await Promise.all([...Map.groupBy(messages, ({ kind }) => kind).values()].map(async (ofKind) => ({
+    kind: "messages" as const,
+    messages: ofKind,
+    proof: await leg.source.proofs.proveMessages(ofKind, at, leg.signal),
+  })));
+}
+
 async function attempt(
   leg: LegRun,
   { messages, height, consensusProofs }: BisectInput,
-  proving = leg.source.proofs.proveMessages(
-    messages,
-    { height, target: leg.verifier ?? leg.target },
-    leg.signal,
-  ),
+  proving = proveSteps(leg, messages, height),
 ): Promise<Attempt> {
-  let proof: MessageProof;
+  let proven: ProvenSteps;
   try {
-    proof = await proving;
+    proven = await proving;
   } catch (error) {
     if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
     return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
   }
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
-  const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
+  const delivery: Delivery = { steps: [...consensus, ...proven] };
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
@@ -87,7 +105,7 @@ function refuseAll(
 export async function findDeliverable(
   leg: LegRun,
   work: BisectInput,
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<BisectResult> {
   const first = await bisectOnce(leg, work, proving);
   if (first.accepted.length < 2) return first;
@@ -101,7 +119,7 @@ export async function findDeliverable(
 async function bisectOnce(
   leg: LegRun,
   work: BisectInput,
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<BisectResult> {
   const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };

@@ -222,10 +222,7 @@ function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
 }
 
-/**
- * Sends one batch with proofs in front. Each step is of one kind of message: where the first kind does not pay for the
- * proofs, the next one may.
- */
+/** Sends one batch with proofs in front: where the first one does not pay for the proofs, the next one may. */
 async function deliverWith(leg: LegRun, facts: DeliveryInput): Promise<void> {
   for (;;) {
     const { sent, hasMore } = await deliverDue(leg, facts);

@@ -3,7 +3,6 @@
  * and sent, the next one is simulated and the one after it proved: see {@link deliverBatches}.
  */
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
@@ -26,7 +25,7 @@ import {
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
-import { findDeliverable } from "./bisect_batch.ts";
+import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
 import { findStrangers, holdBack } from "../limits/suspension.ts";
 import { toReceiver } from "../decisions/route.ts";
 import { filterProfitable, holdUnpaidBytes } from "./profitability.ts";
@@ -134,10 +133,13 @@ function firstBatches(
     maxCount: maxMessagesPerStep,
     maxBytes: roomForMessages(leg, consensusProofs),
   };
-  const [first] = candidates;
-  // One kind per step, requests before responses: the rest follows in the next round.
-  const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
-  const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  // Requests before responses: the rest follows in the next round, unless both pay for the proofs in front of them.
+  const { post = [], getResponse = [] } = Object.groupBy(candidates, ({ row }) => row.kind);
+  const ofKind = consensusProofs.length > 0
+    ? [...post, ...getResponse]
+    : post.length > 0
+    ? post
+    : getResponse;
   const strangers = findStrangers(leg, ofKind);
   const { batches, tooLarge } = packApart(ofKind, {
     bytesOf: countCallBytes,
@@ -267,7 +269,7 @@ async function prepareBatch(
 interface ProvedBatch {
   readonly open: readonly Candidate[];
   /** Of `count` messages, which may be more than the open ones; a fault shows where it is awaited. */
-  readonly proof: Promise<MessageProof> | undefined;
+  readonly proof: Promise<ProvenSteps> | undefined;
   readonly count: number;
 }
 
@@ -277,11 +279,7 @@ interface ProvedBatch {
 async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Promise<ProvedBatch> {
   if (batch.length === 0) return { open: [], proof: undefined, count: 0 };
   const messages = batch.map(({ message }) => message);
-  const proof = leg.source.proofs.proveMessages(
-    messages,
-    { height: facts.proofHeight, target: leg.verifier ?? leg.target },
-    leg.signal,
-  );
+  const proof = proveSteps(leg, messages, facts.proofHeight);
   const proofEnded = proof.then(() => {}, () => {});
   const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
   const open = await endDelivered(leg, { candidates: batch, receipts });
@@ -293,7 +291,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
 async function prepare(
   { leg, facts }: Round,
   open: readonly Candidate[],
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<Prepared> {
   if (open.length === 0) return { ready: [], again: [] };
   const { proofHeight: height, consensusProofs } = facts;

@@ -135,7 +135,9 @@ export async function judgeProfit(
   const { part } = work;
   const { gasPriceWei, dataCostWei, messageGas, gasUsed } = part.simulation;
   // Each pays for its own bytes, and the consensus proofs for theirs.
-  const proofBytes = part.delivery.steps.map((step) => step.kind === "consensus" ? step.proof.length : 0);
+  const proofBytes = part.delivery.steps.flatMap((step) =>
+    step.kind === "consensus" ? [step.proof.length] : []
+  );
   const sizes = [...work.candidates.map(countCallBytes), ...proofBytes];
   const bytes = BigInt(sizes.reduce((sum, size) => sum + size, 0));
   const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
@@ -155,7 +157,7 @@ export async function judgeProfit(
   const consensusProofs: ProofUsage = {
     gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
     dataCostWei: ofProofs,
-    isSentAnyway: part.delivery.steps.length === 1,
+    isSentAnyway: proofBytes.length === 0,
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;

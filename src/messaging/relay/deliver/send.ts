@@ -259,10 +259,10 @@ async function sendInTurn(
   const open = leg.ledger.transaction(() => holdSuspended(leg, stillOpen(leg, candidates)));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
-  const { steps } = part.delivery;
+  const consensusProofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
   const facts = {
     provedAt: part.height,
-    ...(steps.length === 1 ? {} : { consensusProofs: steps.length - 1 }),
+    ...(consensusProofs === 0 ? {} : { consensusProofs }),
     ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
   };
   await journalAndSend(leg, { submission, candidates: open, facts, allowance: work.allowance });
