@@ -5,7 +5,7 @@
  */
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
+import { Allowances, type NotAdmitted } from "../limits/bandwidth.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";

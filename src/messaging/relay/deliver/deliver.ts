@@ -8,28 +8,23 @@ import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
 import { countCallBytes, packApart } from "../decisions/batch.ts";
 import { NEVER_MS, READINGS } from "../decisions/retry_schedule.ts";
-import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
+import { holdUnspendable, listAdmitted, withoutRefusedSenders } from "../due_messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
-import { confirmUnknown } from "./gone_requests.ts";
+import { confirmUnknown } from "./revenue.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import type { Leg, LegRun } from "../leg.ts";
-import {
-  type Candidate,
-  hold,
-  markRefused,
-  type Refused,
-  stillOpen,
-  toCandidate,
-  transition,
-} from "../messages.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
+import { type Candidate, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
-import { findStrangers, holdBack } from "../limits/suspension.ts";
-import { toReceiver } from "../decisions/route.ts";
+import {
+  findStrangers,
+  holdBack,
+  leaveToAlone,
+  listReceiversUnderWay,
+  receiverOf,
+} from "../limits/suspension.ts";
 import { filterProfitable, holdUnpaidBytes } from "./profitability.ts";
-import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
 /** Result of one round of a leg. */
 export interface DeliveryRound {
@@ -371,68 +366,8 @@ function markAllRefused(
   }
 }
 
-/** Modules to which transactions of ours are under way: what they take next is known when those are mined. */
-function listReceiversUnderWay({ target, ledger: { submissions, messages } }: LegRun): ReadonlySet<string> {
-  if (!target.capabilities.losesGasOnRace) return new Set();
-  const chain = target.id.stateMachine;
-  const items = submissions.listInFlight(chain).flatMap(({ id }) => submissions.itemsOf(id));
-  const rows = messages.findAll(items.map(({ commitment }) => commitment), chain);
-  return new Set(rows.flatMap((row) => row === undefined ? [] : toCandidate(row)).map(receiverOf));
-}
-
-function receiverOf({ message }: Pick<Candidate, "message">): string {
-  return toHex(toReceiver(message));
-}
-
-/** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
-function leaveToAlone(leg: LegRun, candidates: readonly Candidate[]): readonly Candidate[] {
-  const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
-  if (!candidates.some(isAlone)) return candidates;
-  const others = candidates.filter((candidate) => !isAlone(candidate));
-  const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
-  const nextAttemptAtMs = leg.clock.now() + leg.pollIntervalMs;
-  return candidates.filter((candidate) => {
-    if (!isAlone(candidate)) return true;
-    const { row } = candidate;
-    const isTurn = !busy.has(receiverOf(candidate));
-    if (!isTurn) transition(leg, row, { to: "held", reason: row.reason ?? "reverted", nextAttemptAtMs });
-    busy.add(receiverOf(candidate));
-    return isTurn;
-  });
-}
-
 function findCandidate(candidates: readonly Candidate[], message: Message): Candidate {
   const found = candidates.find((candidate) => candidate.message === message);
   if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
   return found;
-}
-
-/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
-const RECEIPTS_PAUSE_MS = 10 * 60_000;
-
-/** Ends the due messages that have a receipt and holds the others; true when there are more. */
-async function holdUnspendable(
-  leg: LegRun,
-  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
-): Promise<boolean> {
-  const { target } = leg;
-  const stop = findSpendingStop(leg);
-  if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
-  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
-  if (ready.length === 0) return hasMore;
-  const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: ready, receipts });
-  const nowMs = leg.clock.now();
-  leg.ledger.transaction(() => {
-    for (const { row } of open) {
-      if (stop === undefined) {
-        hold(leg, row, { reason: "unfunded", retryClass: "unfunded" });
-        continue;
-      }
-      const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
-      transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
-    }
-  });
-  return hasMore;
 }

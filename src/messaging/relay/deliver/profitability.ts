@@ -13,12 +13,11 @@ import {
 } from "../decisions/profit.ts";
 import { countCallBytes } from "../decisions/batch.ts";
 import { coveringPriceWei, type PriceBoundInput, signingBoundWei } from "../decisions/gas_price.ts";
-import { findGoneRequests } from "./gone_requests.ts";
+import { findGoneRequests, readRevenues, type Revenue } from "./revenue.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
 import type { LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
 import { type Candidate, decideForGood, findOwnPayment, hold, stillOpen } from "../messages.ts";
-import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "../limits/spending.ts";
 

@@ -12,7 +12,6 @@ import type {
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
-import { limitNamedIn } from "../../../core/chains/transaction_bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -24,17 +23,11 @@ import {
   stopUncovered,
 } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
+import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended, mayRisk } from "../limits/suspension.ts";
-import {
-  noteNoAnswer,
-  noteOneInFlight,
-  noteTooLarge,
-  readNonces,
-  reportForeign,
-} from "../limits/capacity.ts";
+import { noteNoAnswer, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -387,46 +380,4 @@ async function broadcastJournalled(
     case "refused":
       releaseRejected(leg, { ...work, result });
   }
-}
-
-/** Releases the messages of a transaction that the chain did not accept. */
-function releaseRejected(
-  leg: Leg,
-  work: {
-    readonly id: number;
-    readonly rows: readonly MessageRow[];
-    readonly result: Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
-  },
-): void {
-  const { result } = work;
-  const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
-  const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
-  const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
-  const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
-  leg.log.info("transaction_rejected", {
-    leg: legName(leg),
-    detail,
-  });
-  leg.ledger.transaction(() => {
-    const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
-    if (limit === "bytes") noteTooLarge(leg, { submission, detail });
-    if (limit === "in_flight") noteOneInFlight(leg);
-    for (const { commitment, target } of work.rows) {
-      const row = leg.ledger.messages.find(commitment, target);
-      if (row?.state !== "submitted") continue;
-      if (half !== undefined) {
-        const again = { reason: "too_large", batchLimit: half, nextAttemptAtMs: leg.clock.now() } as const;
-        transition(leg, row, { to: "held", detail, ...again });
-        continue;
-      }
-      const isLimited = limit === "bytes" || limit === "cost";
-      hold(leg, row, {
-        ...(isUnfunded
-          ? { reason: "unfunded", retryClass: "unfunded" } as const
-          : { reason: isLimited ? "too_large" : "race", retryClass: "transient" } as const),
-        detail,
-      });
-    }
-  });
 }

@@ -294,3 +294,36 @@ async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise
     })
   );
 }
+
+/** Modules to which transactions of ours are under way: what they take next is known when those are mined. */
+export function listReceiversUnderWay(
+  { target, ledger: { submissions, messages } }: LegRun,
+): ReadonlySet<string> {
+  if (!target.capabilities.losesGasOnRace) return new Set();
+  const chain = target.id.stateMachine;
+  const items = submissions.listInFlight(chain).flatMap(({ id }) => submissions.itemsOf(id));
+  const rows = messages.findAll(items.map(({ commitment }) => commitment), chain);
+  return new Set(rows.flatMap((row) => row === undefined ? [] : toCandidate(row)).map(receiverOf));
+}
+
+/** Receiving module of a message, hex. */
+export function receiverOf({ message }: Pick<Candidate, "message">): string {
+  return toHex(toReceiver(message));
+}
+
+/** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
+export function leaveToAlone(leg: LegRun, candidates: readonly Candidate[]): readonly Candidate[] {
+  const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
+  if (!candidates.some(isAlone)) return candidates;
+  const others = candidates.filter((candidate) => !isAlone(candidate));
+  const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
+  const nextAttemptAtMs = leg.clock.now() + leg.pollIntervalMs;
+  return candidates.filter((candidate) => {
+    if (!isAlone(candidate)) return true;
+    const { row } = candidate;
+    const isTurn = !busy.has(receiverOf(candidate));
+    if (!isTurn) transition(leg, row, { to: "held", reason: row.reason ?? "reverted", nextAttemptAtMs });
+    busy.add(receiverOf(candidate));
+    return isTurn;
+  });
+}
