@@ -85,7 +85,7 @@ export interface Risk {
 }
 
 /** Most that strangers may lose on a chain within a day, millionths of a dollar: 10 dollars. */
-export const STRANGER_RISK_MICRO_USD = 10_000_000n;
+const STRANGER_RISK_MICRO_USD = 10_000_000n;
 
 /**
  * True when strangers may lose this too: together at most {@link STRANGER_RISK_MICRO_USD}, and a quarter of
