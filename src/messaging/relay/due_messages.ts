@@ -125,8 +125,8 @@ function withDate(
   const nextMs = nextAttemptAtMs ?? (state === "held" ? context.clock.now() + RECHECK_MS : undefined);
   return {
     to: state,
-    ...(reason === undefined ? {} : { reason }),
-    ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
+    reason,
+    nextAttemptAtMs: nextMs,
   };
 }
 

@@ -142,7 +142,7 @@ export class EvmContext {
 
   /**
    * The next block, by the newest one seen and the clock: a contract that is simulated in it cannot tell by number and
-   * time. `undefined` when none was seen lately, or an endpoint takes no such simulations.
+   * time. `undefined` when none was seen recently, or an endpoint takes no such simulations.
    */
   get nextBlock(): BlockPlace | undefined {
     const { clock, endpoints } = this.at;

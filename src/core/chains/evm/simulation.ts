@@ -167,7 +167,7 @@ export class EvmSimulator implements Simulator {
   ): Promise<Shown<T> | undefined> {
     const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.#context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    // Where no block was seen lately, a simulation without a limit shows one; the exact one runs in the next block.
+    // Where no block was seen recently, a simulation without a limit shows one; the exact one runs in the next block.
     const isBlockKnown = this.#context.nextBlock !== undefined ||
       this.#context.at.endpoints.hosts.some((host) => this.#context.isUnsupported("overriding", host));
     if (known === undefined || !isBlockKnown || method.capability !== "tracing" || isArbitrum(chainId)) {

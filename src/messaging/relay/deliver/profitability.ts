@@ -104,11 +104,7 @@ export async function holdUnpaidBytes(
         retryClass: "failed",
         detail: "its own bytes cost more",
       } as const;
-      hold(leg, row, {
-        ...why,
-        ...(requiredUsd18 === undefined ? {} : { requiredUsd18 }),
-        ...(offeredUsd18 === undefined ? {} : { offeredUsd18 }),
-      });
+      hold(leg, row, { ...why, requiredUsd18, offeredUsd18 });
       return false;
     })
   );
@@ -234,8 +230,8 @@ function defer(
       // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
       reason: isBlind ? "untraceable" : verdict.reason,
       retryClass: isBlind ? "slow" : isFailed ? "failed" : "transient",
-      ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
-      ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
+      requiredUsd18: required18,
+      offeredUsd18: fee18,
       ...explainReward(context.settings, revenue),
     });
     return false;

@@ -1,23 +1,19 @@
 /** Nothing is decided about a message in company: modules of which a batch shows less than they do for one message. */
 import assert from "node:assert/strict";
-import type { Delivery, Simulation } from "../../../../src/core/chains/submission.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { outbound, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
 
-const messagesOf = ({ steps }: Delivery): readonly Message[] =>
-  steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-
 /** Changes what a simulation of the second chain shows. */
 function alter(
   { two }: Relayer,
-  change: (simulation: Extract<Simulation, { kind: "accepted" }>, delivery: Delivery) => Simulation,
+  change: (simulation: Extract<Simulation, { kind: "accepted" }>) => Simulation,
 ): void {
   const real = two.simulate.bind(two);
   two.simulate = async (delivery, signal) => {
     const simulation = await real(delivery, signal);
-    return simulation.kind === "accepted" ? change(simulation, delivery) : simulation;
+    return simulation.kind === "accepted" ? change(simulation) : simulation;
   };
 }
 
