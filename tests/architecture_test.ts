@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 516,
   "core/beefy": 461,
-  "core/chains": 14_650,
+  "core/chains": 14_746,
   "core/checks": 629,
   "core/commands": 1568,
   "core/config": 3244,
@@ -272,20 +272,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/control": 1240,
   "messaging/fees": 3540,
   "messaging/ledger": 5016,
-  "messaging/relay": 8288,
+  "messaging/relay": 8534,
   "messaging/status": 1072,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 88_294,
+  "lines of src": 88_636,
   "lines of devnet": 36_646,
-  "lines of tests": 103_189,
+  "lines of tests": 103_480,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 56,
-  "files of src with one importer, in the same folder": 98,
-  "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 107_243,
+  "files of src with one importer, in the same folder": 97,
+  "files of messaging/relay that the delivery of a batch reaches": 22,
+  "words of docs": 107_495,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
