@@ -183,7 +183,7 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
     const dead = "127.0.0.1:9";
     const expected: readonly (readonly [string, string | null, string, RegExp, RegExp])[] = [
       ["endpoint", dead, "warning", /does not answer: unreachable/, /check the URL/],
-      ["chain_id", stranger.host, "failed", /serves EVM-2, not EVM-1/, /remove it from rpc_urls/],
+      ["chain_id", stranger.host, "warning", /serves EVM-2, not EVM-1/, /remove it from rpc_urls/],
       ["simulation", good.host, "warning", /no debug_traceCall .*nor eth_simulateV1/, /use an endpoint/],
       ["logs", good.host, "warning", /query_batch_size = 5000 is refused .* 100 blocks work/, /to 100/],
       ["state_proof", good.host, "failed", /no eth_getProof of block 3/, /archive/],
