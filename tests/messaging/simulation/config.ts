@@ -4,6 +4,8 @@ import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 
+import { urlsOf } from "./endpoints.ts";
+
 /** What differs from seed to seed. */
 export interface ConfigFacts {
   readonly hub: StateMachineId;
@@ -49,7 +51,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       ...id,
       ...timing,
       inboundOnly: false,
-      rpcUrls: [new EndpointUrl("http://localhost:1")],
+      rpcUrls: urlsOf(id.stateMachine).map((url) => new EndpointUrl(url)),
       etherscanApiKey: undefined,
       ismpHost: toHex(new Uint8Array(20).fill(7)),
       signer: new Secret(toHex(key)),

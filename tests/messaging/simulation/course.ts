@@ -21,9 +21,10 @@ import type { PlannedFault } from "../../support/fault_plan.ts";
 import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { type Endpoint, type Process, SimEvm, SimHub } from "./chains.ts";
+import { connectEvm, type Endpoint, type Process, SimHub } from "./chains.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
+import type { HttpFault, Mood } from "./endpoints.ts";
 import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
 import { Program } from "./program.ts";
 
@@ -56,6 +57,18 @@ const badDay: readonly PlannedFault[] = [
   { kind: "loseAnswer", code: "unreachable" },
 ];
 
+/** The same on the way to an EVM chain. */
+const badWays: readonly HttpFault[] = [
+  { kind: "unreachable" },
+  { kind: "status", status: 429, retryAfterSec: 2 },
+  { kind: "status", status: 500 },
+  { kind: "status", status: 504 },
+  { kind: "error", code: -32603, message: "internal error" },
+  { kind: "delay", ms: 3_000 },
+  { kind: "delay", ms: 12_000 },
+  { kind: "lost" },
+];
+
 /** Seconds between two polls of the simulated chains. */
 const TICK_SEC = 2;
 /** Seconds between blocks of the hub. */
@@ -66,6 +79,9 @@ export const PRICE_27 = 2_000n * 10n ** 27n;
 const MAX_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
+
+/** An endpoint in order. */
+const HONEST = { behind: 0n, provesWell: true };
 
 /** Modules that send and receive, and one that behaves in simulations only. */
 const SENDER = new Uint8Array(20).fill(0xaa);
@@ -107,8 +123,7 @@ export class Course {
   readonly #governed = new Set<0 | 1>();
   readonly #losing = new Set<Extract<Trouble, { kind: "lose" }>>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
-  #connected: readonly MemoryChain[] = [];
-  #evms: readonly SimEvm[] = [];
+  #connectedHub: MemoryChain | undefined;
   #startAtSec = 0;
   /** How often the database was lost, or gave way to a replica that was behind. */
   losses = 0;
@@ -419,7 +434,6 @@ export class Course {
         return;
       case "priceGap":
         this.#priceGaps.add(trouble.chain);
-        this.#quotePrices();
         return;
       case "forgetPool":
         this.nodes[trouble.chain].clearMempool();
@@ -448,19 +462,12 @@ export class Course {
         return;
       case "priceGap":
         this.#priceGaps.delete(trouble.chain);
-        this.#quotePrices();
     }
   }
 
   #calm(): void {
     for (const trouble of this.plan.troubles) if ("forSec" in trouble) this.#endOf(trouble);
     this.#drawFaults();
-  }
-
-  #quotePrices(): void {
-    for (const [index, chain] of this.#evms.entries()) {
-      chain.routerPrice27 = this.#priceGaps.has(index) ? undefined : PRICE_27;
-    }
   }
 
   /** What the endpoint of a chain does with the next call. */
@@ -475,13 +482,25 @@ export class Course {
     };
   }
 
+  /** How the next request to an endpoint of an EVM chain goes. */
+  #moodOf(index: 0 | 1, endpoint: number): Mood {
+    if (this.#outages.has(index)) return { view: HONEST, fault: { kind: "unreachable" } };
+    const { blocksBehind, isProofBad } = this.#endpointOf(index);
+    const isFirst = endpoint === 0;
+    const view = { behind: isFirst ? blocksBehind() : 0n, provesWell: !isFirst || !isProofBad() };
+    if (!this.#isFaulty() || !this.#chance(this.plan.faultPercent)) return { view };
+    return { view, fault: badWays[Math.floor(this.#random.fraction() * badWays.length)] };
+  }
+
+  #isFaulty(): boolean {
+    return this.#nowSec < this.plan.calmAfterSec - TICK_SEC;
+  }
+
   #drawFaults(): void {
-    const percent = this.#nowSec < this.plan.calmAfterSec - TICK_SEC ? this.plan.faultPercent : 0;
-    for (const [index, chain] of this.#connected.entries()) {
-      if (this.#outages.has(index)) {
-        chain.faults.draw(this.#random, 100, [{ kind: "throw", code: "unreachable" }]);
-      } else chain.faults.draw(this.#random, percent, badDay);
-    }
+    const percent = this.#isFaulty() ? this.plan.faultPercent : 0;
+    const faults = this.#connectedHub?.faults;
+    if (this.#outages.has(2)) faults?.draw(this.#random, 100, [{ kind: "throw", code: "unreachable" }]);
+    else faults?.draw(this.#random, percent, badDay);
   }
 
   #send(plan: MessagePlan): void {
@@ -492,7 +511,7 @@ export class Course {
     const ends = {
       source: source.id.stateMachine,
       dest: dest.id.stateMachine,
-      nonce: BigInt(this.sent.length),
+      nonce: BigInt(this.sent.filter((sent) => sent.source === source).length),
       from: SENDER,
       timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
     };
@@ -522,24 +541,26 @@ export class Course {
     const connection = { life, clock: this.clock, latencyMs: latency };
     const [one, two, hub] = this.nodes;
     const [firstAccount, secondAccount] = this.#accounts;
-    const firstChain = new SimEvm(one, { ...connection, ...firstAccount, endpoint: this.#endpointOf(0) });
-    const secondChain = new SimEvm(two, { ...connection, ...secondAccount, endpoint: this.#endpointOf(1) });
-    this.#evms = [firstChain, secondChain];
-    this.#quotePrices();
     const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
     const middle = new SimHub(
       hub,
       { ...connection, ...firstAccount, endpoint: this.#endpointOf(2) },
       chains,
     );
-    this.#connected = [firstChain, secondChain, middle];
+    this.#connectedHub = middle;
     this.#drawFaults();
-    const [firstConfig, secondConfig] = evmConfigsOf(this.#config());
-    if (firstConfig === undefined || secondConfig === undefined) throw new Error("There are two chains");
-    const entries = [{ config: firstConfig, chain: firstChain }, {
-      config: secondConfig,
-      chain: secondChain,
-    }];
+    const entries = evmConfigsOf(this.#config()).map((config, index) => ({
+      config,
+      chain: connectEvm(index === 0 ? one : two, {
+        ...connection,
+        ...(index === 0 ? firstAccount : secondAccount),
+        config,
+        hub: hub.id,
+        moodOf: (endpoint) => this.#moodOf(index === 0 ? 0 : 1, endpoint),
+        price27: () => this.#priceGaps.has(index) ? undefined : PRICE_27,
+        feeTokenDecimals: 18,
+      }),
+    }));
     return { hub: middle, chains: entries };
   }
 
@@ -569,6 +590,9 @@ export class Course {
       ...(driver === "proofs" ? { setId: 0n } : {}),
     });
     node.priceWei = 10n ** 9n;
+    // What a plain message and a proof take at most, for the checks.
+    node.messageGas = 165_000n;
+    node.proofGas = 400_000n;
     node.deceivers.add(toHex(DECEIVER));
     return node;
   }

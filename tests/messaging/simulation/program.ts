@@ -49,6 +49,8 @@ export class Program implements Process {
   readonly ended: Promise<ExitCode | undefined>;
   /** Violations that were seen while it ran. */
   readonly violations: string[] = [];
+  /** Requests to EVM chains. */
+  requests = 0;
   readonly #stop = new AbortController();
   readonly #connect: (life: Process) => Connections;
   readonly #clock: Clock;
@@ -120,7 +122,11 @@ export class Program implements Process {
     throw new Killed("killed");
   }
 
-  leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void {
+  requested(): void {
+    this.requests++;
+  }
+
+  leaving(submission: Pick<SignedSubmission, "hash" | "chain">, call: RelayerHubCall | undefined): void {
     if (this.isOver) throw new Killed("dead");
     const ledger = this.#ledger;
     if (ledger === undefined) {
