@@ -14,10 +14,9 @@ import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { bundleResult, readsOf } from "./bundle_runner.ts";
 import type { MemoryBlock, MemoryTransaction } from "./memory_block.ts";
-import { readContract } from "./memory_contracts.ts";
+import { readContract, type ReadPlace } from "./memory_contracts.ts";
 import type { CallTerms, GasRun } from "./memory_gas.ts";
 import { dataGas, MAX_TRANSACTION_GAS } from "./memory_gas.ts";
-import type { HostState } from "./memory_host.ts";
 import { handledLog, logsOf, quantity } from "./memory_logs.ts";
 import type { MemoryNode } from "./memory_node.ts";
 import { proveSlots } from "./memory_slots.ts";
@@ -53,7 +52,7 @@ export interface View {
 
 /** What a node says that is not so. */
 export interface Lie {
-  readonly ofState?: (state: HostState) => HostState;
+  readonly ofReads?: (at: ReadPlace) => ReadPlace;
   readonly ofResult?: (method: string, result: unknown) => unknown;
 }
 
@@ -201,13 +200,14 @@ export class MemoryRpc {
 
   #call(call: CallObject, { tag, lie }: { readonly tag: string; readonly lie: Lie }, head: MemoryBlock): Hex {
     const block = this.#requireBlock(tag, head);
-    const real = tag === "pending" ? this.#at.node.pendingState : block.state;
-    const state = lie.ofState === undefined ? real : lie.ofState(real);
+    const state = tag === "pending" ? this.#at.node.pendingState : block.state;
+    const real = { ...this.#at, block, state };
+    const at = lie.ofReads === undefined ? real : lie.ofReads(real);
     const reads = readsOf(call);
-    if (reads === undefined) return this.#callOne(call, block, state);
+    if (reads === undefined) return this.#callOne(call, at);
     return bundleResult(reads.map((read) => {
       try {
-        return this.#callOne(read, block, state);
+        return this.#callOne(read, at);
       } catch (error) {
         if (error instanceof NodeRpcError) return undefined;
         throw error;
@@ -215,17 +215,16 @@ export class MemoryRpc {
     }));
   }
 
-  #callOne(call: CallObject, block: MemoryBlock, state: HostState): Hex {
+  #callOne(call: CallObject, at: ReadPlace): Hex {
     const { to = "0x", data = "0x" } = call;
     if (data.startsWith(SUPPORTS)) return YES;
     const delivery = this.#decode(data);
     if (delivery !== undefined) {
-      const run = this.#run(call, delivery, block, state);
+      const run = this.#run(call, delivery, at.block, at.state);
       if (run.execution.kind === "refused") throw reverted(run, delivery);
       return "0x";
     }
-    const { node, ...at } = this.#at;
-    const result = readContract({ ...at, node, block, state }, { to, data });
+    const result = readContract(at, { to, data });
     if (result === undefined) throw new NodeRpcError(3, "execution reverted", "0x");
     return result;
   }

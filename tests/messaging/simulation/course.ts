@@ -25,7 +25,8 @@ import { connectEvm, type Endpoint, type Process, SimHub } from "./chains.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
 import type { HttpFault, Mood } from "./endpoints.ts";
-import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
+import { lieOf } from "./lies.ts";
+import type { ChainPlan, EndpointPhase, MessagePlan, Plan, Trouble } from "./plan.ts";
 import { Program } from "./program.ts";
 
 /** Names of the chains, the hub last. */
@@ -116,6 +117,8 @@ export class Course {
   /** Chains whose proofs are bad now, and those whose nodes are out of step, with the blocks. */
   readonly #badProofs = new Set<number>();
   readonly #outOfStep = new Map<number, number>();
+  /** Endpoints that misbehave now, with the height at which each began to. */
+  readonly #phases = new Map<EndpointPhase, bigint>();
   readonly #priceGaps = new Set<number>();
   readonly #spikes = new Map<Trouble, () => void>();
   readonly #foreign = new Set<0 | 1>();
@@ -432,6 +435,9 @@ export class Course {
       case "outOfStep":
         this.#outOfStep.set(trouble.chain, trouble.blocks);
         return;
+      case "endpoint":
+        this.#phases.set(trouble, this.nodes[trouble.chain].head.height);
+        return;
       case "priceGap":
         this.#priceGaps.add(trouble.chain);
         return;
@@ -460,6 +466,9 @@ export class Course {
       case "outOfStep":
         this.#outOfStep.delete(trouble.chain);
         return;
+      case "endpoint":
+        this.#phases.delete(trouble);
+        return;
       case "priceGap":
         this.#priceGaps.delete(trouble.chain);
     }
@@ -487,9 +496,29 @@ export class Course {
     if (this.#outages.has(index)) return { view: HONEST, fault: { kind: "unreachable" } };
     const { blocksBehind, isProofBad } = this.#endpointOf(index);
     const isFirst = endpoint === 0;
+    const found = [...this.#phases].find(([each]) => each.chain === index && each.endpoint === endpoint);
+    if (found !== undefined) return this.#phaseMood(...found);
+    const isAlone = [...this.#phases.keys()].some(({ chain }) => chain === index);
+    if (isAlone) return { view: HONEST };
     const view = { behind: isFirst ? blocksBehind() : 0n, provesWell: !isFirst || !isProofBad() };
     if (!this.#isFaulty() || !this.#chance(this.plan.faultPercent)) return { view };
     return { view, fault: badWays[Math.floor(this.#random.fraction() * badWays.length)] };
+  }
+
+  /** How an endpoint answers in its phase, which began at a height. */
+  #phaseMood({ chain, does }: EndpointPhase, since: bigint): Mood {
+    switch (does.how) {
+      case "lags":
+        return { view: { ...HONEST, behind: BigInt(does.blocks) } };
+      case "stands":
+        return { view: { ...HONEST, behind: this.nodes[chain].head.height - since } };
+      case "status":
+        return { view: HONEST, fault: { kind: "status", status: does.status } };
+      case "error":
+        return { view: HONEST, fault: { kind: "error", code: does.code, message: does.message } };
+      case "lies":
+        return { view: { ...HONEST, lie: lieOf(does.about, does.size) } };
+    }
   }
 
   #isFaulty(): boolean {

@@ -1,5 +1,6 @@
 /** What one seed holds: how the chains are, what is sent, and what goes wrong when. Everything is drawn from the seed. */
 import { Draw } from "../../support/draw.ts";
+import { type LieKind, lieKinds } from "./lies.ts";
 
 /** How a chain beside the hub is. */
 export interface ChainPlan {
@@ -29,6 +30,24 @@ export interface MessagePlan {
   readonly isDeceived?: boolean;
   /** Its trace is too large, or refused. */
   readonly isUntraceable?: boolean;
+}
+
+/** How an endpoint misbehaves. */
+export type EndpointHow =
+  | { readonly how: "lags"; readonly blocks: number }
+  | { readonly how: "stands" }
+  | { readonly how: "status"; readonly status: number }
+  | { readonly how: "error"; readonly code: number; readonly message: string }
+  | { readonly how: "lies"; readonly about: LieKind; readonly size: number };
+
+/** A time in which an endpoint misbehaves. */
+export interface EndpointPhase {
+  readonly kind: "endpoint";
+  readonly chain: 0 | 1;
+  readonly endpoint: 0 | 1;
+  readonly atSec: number;
+  readonly forSec: number;
+  readonly does: EndpointHow;
 }
 
 /** Something that happens to a chain or to the program. */
@@ -104,6 +123,8 @@ export type Trouble =
   | { readonly kind: "bandwidth"; readonly atSec: number; readonly forSec: number }
   /** Nobody tells the price of the chain's native token. */
   | { readonly kind: "priceGap"; readonly chain: 0 | 1; readonly atSec: number; readonly forSec: number }
+  /** One of the two endpoints of a chain misbehaves; the other one is in order. */
+  | EndpointPhase
   /** Nodes forget what waits. */
   | { readonly kind: "forgetPool"; readonly chain: 0 | 1 | 2; readonly atSec: number };
 
@@ -145,7 +166,10 @@ export function planOf(seed: number): Plan {
     hasSeparateKeys: draw.chance(30),
     maximumDailyLoss: draw.chance(15) ? draw.between(1, 20) / 10 : undefined,
     messages: Array.from({ length: draw.between(3, 12) }, () => messagePlan(draw, minimumProfitPercent)),
-    troubles: Array.from({ length: draw.between(0, 7) }, () => trouble(draw, calmAfterSec)),
+    troubles: [
+      ...Array.from({ length: draw.between(0, 7) }, () => trouble(draw, calmAfterSec)),
+      ...endpointPhases(new Draw(seed ^ 0xe9d), calmAfterSec),
+    ],
     faultPercent: 5,
     reorgPercent: [0, 4, 12][draw.between(0, 2)] ?? 0,
     hasCompetitor: draw.chance(50),
@@ -222,6 +246,53 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return { kind: "newHandler", chain, atSec, whilePending: draw.chance(60) };
     default:
       return fuse(draw, downSec);
+  }
+}
+
+/** Statuses and errors with which nodes, providers and gateways refuse. */
+const STATUSES: readonly number[] = [400, 401, 402, 403, 404, 405, 408, 413, 429, 500, 502, 503, 504, 520, 524];
+const ERRORS: readonly (readonly [number, string])[] = [
+  [-32000, "header not found"],
+  [-32000, "missing trie node"],
+  [-32001, "resource not found"],
+  [-32005, "daily request count exceeded"],
+  [-32600, "must be authenticated"],
+  [-32601, "the method does not exist/is not available"],
+  [-32603, "internal error"],
+  [-32000, "project id required"],
+  [-32002, "request timed out"],
+  [3, "execution reverted"],
+];
+
+/** In some seeds an endpoint of a chain misbehaves, in phases and in one way, so that what follows is told apart. */
+function endpointPhases(draw: Draw, calmAfterSec: number): readonly EndpointPhase[] {
+  if (!draw.chance(45)) return [];
+  const chain = draw.chance(50) ? 0 : 1;
+  const does = endpointHow(draw);
+  let atSec = draw.chance(30) ? 0 : draw.between(5, 120);
+  const phases: EndpointPhase[] = [];
+  for (let turn = draw.between(1, 3); turn > 0 && atSec < calmAfterSec - 20; turn--) {
+    const forSec = draw.between(10, 200);
+    phases.push({ kind: "endpoint", chain, endpoint: draw.chance(60) ? 0 : 1, atSec, forSec, does });
+    atSec += forSec + draw.between(4, 60);
+  }
+  return phases;
+}
+
+function endpointHow(draw: Draw): EndpointHow {
+  switch (draw.between(0, 7)) {
+    case 0:
+      return { how: "lags", blocks: draw.between(1, 40) };
+    case 1:
+      return { how: "stands" };
+    case 2:
+      return { how: "status", status: STATUSES[draw.between(0, STATUSES.length - 1)] ?? 500 };
+    case 3: {
+      const [code, message] = ERRORS[draw.between(0, ERRORS.length - 1)] ?? [-32603, "internal error"];
+      return { how: "error", code, message };
+    }
+    default:
+      return { how: "lies", about: lieKinds[draw.between(0, lieKinds.length - 1)] ?? "price", size: draw.between(0, 3) };
   }
 }
 
