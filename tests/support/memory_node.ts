@@ -236,6 +236,11 @@ export class MemoryNode extends MemoryActions {
     return left > 0n ? left : 0n;
   }
 
+  /** Transactions that wait, in order. */
+  get waiting(): readonly MemoryTransaction[] {
+    return this.#mempool.transactions;
+  }
+
   /** Where a transaction is. */
   find(hash: Hash256): { readonly block: MemoryBlock; readonly mined: Mined } | "mempool" | undefined {
     for (let index = this.#blocks.length - 1; index >= 0; index--) {

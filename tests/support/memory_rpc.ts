@@ -168,7 +168,9 @@ export class MemoryRpc {
     if (tag === "latest" || tag === "pending") return head;
     if (tag === "finalized") return node.block(node.finalHeight < head.height ? node.finalHeight : head.height);
     if (tag.length === 66) return node.blockOf(tag);
-    return BigInt(tag) > head.height ? undefined : node.block(BigInt(tag));
+    const height = BigInt(tag);
+    // The block before the first one is as empty.
+    return height > head.height ? undefined : node.block(height === 0n ? 1n : height);
   }
 
   #requireBlock(tag: string, head: MemoryBlock): MemoryBlock {

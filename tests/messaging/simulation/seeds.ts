@@ -3,6 +3,7 @@
  * SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
  */
 import { git } from "../../../src/build/identity.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { say } from "../../support/notes.ts";
 import { Checks } from "./checks.ts";
 import { Course } from "./course.ts";
@@ -124,5 +125,10 @@ function printLog(course: Course): void {
       `${life} ${line.level} ${line.event} ${Deno.inspect(line.fields, { breakLength: 1e6 })}`
     )
   );
-  Deno.writeTextFileSync(path, [Deno.inspect(course.plan, { depth: 9 }), ...lines].join("\n"));
+  const pools = course.nodes.slice(0, 2).map((node) => {
+    const account = toHex(course.relayerOn(node.id.stateMachine));
+    const facts = { nonce: node.nonceOf(account), priceWei: node.priceWei, leastWei: node.minedFromWei };
+    return Deno.inspect({ chain: node.id.stateMachine, ...facts, waiting: node.waiting }, { depth: 3 });
+  });
+  Deno.writeTextFileSync(path, [Deno.inspect(course.plan, { depth: 9 }), ...lines, ...pools].join("\n"));
 }
