@@ -48,7 +48,10 @@ const names = new Map(
 );
 
 /** What a call returns; `undefined`: it reverts. */
-export function readContract(at: ReadPlace, { to, data }: { readonly to: Hex; readonly data: Hex }): Hex | undefined {
+export function readContract(
+  at: ReadPlace,
+  { to, data }: { readonly to: Hex; readonly data: Hex },
+): Hex | undefined {
   const name = names.get(toHex10(data));
   const argument = toHash256(`${data.slice(10, 74).padEnd(64, "0")}`);
   if (to === at.host) return readHost(at, name, { data, argument });
@@ -121,16 +124,28 @@ function readHost(
       return `${wordOf(fee ?? 0n)}${addressWord(fee === undefined ? "0x" : PAYER).slice(2)}`;
     }
     case "consensusState":
-      return encodeFunctionResult({ abi: evmHostAbi, functionName: "consensusState", result: clientState(state, known()) });
+      return encodeFunctionResult({
+        abi: evmHostAbi,
+        functionName: "consensusState",
+        result: clientState(state, known()),
+      });
     case "currentEpoch":
       return wordOf(state.setId ?? 0n);
     case "relayerOf":
     case "vetoes":
       return ZERO;
     case "host":
-      return encodeFunctionResult({ abi: evmHostAbi, functionName: "host", result: textHex(node.id.stateMachine) });
+      return encodeFunctionResult({
+        abi: evmHostAbi,
+        functionName: "host",
+        result: textHex(node.id.stateMachine),
+      });
     case "hyperbridge":
-      return encodeFunctionResult({ abi: evmHostAbi, functionName: "hyperbridge", result: textHex(hub.stateMachine) });
+      return encodeFunctionResult({
+        abi: evmHostAbi,
+        functionName: "hyperbridge",
+        result: textHex(hub.stateMachine),
+      });
     default:
       void host;
       return undefined;

@@ -106,7 +106,8 @@ export function runCall(
   const paid = (gas: bigint): bigint => gas > floor ? gas : floor;
   const execution = tryDelivery({ ...rules, failing: new Set() }, state, delivery, terms.nowSec);
   const refusal = execution.kind === "refused" ? execution.refusal : undefined;
-  const machine = new Machine(terms.gasLimit - (intrinsic > floor ? intrinsic : floor));
+  // The floor has to be within the limit, and is not taken from what the call may use.
+  const machine = new Machine(terms.gasLimit < floor ? 0n : terms.gasLimit - intrinsic);
   const steps: StepRun[] = [];
   const isBatch = delivery.steps.length > 1;
   const seen = new Set<Hash256>();

@@ -19,7 +19,9 @@ export interface NodeLog {
 }
 
 const postFields = parseAbiParameters("string, string, bytes, uint256, uint256, bytes, uint256");
-const getFields = parseAbiParameters("string, string, bytes, bytes[], uint256, uint256, uint256, bytes, uint256");
+const getFields = parseAbiParameters(
+  "string, string, bytes, bytes[], uint256, uint256, uint256, bytes, uint256",
+);
 const heightFields = parseAbiParameters("string, uint256");
 const amountField = parseAbiParameters("uint256");
 
@@ -47,7 +49,8 @@ export function logsOf(block: MemoryBlock, host: Address): readonly NodeLog[] {
       ...content,
       blockNumber: quantity(block.height),
       blockHash: block.hash,
-      transactionHash: event.at.transaction ?? toHex(keccak256(new TextEncoder().encode(`${block.hash} ${index}`))),
+      transactionHash: event.at.transaction ??
+        toHex(keccak256(new TextEncoder().encode(`${block.hash} ${index}`))),
       logIndex: quantity(index),
     }];
   });
@@ -57,7 +60,11 @@ export function logsOf(block: MemoryBlock, host: Address): readonly NodeLog[] {
 
 /** Log of a delivered message. */
 export function handledLog(
-  { of, commitment, relayer }: { readonly of: "post" | "get"; readonly commitment: Hex; readonly relayer: Uint8Array },
+  { of, commitment, relayer }: {
+    readonly of: "post" | "get";
+    readonly commitment: Hex;
+    readonly relayer: Uint8Array;
+  },
 ): Pick<NodeLog, "topics" | "data"> {
   const topic = of === "post" ? hostEventTopics.PostRequestHandled : hostEventTopics.GetRequestHandled;
   return { topics: [topic, commitment], data: pad(toHex(relayer), { size: 32 }) };

@@ -69,7 +69,10 @@ export class MemoryMempool {
   }
 
   /** Takes the first transaction out whose turn it is and that offers enough. */
-  takeNext(nonceOf: NonceOf, isPaying: (transaction: MemoryTransaction) => boolean): MemoryTransaction | undefined {
+  takeNext(
+    nonceOf: NonceOf,
+    isPaying: (transaction: MemoryTransaction) => boolean,
+  ): MemoryTransaction | undefined {
     const index = this.#waiting.findIndex(({ transaction }) =>
       transaction.nonce === undefined ||
       (transaction.nonce === nonceOf(transaction.account) && isPaying(transaction))

@@ -291,6 +291,11 @@ export class MemoryNode extends MemoryActions {
     return this.#mempool.firstFreeNonce(account, this.nonceOf(account));
   }
 
+  /** A transaction that a node has seen. */
+  knownTransaction(hash: Hash256): MemoryTransaction | undefined {
+    return this.#known.get(hash);
+  }
+
   /** What was signed with that hash. */
   transactionOf(hash: Hash256): MemoryTransaction {
     const transaction = this.#known.get(hash);
@@ -424,7 +429,9 @@ export class MemoryNode extends MemoryActions {
       dataCostWei: this.dataWeiPerByte * BigInt(evm.bytes),
     });
     const refused = refusalOfHandler(state, handler);
-    if (refused !== undefined) return { execution: refused, spent: spentOn(dataGas(evm.data).intrinsic + 30_000n) };
+    if (refused !== undefined) {
+      return { execution: refused, spent: spentOn(dataGas(evm.data).intrinsic + 30_000n) };
+    }
     if (delivery.steps.length === 0) {
       return { execution: { kind: "done", handled: [] }, spent: spentOn(dataGas(evm.data).intrinsic) };
     }
@@ -459,14 +466,21 @@ export class MemoryNode extends MemoryActions {
     if (account !== undefined && this.unfunded.has(account)) {
       return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
     }
-    const refusal = transaction.evm === undefined ? undefined : this.#problemOfBytes(transaction, transaction.evm);
+    const refusal = transaction.evm === undefined
+      ? undefined
+      : this.#problemOfBytes(transaction, transaction.evm);
     if (refusal !== undefined) return { kind: "refused", refusal };
     if (transaction.evm === undefined && transaction.priceWei < this.priceWei) return { kind: "underpriced" };
     return this.#mempool.makeRoom(transaction) ? undefined : { kind: "underpriced" };
   }
 
-  #problemOfBytes({ account = "", priceWei }: MemoryTransaction, { gasLimit, bytes }: EvmTerms): Refusal | undefined {
-    if (gasLimit > MAX_TRANSACTION_GAS) return { code: "too_large", detail: "transaction gas limit too high" };
+  #problemOfBytes(
+    { account = "", priceWei }: MemoryTransaction,
+    { gasLimit, bytes }: EvmTerms,
+  ): Refusal | undefined {
+    if (gasLimit > MAX_TRANSACTION_GAS) {
+      return { code: "too_large", detail: "transaction gas limit too high" };
+    }
     if (bytes > MAX_TRANSACTION_BYTES) return { code: "too_large", detail: "oversized data" };
     const neededWei = gasLimit * priceWei + this.dataWeiPerByte * BigInt(bytes);
     return this.balanceOf(account) < neededWei

@@ -4,7 +4,14 @@
  */
 import { encodeErrorResult, parseTransaction, toFunctionSelector } from "viem";
 import type { Delivery, RefusalCode } from "../../src/core/chains/submission.ts";
-import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  fromHex,
+  type Hash256,
+  type Hex,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { opStackOracle } from "../../src/core/evm/fee_oracles.ts";
 import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../src/core/evm/handler_calls.ts";
@@ -67,7 +74,10 @@ interface CallObject {
   readonly maxPriorityFeePerGas?: Hex;
 }
 
-const selector = (abi: typeof handlerV2Abi | typeof evmHostAbi | typeof hostManagerAbi, name: string): Hex => {
+const selector = (
+  abi: typeof handlerV2Abi | typeof evmHostAbi | typeof hostManagerAbi,
+  name: string,
+): Hex => {
   const found = abi.find((item) => item.type === "function" && item.name === name);
   if (found?.type !== "function") throw new Error(`No function ${name}`);
   return toFunctionSelector(found);
@@ -137,7 +147,9 @@ export class MemoryRpc {
         return quantity(node.balanceOf(String(first), head.state));
       case "eth_getTransactionCount":
         return quantity(
-          second === "pending" ? node.pendingNonceOf(String(first)) : head.state.nonces.get(String(first)) ?? 0n,
+          second === "pending"
+            ? node.pendingNonceOf(String(first))
+            : head.state.nonces.get(String(first)) ?? 0n,
         );
       case "eth_getCode":
         return first === opStackOracle && node.dataWeiPerByte === 0n ? "0x" : "0x6001";
@@ -152,7 +164,11 @@ export class MemoryRpc {
       case "eth_simulateV1":
         return this.#simulate(Object(first), head);
       case "eth_getProof":
-        return proveSlots(this.#requireBlock(String(third), head), { host: this.#at.host, to: String(first) }, second);
+        return proveSlots(
+          this.#requireBlock(String(third), head),
+          { host: this.#at.host, to: String(first) },
+          second,
+        );
       case "eth_sendRawTransaction":
         return this.#send(fromHex(String(first)));
       case "eth_getTransactionByHash":
@@ -166,7 +182,9 @@ export class MemoryRpc {
   #blockAt(tag: string, head: MemoryBlock): MemoryBlock | undefined {
     const { node } = this.#at;
     if (tag === "latest" || tag === "pending") return head;
-    if (tag === "finalized") return node.block(node.finalHeight < head.height ? node.finalHeight : head.height);
+    if (tag === "finalized") {
+      return node.block(node.finalHeight < head.height ? node.finalHeight : head.height);
+    }
     if (tag.length === 66) return node.blockOf(tag);
     const height = BigInt(tag);
     // The block before the first one is as empty.
@@ -246,16 +264,21 @@ export class MemoryRpc {
     }
     const maximum = BigInt(call.maxFeePerGas ?? call.gasPrice ?? "0x0");
     const withTip = node.baseFeeWei + BigInt(call.maxPriorityFeePerGas ?? call.gasPrice ?? "0x0");
-    return node.runCall(delivery, {
-      data: call.data ?? "0x",
-      gasLimit: BigInt(call.gas ?? quantity(MAX_TRANSACTION_GAS)),
-      gasPriceWei: withTip < maximum ? withTip : maximum,
-      balanceWei: node.balanceOf(call.from ?? "", state),
-      number: block.height,
-      nowSec: block.timeSec,
-      isBlock: false,
-      ...changes,
-    }, block, state);
+    return node.runCall(
+      delivery,
+      {
+        data: call.data ?? "0x",
+        gasLimit: BigInt(call.gas ?? quantity(MAX_TRANSACTION_GAS)),
+        gasPriceWei: withTip < maximum ? withTip : maximum,
+        balanceWei: node.balanceOf(call.from ?? "", state),
+        number: block.height,
+        nowSec: block.timeSec,
+        isBlock: false,
+        ...changes,
+      },
+      block,
+      state,
+    );
   }
 
   #estimate(call: CallObject, head: MemoryBlock): bigint {
@@ -268,7 +291,9 @@ export class MemoryRpc {
 
   #trace(call: CallObject, options: object, head: MemoryBlock): unknown {
     const delivery = this.#decode(call.data ?? "0x");
-    if (delivery === undefined) return { type: "CALL", gasUsed: quantity(dataGas(call.data ?? "0x").intrinsic) };
+    if (delivery === undefined) {
+      return { type: "CALL", gasUsed: quantity(dataGas(call.data ?? "0x").intrinsic) };
+    }
     this.#requireTraceable(delivery);
     const run = this.#run(call, delivery, head, head.state, balanceIn(options, call.from));
     return this.#frames(run, delivery);
@@ -291,14 +316,25 @@ export class MemoryRpc {
         to: host,
         gasUsed: quantity(gasUsed),
         input: DISPATCH,
-        calls: [{ type: "CALL", gasUsed: "0x1", input: CALLBACK, ...isDone ? {} : { error: "execution reverted" } }],
+        calls: [{
+          type: "CALL",
+          gasUsed: "0x1",
+          input: CALLBACK,
+          ...isDone ? {} : { error: "execution reverted" },
+        }],
         logs: isDone ? [{ address: host, ...this.#handled(message) }] : [],
       })),
     }));
     const gasUsed = quantity(run.gasUsed);
     if (run.execution.kind === "refused") {
       const output = run.isOutOfGas ? undefined : revertDataOf(run, delivery);
-      return { type: "CALL", gasUsed, input: STEP, output, error: run.isOutOfGas ? "out of gas" : "execution reverted" };
+      return {
+        type: "CALL",
+        gasUsed,
+        input: STEP,
+        output,
+        error: run.isOutOfGas ? "out of gas" : "execution reverted",
+      };
     }
     const [only] = steps;
     return steps.length === 1 && only !== undefined
@@ -311,7 +347,10 @@ export class MemoryRpc {
     return handledLog({ of, commitment: toReceiptKey(message), relayer: this.#at.relayer });
   }
 
-  #simulate(blocks: { readonly blockStateCalls?: readonly { readonly calls?: readonly CallObject[] }[] }, head: MemoryBlock): unknown {
+  #simulate(
+    blocks: { readonly blockStateCalls?: readonly { readonly calls?: readonly CallObject[] }[] },
+    head: MemoryBlock,
+  ): unknown {
     const [block] = blocks.blockStateCalls ?? [];
     const call = block?.calls?.[0];
     const delivery = this.#decode(call?.data ?? "0x");
@@ -360,7 +399,9 @@ export class MemoryRpc {
       account: toHex(relayer),
       nonce: BigInt(nonce),
       priceWei: maximum,
-      handler: delivery === undefined || to === null || to === undefined ? undefined : to.toLowerCase() as Address,
+      handler: delivery === undefined || to === null || to === undefined
+        ? undefined
+        : to.toLowerCase() as Address,
       evm: { data, gasLimit: gas, tipWei: price.maxPriorityFeePerGas ?? maximum, bytes: raw.length },
     };
     node.register(transaction);
@@ -404,7 +445,9 @@ export class MemoryRpc {
 
 /** The balance that a state override sets. */
 function balanceIn(options: object, from: Address | undefined): Partial<CallTerms> {
-  const { stateOverrides }: { readonly stateOverrides?: Readonly<Record<string, { readonly balance?: Hex }>> } = options;
+  const { stateOverrides }: {
+    readonly stateOverrides?: Readonly<Record<string, { readonly balance?: Hex }>>;
+  } = options;
   const balance = from === undefined ? undefined : stateOverrides?.[from]?.balance;
   return balance === undefined ? {} : { balanceWei: BigInt(balance) };
 }
@@ -426,7 +469,9 @@ function revertDataOf({ execution }: GasRun, { steps }: Delivery): Hex {
 }
 
 function errorOf(code: RefusalCode): Hex {
-  if (code === "handler_replaced") return encodeErrorResult({ abi: evmHostAbi, errorName: "UnauthorizedAction" });
+  if (code === "handler_replaced") {
+    return encodeErrorResult({ abi: evmHostAbi, errorName: "UnauthorizedAction" });
+  }
   if (code === "unknown_authority_set") return toFunctionSelector("function UnknownAuthoritySet()");
   const found = Object.entries(errorNames).find(([name]) => name === code)?.[1];
   return found === undefined ? "0x" : encodeErrorResult({ abi: handlerV2Abi, errorName: found });
@@ -447,7 +492,9 @@ function deliveryIn(data: Hex, hub: StateMachineId): Delivery | undefined {
 
 function stepOf(call: HandlerCall, hub: StateMachineId): Delivery["steps"][number] {
   if (call.tag === "handleConsensus") return { kind: "consensus", proof: call.value.proof };
-  if (call.tag !== "handlePostRequests" && call.tag !== "handleGetResponses") throw new Error(`No ${call.tag} here`);
+  if (call.tag !== "handlePostRequests" && call.tag !== "handleGetResponses") {
+    throw new Error(`No ${call.tag} here`);
+  }
   const { proof } = call.value;
   const leaves = call.tag === "handlePostRequests"
     ? call.value.requests.map(({ request, index }) => ({ message: postMessage(request), index }))

@@ -2,7 +2,15 @@
  * Proofs of an EVM chain's state in memory: `eth_getProof` names the slots' values, and a seal in the place of nodes that
  * binds them to the block. The seal is what hosts in memory verify. Start reading at {@link proveSlots}.
  */
-import { concatBytes, fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  type Hex,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../src/core/evm/host_storage.ts";
 import type { EvmContext } from "../../src/core/chains/evm/evm_context.ts";
 import type { SlotProver, StateProof } from "../../src/core/chains/evm/proofs.ts";
@@ -16,7 +24,11 @@ import { sealOf } from "./memory_host.ts";
 import { quantity } from "./memory_logs.ts";
 
 /** Seal of what a block's state says of requests, which claims on the hub carry. */
-export function sealOfClaims(what: "fees" | "receipts", root: Hash256, commitments: readonly Hash256[]): Uint8Array {
+export function sealOfClaims(
+  what: "fees" | "receipts",
+  root: Hash256,
+  commitments: readonly Hash256[],
+): Uint8Array {
   return keccak256(new TextEncoder().encode([what, root, ...commitments].join()));
 }
 
@@ -130,6 +142,8 @@ export class SealProver implements SlotProver {
 }
 
 /** Values of the slots, in the order of the question. */
-function valuesOf({ storageProof }: { readonly storageProof: readonly { readonly value: string }[] }): readonly bigint[] {
+function valuesOf(
+  { storageProof }: { readonly storageProof: readonly { readonly value: string }[] },
+): readonly bigint[] {
   return storageProof.map(({ value }) => BigInt(value));
 }

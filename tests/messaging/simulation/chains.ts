@@ -1,11 +1,7 @@
 /** Chains with everything that the whole relayer asks of them; each request may be the last one of a process. */
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
-import {
-  assembleEvmChain,
-  createEvmContext,
-  type EvmChain,
-} from "../../../src/core/chains/evm/evm_chain.ts";
+import { assembleEvmChain, createEvmContext, type EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import {
@@ -22,7 +18,7 @@ import { forge, type HostState } from "../../support/memory_host.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import { MemoryRpc } from "../../support/memory_rpc.ts";
-import { SealProver, sealOfClaims } from "../../support/memory_slots.ts";
+import { sealOfClaims, SealProver } from "../../support/memory_slots.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { evmSignature } from "../../../devnet/hub/signatures.ts";
 import { simFetch, type SimNetwork } from "./endpoints.ts";
@@ -62,14 +58,17 @@ export interface SimConnection {
   readonly endpoint: Endpoint;
 }
 
-/** Smallest payment of the hub, units of the fee token. */
-const MIN_PAYMENT = 10n ** 18n;
+/** Smallest payment of the hub, 18 decimals. */
+export const MIN_PAYMENT = 10n ** 18n;
 
 /** How a process is connected to an EVM chain. */
-export interface EvmConnection extends Pick<SimConnection, "life" | "clock" | "key" | "relayer" | "latencyMs"> {
+export interface EvmConnection
+  extends Pick<SimConnection, "life" | "clock" | "key" | "relayer" | "latencyMs"> {
   readonly config: EvmChainConfig;
   readonly hub: StateMachineId;
   readonly moodOf: SimNetwork["moodOf"];
+  /** Called when a transaction has arrived at a node. */
+  readonly onSent: (hash: Hash256) => void;
   readonly price27: () => bigint | undefined;
   readonly feeTokenDecimals: number;
 }
@@ -84,6 +83,7 @@ export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChai
     step: () => life.step(),
     leaving: (submission) => life.leaving(submission, undefined),
     requested: () => life.requested(),
+    sent: connection.onSent,
   };
   const fetch = simFetch({ chain, rpc, caller, clock, latencyMs, moodOf });
   const randomness = seededRandomness(relayer[0] ?? 1);
@@ -107,7 +107,8 @@ export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChai
       fetchFeeTokenDecimals: (signal) => fees.fetchFeeTokenDecimals(signal),
     },
     certain: {
-      fetchCertainReceipts: (messages, since, signal) => certain.fetchCertainReceipts(messages, since, signal),
+      fetchCertainReceipts: (messages, since, signal) =>
+        certain.fetchCertainReceipts(messages, since, signal),
       fetchCertainFees: async (commitments, since, signal) => {
         const found = await certain.fetchCertainFees(commitments, since, signal);
         commitments.forEach((each, index) => {

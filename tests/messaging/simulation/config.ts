@@ -4,6 +4,7 @@ import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 
+import type { SettingsPlan } from "./plan.ts";
 import { urlsOf } from "./endpoints.ts";
 
 /** What differs from seed to seed. */
@@ -13,12 +14,16 @@ export interface ConfigFacts {
   readonly entries: readonly { readonly id: StateMachineId; readonly key: Uint8Array }[];
   readonly minimumProfitPercent: number;
   readonly maximumDailyLoss: number | undefined;
+  readonly settings: SettingsPlan;
+  /** The usual senders. */
+  readonly senders: readonly Uint8Array[];
   readonly pollSec: number;
   readonly initialHeight: bigint | undefined;
 }
 
 /** The checked configuration. */
 export function configOf(facts: ConfigFacts): MessagingConfig {
+  const { settings } = facts;
   const timing = { initialHeight: facts.initialHeight, pollIntervalSec: facts.pollSec };
   return {
     hub: {
@@ -36,10 +41,14 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       reconciliationFrequencySec: 1_800,
       withdrawalFrequencySec: 200,
       minimumWithdrawalAmount: 10,
-      deliveryEndpoints: undefined,
-      fleet: undefined,
-      moduleFilter: undefined,
-      unprofitableRetryFrequencySec: 60,
+      deliveryEndpoints: settings.hasDeliveryEndpoints
+        ? facts.entries.map(({ id: { stateMachine } }) => stateMachine)
+        : undefined,
+      fleet: settings.fleetIndex === undefined
+        ? undefined
+        : { index: settings.fleetIndex, count: 2, takeOverSec: 60 },
+      moduleFilter: settings.hasModuleFilter ? facts.senders : undefined,
+      unprofitableRetryFrequencySec: settings.retryFrequencySec,
       retryModules: [],
       maximumDailyLoss: facts.maximumDailyLoss,
       leaveCheckpoints: undefined,
@@ -57,7 +66,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       signer: new Secret(toHex(key)),
       queryBatchSizeBlocks: undefined,
       tracingBatchSize: undefined,
-      gasPriceBufferPercent: 0,
+      gasPriceBufferPercent: settings.gasPriceBufferPercent,
       maximumGasPriceGwei: undefined,
       clientType: "Geth",
     })),

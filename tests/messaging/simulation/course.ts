@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { getMessage, type Message, postMessage } from "../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import {
@@ -15,13 +15,16 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Randomness } from "../../../src/core/runtime/clock.ts";
+import { lowest } from "../../../src/core/chains/evm/gas.ts";
 import type { Connections } from "../../../src/messaging/session.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeClock, WrongClock } from "../../support/fake_clock.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";
+import { messagesOf } from "../../support/memory_block.ts";
 import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { connectEvm, type Endpoint, type Process, SimHub } from "./chains.ts";
+import { connectEvm, type Endpoint, MIN_PAYMENT, type Process, SimHub } from "./chains.ts";
+import { spentOnRace } from "./attacks.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
 import type { HttpFault, Mood } from "./endpoints.ts";
@@ -101,9 +104,21 @@ const second = accountOf(2);
 /** The relayer's keys, lower-case hex with 0x. */
 export const simulationKeys: readonly string[] = [toHex(first.key), toHex(second.key)];
 
+/** Something has not ended in time. */
+export class TimeOver extends Error {
+  override readonly name = "TimeOver";
+}
+
+/** Bytes of which few are zero, as those of applications. */
+function bodyOf(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, index) => index % 8 === 0 ? 0 : 1 + index % 250);
+}
+
 /** The course of one seed. */
 export class Course {
   readonly clock = new FakeClock();
+  /** The clock of the relayer's machine. */
+  readonly machineClock = new WrongClock(this.clock);
   readonly nodes: readonly [MemoryNode, MemoryNode, MemoryNode];
   readonly sent: Sent[] = [];
   readonly programs: Program[] = [];
@@ -119,6 +134,7 @@ export class Course {
   readonly #outOfStep = new Map<number, number>();
   /** Endpoints that misbehave now, with the height at which each began to. */
   readonly #phases = new Map<EndpointPhase, bigint>();
+  #diskFault: "full" | "readonly" | undefined;
   readonly #priceGaps = new Set<number>();
   readonly #spikes = new Map<Trouble, () => void>();
   readonly #foreign = new Set<0 | 1>();
@@ -128,6 +144,8 @@ export class Course {
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connectedHub: MemoryChain | undefined;
   #startAtSec = 0;
+  /** Called when a transaction of ours has left for a chain. */
+  onSent: (chain: StateMachine, hash: Hash256) => void = () => {};
   /** How often the database was lost, or gave way to a replica that was behind. */
   losses = 0;
   /** How often it gave way to a replica. */
@@ -136,6 +154,11 @@ export class Course {
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
+  /** Races that somebody ran on purpose, and what they cost, dollars x 10^18. */
+  racesRun = 0;
+  spentOnRaces = 0n;
+  /** Transactions of which somebody has decided whether to run ahead of them. */
+  readonly #judged = new Set<Hash256>();
   #isLost = false;
   /** What the replica holds, by the end of the file's name; `undefined`: there is none. */
   #replica: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
@@ -188,6 +211,37 @@ export class Course {
     return this.#initialHeight !== undefined;
   }
 
+  /** A fee of 18 decimals in units of a chain's fee token; a unit stays one. */
+  toUnits(node: MemoryNode, fee: bigint): bigint {
+    const units = fee / 10n ** BigInt(18 - this.#decimalsOf(node));
+    return units > 0n ? units : fee > 0n ? 1n : 0n;
+  }
+
+  /** The fee of a request on its source, in 18 decimals. */
+  feeOf({ message, source }: Pick<Sent, "message" | "source">): bigint {
+    return this.toDollars(source, source.head.state.fees.get(message.commitment) ?? 0n);
+  }
+
+  /** Units of a chain's fee token in 18 decimals. */
+  toDollars(node: MemoryNode, units: bigint): bigint {
+    return units * 10n ** BigInt(18 - this.#decimalsOf(node));
+  }
+
+  #decimalsOf(node: MemoryNode): number {
+    const [one, two] = this.plan.settings.decimals;
+    return node === this.nodes[0] ? one : node === this.nodes[1] ? two : 18;
+  }
+
+  /** True when the next transaction of an account of ours waits and offers less than blocks take. */
+  get isBlockedByOldTransaction(): boolean {
+    return this.nodes.slice(0, 2).some((node) =>
+      node.waiting.some(({ account, nonce, priceWei, evm }) =>
+        nonce === node.nonceOf(account) &&
+        lowest(priceWei, node.baseFeeWei + (evm?.tipWei ?? 0n)) < node.minedFromWei
+      )
+    );
+  }
+
   /** True while things go wrong. */
   get isTroubled(): boolean {
     return this.#nowSec < this.plan.calmAfterSec;
@@ -209,7 +263,7 @@ export class Course {
       const isCalm = this.#nowSec > this.plan.calmAfterSec;
       if (isCalm && this.#nowSec % 30 === 0 && look.whatIsOpen() === undefined) return;
     }
-    throw new Error(`After ${mostSec} s of fake time: ${look.whatIsOpen()}`);
+    throw new TimeOver(`After ${mostSec} s of fake time: ${look.whatIsOpen()}`);
   }
 
   /** Ends the process in an orderly way. */
@@ -222,12 +276,14 @@ export class Course {
   async #tick(): Promise<void> {
     const now = this.#nowSec;
     this.#supervise();
-    for (const plan of this.plan.messages) {
+    for (const plan of [...this.plan.messages, ...this.plan.attack?.messages ?? []]) {
       if (plan.atSec >= now && plan.atSec < now + TICK_SEC) this.#send(plan);
     }
     for (const { message, plan, source } of this.sent) {
       const raisedAt = plan.raisedAfterSec === undefined ? -1 : plan.atSec + plan.raisedAfterSec;
-      if (raisedAt >= now && raisedAt < now + TICK_SEC) source.fund(message.commitment, 50n * 10n ** 18n);
+      if (raisedAt >= now && raisedAt < now + TICK_SEC) {
+        source.fund(message.commitment, this.toUnits(source, 50n * 10n ** 18n));
+      }
     }
     for (const trouble of this.plan.troubles) {
       if (trouble.kind !== "fuse") this.#begin(trouble);
@@ -236,6 +292,7 @@ export class Course {
     this.#loseWhilePending();
     this.#useNonces();
     this.#replaceHandlers();
+    this.#runAhead();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
   }
@@ -267,6 +324,24 @@ export class Course {
       if (this.isTroubled && this.nodes[chain].mempoolSize === 0) continue;
       this.#governed.delete(chain);
       if (this.isTroubled) this.nodes[chain].replaceHandler();
+    }
+  }
+
+  /** Somebody delivers the last message of what we have in a pool, ahead of it in the same block. */
+  #runAhead(): void {
+    const { attack } = this.plan;
+    if (attack === undefined || attack.frontRunPercent === 0) return;
+    for (const node of this.nodes.slice(0, 2)) {
+      for (const transaction of node.waiting) {
+        const last = messagesOf(transaction).at(-1);
+        if (last === undefined || this.#judged.has(transaction.hash)) continue;
+        this.#judged.add(transaction.hash);
+        if (!this.#chance(attack.frontRunPercent)) continue;
+        const number = attack.kind === "front-running by many" ? this.racesRun + 1 : 0;
+        this.racesRun++;
+        this.spentOnRaces += spentOnRace(node.priceWei, PRICE_27);
+        node.deliverFirst(last, keccak256(Uint8Array.of(9, number)).slice(0, 20));
+      }
     }
   }
 
@@ -327,7 +402,8 @@ export class Course {
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
-      clock: this.clock,
+      clock: this.machineClock,
+      diskFault: () => this.#diskFault,
       path: this.#path,
       config: this.#config(),
       seed: this.#seed + this.programs.length,
@@ -435,6 +511,12 @@ export class Course {
       case "outOfStep":
         this.#outOfStep.set(trouble.chain, trouble.blocks);
         return;
+      case "disk":
+        this.#diskFault = trouble.fault;
+        return;
+      case "clockStep":
+        this.machineClock.aheadMs += trouble.bySec * 1_000;
+        return;
       case "endpoint":
         this.#phases.set(trouble, this.nodes[trouble.chain].head.height);
         return;
@@ -468,6 +550,12 @@ export class Course {
         return;
       case "endpoint":
         this.#phases.delete(trouble);
+        return;
+      case "disk":
+        this.#diskFault = undefined;
+        return;
+      case "clockStep":
+        this.machineClock.aheadMs = 0;
         return;
       case "priceGap":
         this.#priceGaps.delete(trouble.chain);
@@ -537,11 +625,13 @@ export class Course {
     const dest = this.nodes[1 - plan.from];
     if (dest === undefined) throw new Error("There are two chains");
     const nowSec = Math.floor(this.clock.now() / 1_000);
+    const name = Uint8Array.of(7, plan.pair === "fresh" ? 1 + this.sent.length : 0);
+    const pair = plan.pair === undefined ? undefined : keccak256(name).slice(0, 20);
     const ends = {
       source: source.id.stateMachine,
       dest: dest.id.stateMachine,
       nonce: BigInt(this.sent.filter((sent) => sent.source === source).length),
-      from: SENDER,
+      from: pair ?? SENDER,
       timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
     };
     const hubKnows = this.nodes[2].head.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
@@ -549,8 +639,8 @@ export class Course {
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,
-        to: plan.isDeceived === true ? DECEIVER : RECEIVER,
-        body: new Uint8Array([1, 2, 3]),
+        to: pair?.toReversed() ?? (plan.isDeceived === true ? DECEIVER : RECEIVER),
+        body: bodyOf(plan.bodyBytes ?? 3),
       })
       : getMessage({
         ...ends,
@@ -558,16 +648,17 @@ export class Course {
         height: hubKnows,
         context: new Uint8Array(),
       });
+    if (plan.module !== undefined) dest.behaviours.set(message.commitment, plan.module);
     if (plan.isFailing) dest.failing.add(message.commitment);
     if (plan.isSpoiling === true) dest.spoiling.add(message.commitment);
     if (plan.isUntraceable === true) dest.untraceable.add(message.commitment);
-    source.dispatch(message, plan.fee);
+    source.dispatch(message, this.toUnits(source, plan.fee));
     this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
   }
 
   #connect(life: Process): Connections {
     const latency = (): number => this.#chance(10) ? Math.floor(this.#random.fraction() * 2_000) : 0;
-    const connection = { life, clock: this.clock, latencyMs: latency };
+    const connection = { life, clock: this.machineClock, latencyMs: latency };
     const [one, two, hub] = this.nodes;
     const [firstAccount, secondAccount] = this.#accounts;
     const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
@@ -576,6 +667,9 @@ export class Course {
       { ...connection, ...firstAccount, endpoint: this.#endpointOf(2) },
       chains,
     );
+    for (const node of [one, two]) {
+      middle.accounts.minimums.set(node.id.stateMachine, this.toUnits(node, MIN_PAYMENT));
+    }
     this.#connectedHub = middle;
     this.#drawFaults();
     const entries = evmConfigsOf(this.#config()).map((config, index) => ({
@@ -585,16 +679,17 @@ export class Course {
         ...(index === 0 ? firstAccount : secondAccount),
         config,
         hub: hub.id,
+        onSent: (hash) => this.onSent(config.stateMachine, hash),
         moodOf: (endpoint) => this.#moodOf(index === 0 ? 0 : 1, endpoint),
         price27: () => this.#priceGaps.has(index) ? undefined : PRICE_27,
-        feeTokenDecimals: 18,
+        feeTokenDecimals: this.plan.settings.decimals[index] ?? 18,
       }),
     }));
     return { hub: middle, chains: entries };
   }
 
   #config(): MessagingConfig {
-    const { maximumDailyLoss, minimumProfitPercent, pollSec } = this.plan;
+    const { maximumDailyLoss, minimumProfitPercent, pollSec, settings } = this.plan;
     const entries = [0, 1].flatMap((index) => {
       const node = this.nodes[index];
       const account = this.#accounts[index];
@@ -606,19 +701,23 @@ export class Course {
       entries,
       maximumDailyLoss,
       minimumProfitPercent,
+      settings,
+      senders: [SENDER],
       pollSec,
       initialHeight: this.#initialHeight,
     });
   }
 
-  #evmNode(index: 0 | 1, consensus: string, { finalityLag, driver }: ChainPlan): MemoryNode {
+  #evmNode(index: 0 | 1, consensus: string, plan: ChainPlan): MemoryNode {
+    const { finalityLag, driver, priceWei, dataWeiPerByte } = plan;
     const node = new MemoryNode(this.clock, {
       id: { stateMachine: chainNames[index], consensusStateId: toConsensusStateId(consensus) },
       family: "evm",
       finalityLag,
       ...(driver === "proofs" ? { setId: 0n } : {}),
     });
-    node.priceWei = 10n ** 9n;
+    node.priceWei = priceWei;
+    node.dataWeiPerByte = dataWeiPerByte;
     // What a plain message and a proof take at most, for the checks.
     node.messageGas = 165_000n;
     node.proofGas = 400_000n;

@@ -2,7 +2,7 @@
  * Endpoints of an EVM chain in a simulation, as the network shows them: a `fetch` before a node in memory, with faults,
  * delays and lies. The process passes a step before and after each request.
  */
-import { fromHex, type Hex, keccak256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, keccak256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
@@ -33,6 +33,8 @@ export interface Caller {
   leaving(submission: { readonly hash: ReturnType<typeof toHash256>; readonly chain: StateMachine }): void;
   /** A request was made. */
   requested(chain: StateMachine): void;
+  /** A transaction has arrived. */
+  sent(hash: Hash256): void;
 }
 
 /** What a {@link simFetch} stands on. */
@@ -78,12 +80,14 @@ export function simFetch({ chain, rpc, caller, clock, latencyMs, moodOf }: SimNe
       fault?.kind === "error"
         ? { jsonrpc: "2.0", id: call.id, error: { code: fault.code, message: fault.message } }
         : answer(rpc, call, view);
-    for (const { method, params: [raw] } of asList(asked)) {
-      if (method !== "eth_sendRawTransaction" || fault?.kind === "error") continue;
-      caller.leaving({ hash: toHash256(keccak256(fromHex(String(raw)))), chain });
-    }
+    const sent = asList(asked).filter(({ method }) =>
+      method === "eth_sendRawTransaction" && fault?.kind !== "error"
+    )
+      .map(({ params: [raw] }) => toHash256(keccak256(fromHex(String(raw)))));
+    for (const hash of sent) caller.leaving({ hash, chain });
     caller.step();
     const answers = Array.isArray(asked) ? asked.map(answerOf) : asList(asked).map(answerOf)[0];
+    for (const hash of sent) caller.sent(hash);
     caller.step();
     if (fault?.kind === "lost") throw new TypeError("connection closed before message completed");
     return new Response(JSON.stringify(answers));

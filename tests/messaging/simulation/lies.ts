@@ -74,19 +74,29 @@ export function lieOf(kind: LieKind, size: number): Lie {
     case "receipt":
       return withResult(["eth_getTransactionReceipt"], (value) => {
         if (value === null || size === 0) return null;
-        const changes = [{}, { logs: [] }, { status: "0x0", logs: [] }, { blockHash: `0x${"ab".repeat(32)}` }][size];
+        const changes =
+          [{}, { logs: [] }, { status: "0x0", logs: [] }, { blockHash: `0x${"ab".repeat(32)}` }][size];
         return { ...Object(value), ...changes };
       });
     case "place":
-      return withResult(["eth_getTransactionByHash"], (value) =>
-        isHigh || value === null ? null : { ...Object(value), blockNumber: null });
+      return withResult(
+        ["eth_getTransactionByHash"],
+        (value) => isHigh || value === null ? null : { ...Object(value), blockNumber: null },
+      );
     case "fee":
       return withState(({ fees }) => ({
-        fees: new Map([...fees].map(([each, fee]) => [each, [fee * 1_000_000n, 0n, fee / 2n, fee * 2n][size] ?? fee])),
+        fees: new Map(
+          [...fees].map(([each, fee]) => [each, [fee * 1_000_000n, 0n, fee / 2n, fee * 2n][size] ?? fee]),
+        ),
       }));
     case "logs":
-      return withResult(["eth_getLogs"], (value) =>
-        Array.isArray(value) ? value.filter((_, index) => size === 0 ? false : index % (size + 1) !== 0) : value);
+      return withResult(
+        ["eth_getLogs"],
+        (value) =>
+          Array.isArray(value)
+            ? value.filter((_, index) => size === 0 ? false : index % (size + 1) !== 0)
+            : value,
+      );
     case "delivered":
       return withState(() => ({ receipts: new EveryReceipt() }));
     case "undelivered":
@@ -104,9 +114,11 @@ export function lieOf(kind: LieKind, size: number): Lie {
     }
     case "hubHeight":
       return withState(({ counterparties }) => ({
-        counterparties: new Map([...counterparties].map(([key, { latest, heights }]) =>
-          [key, { latest: isHigh ? latest + 3n : 1n, heights }] as const
-        )),
+        counterparties: new Map(
+          [...counterparties].map(([key, { latest, heights }]) =>
+            [key, { latest: isHigh ? latest + 3n : 1n, heights }] as const
+          ),
+        ),
       }));
     case "decimals":
       return { ofReads: (at) => ({ ...at, feeTokenDecimals: [6, 18, 0, 12][size] ?? 18 }) };

@@ -6,7 +6,8 @@ import { git } from "../../../src/build/identity.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { say } from "../../support/notes.ts";
 import { Checks } from "./checks.ts";
-import { Course } from "./course.ts";
+import { Course, TimeOver } from "./course.ts";
+import { OPEN_DEFECTS } from "./open_defects.ts";
 import { type Plan, planOf } from "./plan.ts";
 
 /** A folder in memory where there is one: the databases are real files. */
@@ -94,15 +95,22 @@ export async function runPlanAlone(plan: Plan, seed: number): Promise<Course> {
   }
 }
 
+function messageOf(error: unknown): readonly string[] {
+  if (error instanceof TimeOver) return [error.message];
+  throw error;
+}
+
 async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course> {
   const path = `${folder}/${seed}.db`;
   const course = new Course(seed, plan, path);
   const checks = new Checks(course, path);
   try {
-    await course.run(checks);
+    const late = await course.run(checks).then(() => [], messageOf);
     await course.end();
-    const violations = await checks.atEnd();
-    if (violations.length > 0) throw new Error(violations.slice(0, 10).join("\n"));
+    // What did not end in time is wrong in many ways.
+    const violations = late.length > 0 ? late : await checks.atEnd();
+    const news = violations.filter((each) => !OPEN_DEFECTS.some(({ excuses }) => excuses(course, each)));
+    if (news.length > 0) throw new Error(news.slice(0, 10).join("\n"));
     return course;
   } catch (error) {
     printLog(course);
