@@ -154,6 +154,8 @@ export class Course {
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
+  /** Kinds of open defects that it showed. */
+  excused: readonly string[] = [];
   /** Races that somebody ran on purpose, and what they cost, dollars x 10^18. */
   racesRun = 0;
   spentOnRaces = 0n;

@@ -196,7 +196,29 @@ const DOLLAR = 10n ** 18n;
 /** Draws the plan of a seed: every third one is about an attack, the others about what goes wrong by itself. */
 export function planOf(seed: number): Plan {
   const plan = troubledPlan(seed);
+  if (seed % LONG_EVERY === 0) return longPlan(plan, new Draw(seed ^ 0x109));
   return seed % 3 === 0 ? attackedPlan(plan, new Draw(seed ^ 0xa77)) : plan;
+}
+
+/** Of so many seeds one takes a day and longer. */
+const LONG_EVERY = 1_000;
+
+/** The same plan over a day or two, with hundreds of messages, and with what goes wrong spread over it. */
+function longPlan(plan: Plan, draw: Draw): Plan {
+  const lastsSec = draw.between(20, 48) * 3_600;
+  const percent = plan.minimumProfitPercent;
+  return {
+    ...plan,
+    chains: [{ ...plan.chains[0], blockSec: 12 }, { ...plan.chains[1], blockSec: 12 }],
+    messages: Array.from({ length: draw.between(100, 300) }, () => ({
+      ...messagePlan(draw, percent),
+      atSec: draw.between(60, lastsSec - 3_600),
+    })),
+    troubles: Array.from({ length: draw.between(5, 20) }, () => trouble(draw, lastsSec)),
+    reorgPercent: draw.between(0, 1),
+    pollSec: 60,
+    calmAfterSec: lastsSec,
+  };
 }
 
 function troubledPlan(seed: number): Plan {
