@@ -11,7 +11,7 @@ import { type Execution, type HostRules, type HostState, tryDelivery } from "./m
 
 /** What a receiving module does. */
 export interface Module {
-  /** Gas of its callback; `all`: whatever it gets, `most`: all but what the host needs to go on. */
+  /** Gas of its callback; `all`: whatever it gets, `most`: all but what the host needs to continue. */
   readonly gas: bigint | "all" | "most";
   /** Its callback fails, or leaves the host so little that the whole transaction fails. */
   readonly act: "ok" | "fail" | "starve";
@@ -185,17 +185,17 @@ function dispatch(
 ): DispatchRun | undefined {
   const before = machine.used;
   const host = handedOn(machine.left);
-  const prelude = BEFORE_MODULE_GAS + BODY_BYTE_GAS * BigInt(bytesOf(message));
-  if (host < prelude) return undefined;
-  const given = handedOn(host - prelude);
+  const ownGas = BEFORE_MODULE_GAS + BODY_BYTE_GAS * BigInt(bytesOf(message));
+  if (host < ownGas) return undefined;
+  const given = handedOn(host - ownGas);
   const isPlain = module.knows !== undefined && knowsSimulation(module.knows, terms, noted);
   const { gas, act }: Module = isPlain ? { gas: PLAIN_MODULE_GAS, act: "ok" } : module;
   if (act === "starve") return undefined;
   const wanted = gas === "all" ? given : gas === "most" ? given - lowest(given, 200_000n) : gas;
   const used = wanted < given ? wanted : given;
   const isDone = act === "ok" && wanted <= given && gas !== "all";
-  if (host - prelude - used < AFTER_MODULE_GAS) return undefined;
-  machine.used += prelude + used + AFTER_MODULE_GAS;
+  if (host - ownGas - used < AFTER_MODULE_GAS) return undefined;
+  machine.used += ownGas + used + AFTER_MODULE_GAS;
   return { message, gasUsed: machine.used - before, isDone };
 }
 

@@ -26,7 +26,7 @@ export const lieKinds = [
 /** Name of a lie. */
 export type LieKind = typeof lieKinds[number];
 
-/** Somebody else. */
+/** Another relayer. */
 const OTHER = new Uint8Array(20).fill(0x99);
 
 /** Receipts of everything that is asked for. */

@@ -1,6 +1,6 @@
 /**
  * What the simulation finds and the program does not do right yet. Each row names the kind and a seed that shows it, and
- * excuses nothing else; whoever mends the cause removes the row, after which every seed of the kind has to pass.
+ * excuses nothing else; whoever fixes the cause removes the row, after which every seed of the kind has to pass.
  */
 import type { AttackKind } from "./attacks.ts";
 import type { Course } from "./course.ts";
