@@ -23,8 +23,8 @@ export const OPEN_LOSSES: Partial<Readonly<Record<AttackKind, number>>> = {
   "burning openly": 1,
   large: 3,
   untraceable: 1,
-  "front-running": 10,
-  "front-running by many": 12,
+  "front-running": 20,
+  "front-running by many": 20,
 };
 
 const isUnsettled = (failure: string): boolean =>
