@@ -280,7 +280,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 86_154,
   "lines of devnet": 36_634,
-  "lines of tests": 103_308,
+  "lines of tests": 103_309,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 95,
