@@ -167,9 +167,8 @@ export class ChainGate {
     this.#toldMs = clock.now();
     const waitedSec = Math.round(waitedMs / 1_000);
     if (!(obstacle instanceof Error)) {
-      for (const { endpoint, check: finding, found, advice } of obstacle) {
-        const explanation = advice === undefined ? found : `${found}; ${advice}`;
-        log.error("chain_suspended", { chain, endpoint, finding, explanation, waitedSec });
+      for (const { endpoint, check: finding, found: explanation, advice } of obstacle) {
+        log.error("chain_suspended", { chain, endpoint, finding, explanation, advice, waitedSec });
       }
     } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
     else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });

@@ -31,7 +31,7 @@ export interface JoinedCalls {
   ): Promise<readonly RpcAnswer[]>;
 }
 
-/** Surroundings of an endpoint. */
+/** Dependencies of an endpoint. */
 export interface EndpointLineDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -174,7 +174,7 @@ function createWriter(options: LogOptions): EntryWriter {
 function withAdvice(entry: Entry): Entry {
   const known: Readonly<Record<string, EventText>> = events;
   const { reaction, action: advice } = known[entry.event] ?? {};
-  return { ...entry, fields: { ...entry.fields, reaction, advice } };
+  return { ...entry, fields: { ...entry.fields, reaction, advice: entry.fields.advice ?? advice } };
 }
 
 /** Text of an entry after its time and level. */

@@ -9,15 +9,16 @@ import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { Draw } from "../../../support/draw.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
+import type { Answerer } from "../../../support/scripted_rpc.ts";
 import { chainUnderTest, hub, never } from "./chain_fixture.ts";
 import {
   blockHash,
   deliveryOfPosts,
   host,
   hostStateRoot as stateRoot,
+  nodeAnswers,
   post,
   proveEmpty,
-  readHost,
   requestLog,
 } from "./scripted_node.ts";
 
@@ -37,15 +38,8 @@ const dispatch = {
 };
 
 /** What an honest node answers. */
-const answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {
-  eth_chainId: () => "0x1",
-  eth_blockNumber: () => "0x100",
-  eth_gasPrice: () => "0x64",
-  eth_getCode: () => "0x",
-  eth_getBalance: () => "0xffffffffffffffff",
-  eth_getTransactionCount: () => "0x5",
-  eth_estimateGas: () => "0x30000",
-  eth_call: (params) => readHost(params, Object(undefined)),
+const answers: Readonly<Record<string, Answerer>> = {
+  ...nodeAnswers,
   eth_getBlockByNumber: () => ({
     number: "0x100",
     hash: blockHash,
@@ -57,7 +51,7 @@ const answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
   debug_traceCall: () => ({ type: "CALL", input: "0x698b1267", gasUsed: "0x10000", calls: [dispatch] }),
   eth_simulateV1:
     () => [{ calls: [{ status: "0x1", gasUsed: "0x8000", returnData: "0x", logs: [handled] }] }],
-  eth_getProof: (params) => proveEmpty(params, Object(undefined)),
+  eth_getProof: proveEmpty,
   eth_getTransactionReceipt: () => ({
     blockNumber: "0x90",
     blockHash,
@@ -110,7 +104,7 @@ function damagedNode(draw: Draw): Fetch {
     const calls = [parsed].flat();
     const struck = draw.chance(60) ? draw.between(0, calls.length - 1) : -1;
     const wire = calls.map(({ id, method, params }, index) => {
-      const result = answers[method]?.(params);
+      const result = answers[method]?.(params, Object(undefined));
       return { jsonrpc: "2.0", id, result: index === struck ? damage(result, draw) : result };
     });
     return Promise.resolve(Response.json(Array.isArray(parsed) ? wire : wire[0]));

@@ -28,25 +28,27 @@ export const readHost: Answerer = ([call]) =>
     ? hostVector.reads.hostParams.result
     : zeros(2);
 
-/** A node at height 0x100 on which everything works but tracing and simulating; tests replace what they are about. */
+/** Answers of a node at height 0x100 on which everything works but tracing and simulating. */
+export const nodeAnswers: Readonly<Record<string, Answerer>> = {
+  eth_chainId: () => "0x1",
+  eth_blockNumber: () => "0x100",
+  eth_gasPrice: () => "0x64",
+  eth_getCode: () => "0x",
+  eth_getBalance: () => "0xffffffffffffffff",
+  eth_getTransactionCount: () => "0x5",
+  eth_getLogs: () => [],
+  eth_estimateGas: () => "0x30000",
+  eth_getBlockByNumber: ([tag]) => ({
+    number: tag === "finalized" ? "0xf0" : "0x100",
+    hash: blockHash,
+    timestamp: "0x10",
+  }),
+  eth_call: readHost,
+};
+
+/** A node that gives {@link nodeAnswers}; tests replace what they are about. */
 export function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
-  return new ScriptedRpc({
-    eth_chainId: () => "0x1",
-    eth_blockNumber: () => "0x100",
-    eth_gasPrice: () => "0x64",
-    eth_getCode: () => "0x",
-    eth_getBalance: () => "0xffffffffffffffff",
-    eth_getTransactionCount: () => "0x5",
-    eth_getLogs: () => [],
-    eth_estimateGas: () => "0x30000",
-    eth_getBlockByNumber: ([tag]) => ({
-      number: tag === "finalized" ? "0xf0" : "0x100",
-      hash: blockHash,
-      timestamp: "0x10",
-    }),
-    eth_call: readHost,
-    ...methods,
-  });
+  return new ScriptedRpc({ ...nodeAnswers, ...methods });
 }
 
 /** An adapter for these nodes, with a clock that stands still. */
