@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_424,
+  "core/chains": 13_423,
   "core/checks": 624,
   "core/commands": 1568,
   "core/config": 3244,
@@ -271,16 +271,16 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 820,
   "messaging/control": 1240,
   "messaging/fees": 3404,
-  "messaging/ledger": 5077,
+  "messaging/ledger": 5091,
   "messaging/relay": 8026,
   "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_154,
+  "lines of src": 86_167,
   "lines of devnet": 36_634,
-  "lines of tests": 103_309,
+  "lines of tests": 103_343,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 95,

@@ -122,6 +122,11 @@ export interface Submissions extends SubmissionItems {
   listInFlight(chain: StateMachine): InFlight[];
   /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
+  /**
+   * Dropped submissions that may be mined anyway: below their nonce one was mined since then, and at it none is
+   * open or mined.
+   */
+  listGivenUp(chain: StateMachine, sinceMs: number): SubmissionRow[];
   /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
   findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
   /** Nonces of the account that its submissions with an open outcome hold. */
@@ -171,6 +176,15 @@ export function openSubmissions(db: Database): Submissions {
         account,
         nonce: toU64Text(nonce),
       }),
+    listGivenUp: (chain, sinceMs) =>
+      list(
+        `s.chain = :chain AND s.state = 'dropped' AND s.nonce IS NOT NULL AND NOT EXISTS (SELECT 1 FROM submission o
+           WHERE o.chain = s.chain AND o.account = s.account AND o.nonce = s.nonce
+             AND (o.block_height IS NOT NULL OR o.state IN ('signed', 'broadcast')))
+         AND EXISTS (SELECT 1 FROM submission m WHERE m.chain = s.chain AND m.account = s.account
+             AND m.nonce < s.nonce AND m.block_height IS NOT NULL AND m.updated_at_ms >= :sinceMs)`,
+        { chain, sinceMs },
+      ),
     findHighestNonce: (chain, account) => {
       const row = db.row(
         `SELECT nonce FROM submission s WHERE chain = :chain AND account = :account AND nonce IS NOT NULL

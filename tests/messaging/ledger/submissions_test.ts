@@ -91,6 +91,28 @@ Deno.test(
 );
 
 Deno.test(
+  "journal: what was dropped counts as given up while a nonce below it was mined recently and nobody holds its own",
+  withMemoryLedger((ledger) => {
+    const { submissions } = ledger;
+    const [below, dropped] = [1, 2].map((nonce) => submissions.record(delivery(nonce)));
+    const givenUp = (sinceMs = 0): number[] => submissions.listGivenUp(hub, sinceMs).map(({ id }) => id);
+    ok(below !== undefined && dropped !== undefined);
+    submissions.update(dropped, { state: "dropped" });
+    deepEqual(givenUp(), [], "the nonce below may never be used");
+    const { updatedAtMs } = submissions.update(below, {
+      state: "failed",
+      block: { height: 9n, hash: hashOf(90) },
+    });
+    deepEqual([givenUp(updatedAtMs), givenUp(updatedAtMs + 1)], [[dropped], []]);
+    for (const { commitment } of submissions.itemsOf(dropped)) {
+      submissions.settleItem(dropped, commitment, "not_handled");
+    }
+    submissions.record(delivery(2, { submission: newSubmission(2, { hash: hashOf(50) }) }));
+    deepEqual(givenUp(), [], "its successor is followed, and it with that");
+  }),
+);
+
+Deno.test(
   "journal: unsigned attempts at the same message exclude each other too",
   withMemoryLedger((ledger) => {
     const unsigned = (number: number): NewSubmission => ({

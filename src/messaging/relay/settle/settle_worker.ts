@@ -130,7 +130,7 @@ export async function settleAll(
   const { target, replacing, signal } = context;
   // Includes what an earlier round recorded, even if it did not complete.
   await reviewLoss(context);
-  const groups = groupByNonce(context);
+  const groups = groupByNonce(context.ledger.submissions.listUnresolved(target.id.stateMachine));
   const needsFinal = groups.some((rows) => rows.some(({ state }) => state === "included"));
   const finalHeight = needsFinal ? await target.reads.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
@@ -155,6 +155,12 @@ export async function settleAll(
     const isSettled = await attempt(() => settleGroup(context, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
+  const sinceMs = context.clock.now() - GIVEN_UP_MS;
+  for (const [row] of groupByNonce(context.ledger.submissions.listGivenUp(target.id.stateMachine, sinceMs))) {
+    if (row !== undefined) {
+      await attempt(() => settleSameNonce(context, listCompetingSubmissions(context, row)));
+    }
+  }
   if (replacing !== undefined) await attempt(() => leaveGaps(context, replacing));
   if (await confirmFoundReceipts(context)) hasChanges = true;
   await reviewLoss(context);
@@ -162,10 +168,13 @@ export async function settleAll(
   return { waiting, hasChanges };
 }
 
-/** Lists unresolved deliveries and cancellations, grouped by nonce, oldest first. */
-function groupByNonce(context: Settling): SubmissionRow[][] {
+/** Time after a transaction was mined for which those given up above its nonce are looked up, ms: a pool may have them. */
+const GIVEN_UP_MS = 3_600_000;
+
+/** Groups deliveries and cancellations by nonce, in their order. */
+function groupByNonce(rows: readonly SubmissionRow[]): SubmissionRow[][] {
   const groups = new Map<string, SubmissionRow[]>();
-  for (const row of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
+  for (const row of rows) {
     if (row.kind !== "delivery" && row.kind !== "cancel") continue;
     const { account, nonce } = row.submission;
     const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
@@ -209,11 +218,6 @@ async function settleGroup(
   const hasChanges = await settleSameNonce(context, competitors, requested);
   const isOld = competitors.every(({ createdAtMs }) => context.clock.now() - createdAtMs >= MAX_OPEN_MS);
   if (!hasChanges && isOld) return await giveUp(context, rows);
-  const isFinal = context.ledger.submissions.find(row.id)?.state === "final";
-  // What was given up above a gap may be mined once the gap is filled.
-  const above = isFinal ? listCompetingSubmissions(context, row, 1n) : [];
-  const isGivenUp = above.length > 0 && above.every(({ state }) => state === "dropped");
-  if (isGivenUp) await settleSameNonce(context, above);
   return hasChanges;
 }
 
@@ -225,13 +229,9 @@ async function giveUp(context: Settling, rows: readonly SubmissionRow[]): Promis
   return open.length > 0;
 }
 
-/** Lists everything in the journal ever signed for the nonce of `row`, or one above: any of it may be mined. */
-function listCompetingSubmissions(
-  context: Settling,
-  row: SubmissionRow,
-  above = 0n,
-): readonly SubmissionRow[] {
+/** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
+function listCompetingSubmissions(context: Settling, row: SubmissionRow): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
-  if (account === undefined || nonce === undefined) return above === 0n ? [row] : [];
-  return context.ledger.submissions.listByNonce(chain, account, nonce + above);
+  if (account === undefined || nonce === undefined) return [row];
+  return context.ledger.submissions.listByNonce(chain, account, nonce);
 }

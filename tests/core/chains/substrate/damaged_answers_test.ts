@@ -1,26 +1,16 @@
 /** Hundreds of damaged answers of the hub's only node: each is a fault of its call, and the next right answer counts. */
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
-import { fromHex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
-import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
+import { blockHashes, hashOf, headerJson, scriptHub, unsignedExtrinsic } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
 const SEEDS = 600;
 const BEST = 12;
 const raw = fromHex("0x280402000b");
-const submission: SignedSubmission = {
-  hash: toHash256(keccak256(raw)),
-  chain: parseStateMachine("POLKADOT-3367"),
-  raw,
-  account: undefined,
-  nonce: undefined,
-  gasPriceWei: undefined,
-  gasLimit: undefined,
-  madeAtHeight: 5n,
-};
+const submission = unsignedExtrinsic(raw);
 const counterparty = {
   stateMachine: parseStateMachine("EVM-1"),
   consensusStateId: toConsensusStateId("ETH0"),

@@ -1,24 +1,21 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
-import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
-import { blockHashes, hashOf, headerJson, type Script, type Scripted, scriptHub } from "./scripted_hub.ts";
+import {
+  blockHashes,
+  hashOf,
+  headerJson,
+  type Script,
+  type Scripted,
+  scriptHub,
+  unsignedExtrinsic,
+} from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
 const raw = fromHex(hubScale("call.nexus.Relayer.withdraw_fees").bareExtrinsicV4 ?? "0x");
-const submission: SignedSubmission = {
-  hash: toHash256(keccak256(raw)),
-  chain: parseStateMachine("POLKADOT-3367"),
-  raw,
-  account: undefined,
-  nonce: undefined,
-  gasPriceWei: undefined,
-  gasLimit: undefined,
-  madeAtHeight: 5n,
-};
+const submission = unsignedExtrinsic(raw);
 
 const inherent = "0x280402000b";
 /** Events of extrinsic 1: System.ExtrinsicFailed with the error MissingCommitments of pallet 52, or nothing. */

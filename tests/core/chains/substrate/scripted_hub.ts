@@ -1,6 +1,7 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import { createHubTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
@@ -17,6 +18,20 @@ import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { type ScriptedMethod, ScriptedNode } from "../../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+
+/** An extrinsic of these bytes for the hub, made at block 5, as the journal keeps it. */
+export function unsignedExtrinsic(raw: Uint8Array): SignedSubmission {
+  return {
+    hash: toHash256(keccak256(raw)),
+    chain: parseStateMachine("POLKADOT-3367"),
+    raw,
+    account: undefined,
+    nonce: undefined,
+    gasPriceWei: undefined,
+    gasLimit: undefined,
+    madeAtHeight: 5n,
+  };
+}
 
 /** A script of methods by name. */
 export type Script = Readonly<Record<string, ScriptedMethod>>;

@@ -380,6 +380,20 @@ for (const isForgotten of [true, false]) {
   });
 }
 
+Deno.test("replacement (F18): what a pool still mines above a gap is accounted for when what took the gap reverts, too", async () => {
+  const work = await withGap();
+  const { relayer, fixture, leg, second } = work;
+  await fixture.clock.advance(30_000);
+  await settle(work);
+  await fixture.clock.advance(5_000);
+  await round(relayer, leg);
+  fixture.two.spoiling.add(second.commitment);
+  await mine(work);
+  await mine(work);
+  assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "delivery failed"]);
+  assert.deepEqual(statesOf(work, 2n), ["delivery final"]);
+});
+
 for (const isLate of [false, true]) {
   const when = isLate
     ? "counts as used no longer than ten minutes"
