@@ -78,7 +78,7 @@ function logClaims(
   print: CommandDeps["print"],
 ): void {
   const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  context.log.info("accumulation_finished", totals);
+  context.log.info("accumulation_finished.claims", totals);
   print(summary.render((chain, amount) => context.units.text(chain, amount)));
 }
 
@@ -87,7 +87,7 @@ function logWithdrawals(
   { paid, gated, open, failed, text }: WithdrawalRun,
   print: CommandDeps["print"],
 ): void {
-  log.info("withdrawals_finished", { paid, gated, underWay: open, failed });
+  log.info("accumulation_finished.withdrawals", { paid, gated, underWay: open, failed });
   print(text);
 }
 
@@ -212,7 +212,7 @@ class WithdrawalPass {
     const awaited = this.#touched().filter((row) => this.#isAwaited(row));
     for (const { chain, id, state } of awaited) {
       this.#notices.waiting(`${id}`, {
-        event: "withdrawals_awaited",
+        event: "long_wait.withdrawals",
         fields: { chain, withdrawal: id, state },
       });
     }

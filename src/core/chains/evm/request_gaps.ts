@@ -145,7 +145,7 @@ export class RequestGaps extends EvmPart {
     const missing = findMissingRequests({ first, end: top, nonces, unreadable });
     if (missing !== undefined) {
       if (this.#isGivenUp(range, missing)) return undefined;
-      this.context.reportFault(place.endpointHost, "endpoint_logs_incomplete", fieldsOf(range, missing));
+      this.context.reportFault(place.endpointHost, "endpoint_data_invalid.logs", fieldsOf(range, missing));
       return incomplete(place, range, missing);
     }
     const start = first ?? lowestOf(nonces) ?? end;
@@ -154,7 +154,9 @@ export class RequestGaps extends EvmPart {
     const earlier = { count: start - known.expected, from: known.expected, to: start - 1n };
     const again = { from: known.from, to: range.to };
     if (this.#isGivenUp(again, earlier)) return undefined;
-    if (this.#open === undefined) this.context.at.log.warn("host_logs_reread", fieldsOf(again, earlier));
+    if (this.#open === undefined) {
+      this.context.at.log.warn("endpoint_data_invalid.logs_reread", fieldsOf(again, earlier));
+    }
     this.#open = { block: range.to, next: start };
     return incomplete(place, again, earlier);
   }
@@ -194,7 +196,7 @@ export class RequestGaps extends EvmPart {
     const [sameMs, growingMs] = [ageOf(`${missing.from} to ${missing.to}`), ageOf(`${missing.from}`)];
     dropOldest(this.#seenMs, KNOWN_GAPS);
     if (sameMs < GIVE_UP_AFTER_MS && growingMs < GIVE_UP_GROWING_AFTER_MS) return false;
-    log.warn("requests_missing", fieldsOf(range, missing));
+    log.warn("messages_skipped.not_served", fieldsOf(range, missing));
     return true;
   }
 

@@ -213,7 +213,7 @@ export class AnnouncedHeads {
       if (error.code === "unreachable") this.#subscribedMs = -Infinity;
       else if (!this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
-        this.deps.log.info("announcements_refused", { error });
+        this.deps.log.info("endpoint_limited.subscriptions", { error });
       }
     }
   }

@@ -39,7 +39,7 @@ async function findGone(
     }));
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    context.log.debug("request_removal_unconfirmed", {
+    context.log.debug("read_failed.request_removal", {
       chain: chain.id.stateMachine,
       error,
     });

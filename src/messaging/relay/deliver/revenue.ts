@@ -89,7 +89,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      context.log.debug("fees_unreadable", { chain: context.target.id.stateMachine, error });
+      context.log.debug("read_failed.fees", { chain: context.target.id.stateMachine, error });
     }
   }));
   return fees;
@@ -114,7 +114,7 @@ async function readBudgets(
     }
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    context.log.debug("fee_decimals_unknown", {
+    context.log.debug("read_failed.fee_decimals", {
       chain: context.target.id.stateMachine,
       error,
     });

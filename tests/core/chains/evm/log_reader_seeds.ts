@@ -147,7 +147,7 @@ function* leftOut(
   const wanted = requests.map(({ nonce }) => nonce).filter((nonce) => nonce !== lost);
   const found = isKept ? reported : reported.toSorted((a, b) => a - b);
   if (found.join() !== wanted.join()) yield `Reported were ${found}, there are ${wanted}`;
-  const given = log.linesOf("requests_missing").map(rangeText);
+  const given = log.linesOf("messages_skipped.not_served").map(rangeText);
   const expected = lost === undefined ? "" : `${lost} to ${lost}`;
   // Where no state was kept it may be given up before the requests around it.
   if (isKept && given.join() !== expected) yield `Given up were ${given}, lost was ${expected}`;
@@ -159,8 +159,8 @@ function rangeText({ fields }: RecordedLine): string {
 
 /** Each gap that could be seen has one line, each line a gap; an endpoint is warned of once in a while. */
 function* wronglyLogged({ incomplete }: LogEndpoints, log: RecordedLog): Iterable<string> {
-  const lines = log.linesOf("endpoint_logs_incomplete");
-  const given = log.linesOf("requests_missing");
+  const lines = log.linesOf("endpoint_data_invalid.logs");
+  const given = log.linesOf("messages_skipped.not_served");
   const keyOf = ({ fields }: RecordedLine): string =>
     `${fields.endpoint} ${fields.from_block} to ${fields.to_block}`;
   const served = new Map<string, number>();

@@ -49,7 +49,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
   const [warning] = log.lines.filter(({ level }) => level === "warn");
-  assert.equal(warning?.event, "endpoint_logs_incomplete");
+  assert.equal(warning?.event, "endpoint_data_invalid.logs");
   assert.equal(warning?.fields.endpoint, behind.host);
   assert.deepEqual([warning?.fields.first_nonce, warning?.fields.last_nonce], [0n, 2n]);
 });
@@ -71,7 +71,7 @@ Deno.test("request gaps: what no endpoint reports for ten minutes is given up wi
   assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
-  const given = log.lines.find(({ event }) => event === "requests_missing");
+  const given = log.lines.find(({ event }) => event === "messages_skipped.not_served");
   assert.deepEqual([given?.level, given?.fields.first_nonce, given?.fields.from_block], ["warn", 1n, 0x20n]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
@@ -93,7 +93,7 @@ Deno.test("request gaps: what was missing is read again also where it shows in a
   for (let turn = 0; turn < 2; turn++) {
     assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   }
-  const told = log.linesOf("host_logs_reread");
+  const told = log.linesOf("endpoint_data_invalid.logs_reread");
   assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
@@ -147,7 +147,7 @@ Deno.test("request gaps: an index that falls behind further and further is given
     await clock.advance(5 * 60_000);
   }
   assert.deepEqual(await chain.events.fetchEvents(0x21n, BigInt(block), never), []);
-  assert.deepEqual(log.linesOf("requests_missing").map(({ fields }) => fields.requests), [13n]);
+  assert.deepEqual(log.linesOf("messages_skipped.not_served").map(({ fields }) => fields.requests), [13n]);
 });
 
 Deno.test("request gaps: an endpoint that hides requests and their nonces is found out by the next range of another one", async () => {
@@ -159,7 +159,7 @@ Deno.test("request gaps: an endpoint that hides requests and their nonces is fou
   lying.onBatch(() => ({ kind: "status", status: 500 }));
   await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never));
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
-  assert.equal(log.linesOf("host_logs_reread").length, 1);
+  assert.equal(log.linesOf("endpoint_data_invalid.logs_reread").length, 1);
 });
 
 type RequestCount = Parameters<typeof findMissingRequests>[0];

@@ -154,7 +154,7 @@ Deno.test("announced heads: a node that refuses subscriptions is polled, and ask
   await hub.pass(2_000);
   assert.deepEqual(await hub.pass(60_000), POLLED);
   await hub.assertUpToDate();
-  assert.deepEqual(events(hub), ["announcements_refused"]);
+  assert.deepEqual(events(hub), ["endpoint_limited.subscriptions"]);
   hub.announcements = "sent";
   await hub.pass(300_000);
   assert.deepEqual(await hub.pass(60_000), ANNOUNCED);
