@@ -29,7 +29,7 @@ Deno.test("leg: it waits in quiet until the target knows the source, and says so
   await withLeg(fixture, "out", async (relayer) => {
     await fixture.clock.advance(304_000);
     assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
-    const told = relayer.log.events("info").filter((event) => event.endsWith("_awaited"));
+    const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
     assert.deepEqual(told, ["long_wait.source_height"]);
     const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     await fixture.blocks(10);

@@ -259,7 +259,7 @@ Deno.test("beefy: an expired client is named, suspended and polled", async () =>
   await using relayer = relay(hub, target);
   await relayer.looks(2);
   assert.deepEqual(relayer.log.events("error"), ["host_unusable.expired"]);
-  assert.match(String(relayer.log.linesOf("client_unusable.expired")[0]?.fields.explanation), /86400 s/);
+  assert.match(String(relayer.log.linesOf("host_unusable.expired")[0]?.fields.explanation), /86400 s/);
   assert.equal(await target.sent(), 0);
 });
 

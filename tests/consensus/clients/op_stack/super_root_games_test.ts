@@ -111,7 +111,7 @@ Deno.test("super roots: false claims, contested games and blacklisted ones give 
       assert.equal(await relay(hub, fixture.prover()), good.l2Height, `type ${gameType}`);
       const last = (proxy = ""): unknown => {
         const lines = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${proxy}`);
-        return lines.at(-1)?.fields["reason"] ?? lines.at(-1)?.fields["code"];
+        return lines.at(-1)?.fields["reason"];
       };
       assert.deepEqual(worse.map(last), ["challenged", "blacklisted on the hub", "false_claim"]);
     }
@@ -236,7 +236,7 @@ Deno.test("claims: an endpoint's fault about one claim does not end the poll of 
     });
     assert.equal(await relay(hub, prover), good.l2Height);
     assert.deepEqual(
-      fixture.log.linesOf("rollup_claim_skipped.unprovable").map(({ fields }) => fields["code"]),
+      fixture.log.linesOf("rollup_claim_skipped.unprovable").map(({ fields }) => fields["reason"]),
       ["malformed"],
     );
     // Alone it is the fault of the poll, however often, and the claim is not lost.
