@@ -6,6 +6,7 @@
 import type { SuspensionRow } from "../../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
+import { lowest } from "../../../core/chains/evm/gas.ts";
 import { costUsd18 } from "./gas_price.ts";
 import { NEVER_MS } from "./retry_schedule.ts";
 
@@ -80,16 +81,16 @@ export interface Risk {
   readonly plannedWei: bigint;
   /** `undefined`: the price is unknown. */
   readonly price27: bigint | undefined;
-  /** `maximum_daily_loss`; `undefined`: none. */
-  readonly limitMicroUsd: bigint | undefined;
+  /** `maximum_daily_loss`, of which proven pairs keep most; `undefined`: none, or there is no such pair yet. */
+  readonly sharedMicroUsd: bigint | undefined;
 }
 
 /** Most that strangers may lose on a chain within a day, millionths of a dollar: 10 dollars. */
 const STRANGER_RISK_MICRO_USD = 10_000_000n;
 
 /**
- * True when strangers may lose this too: together at most {@link STRANGER_RISK_MICRO_USD}, and a quarter of
- * `maximum_daily_loss`. One transaction may always be under way, however dear, while nothing was lost.
+ * True when strangers may lose this too: together at most {@link STRANGER_RISK_MICRO_USD}, and a quarter of what they
+ * share with proven pairs. One transaction may always be under way, however dear, while nothing was lost.
  */
 export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: Risk): boolean {
   if (lostMicroUsd === 0n && pendingWei === 0n) return true;
@@ -98,8 +99,6 @@ export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: 
     price27: rule.price27,
   });
   if (planned18 === undefined) return false;
-  const limit = rule.limitMicroUsd === undefined
-    ? STRANGER_RISK_MICRO_USD
-    : BigInt(Math.min(Number(STRANGER_RISK_MICRO_USD), Number(rule.limitMicroUsd / 4n)));
-  return lostMicroUsd * 10n ** 12n + planned18 <= limit * 10n ** 12n;
+  const share = rule.sharedMicroUsd === undefined ? undefined : rule.sharedMicroUsd / 4n;
+  return lostMicroUsd * 10n ** 12n + planned18 <= lowest(STRANGER_RISK_MICRO_USD, share) * 10n ** 12n;
 }

@@ -78,7 +78,7 @@ export async function mayRisk(
     ...risk,
     plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
     price27: price.kind === "known" ? price.price27 : undefined,
-    limitMicroUsd: leg.settings.maxDailyLossMicroUsd,
+    sharedMicroUsd: proven.read(leg)?.length ? leg.settings.maxDailyLossMicroUsd : undefined,
   });
 }
 
