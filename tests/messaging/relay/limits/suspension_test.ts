@@ -211,7 +211,11 @@ Deno.test("strangers: pairs without a delivery share no transaction with others,
 });
 
 /** A relayer with a limit in dollars, and one round of it to the second chain with everything that follows. */
-function limited(fixture: Fixture, dollars: bigint) {
+function limited(fixture: Fixture, dollars: bigint): {
+  readonly relayer: Relayer;
+  readonly deliver: (...receivers: readonly number[]) => Promise<readonly string[]>;
+  readonly lose: (index: number) => Promise<void>;
+} {
   const settings = { maxDailyLossMicroUsd: dollars * 1_000_000n };
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   const profit = profitOf(relayer, 10);
