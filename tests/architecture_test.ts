@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 2976,
+  "consensus": 2997,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 969,
   "consensus/clients/beefy": 3340,
@@ -241,9 +241,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 661,
   "consensus/clients/polygon": 2222,
   "consensus/clients/sync_committee": 6025,
-  "consensus/commands": 277,
-  "consensus/config": 1073,
-  "consensus/control": 321,
+  "consensus/commands": 475,
+  "consensus/config": 1081,
   "consensus/followers": 204,
   "consensus/relay_chain": 496,
   "consensus/rest": 526,
@@ -253,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_515,
   "core/checks": 624,
-  "core/commands": 1568,
+  "core/commands": 1589,
   "core/config": 3244,
   "core/encoding": 570,
   "core/evm": 1842,
@@ -265,27 +264,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2171,
   "core/substrate": 270,
   "core/telemetry": 3568,
-  "messaging": 1184,
-  "messaging/checks": 334,
-  "messaging/commands": 1533,
+  "messaging": 1198,
+  "messaging/checks": 343,
+  "messaging/commands": 2354,
   "messaging/config": 820,
-  "messaging/control": 1240,
+  "messaging/control": 114,
   "messaging/fees": 3404,
-  "messaging/ledger": 5091,
+  "messaging/ledger": 5097,
   "messaging/relay": 8272,
   "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_505,
+  "lines of src": 86_156,
   "lines of devnet": 36_579,
-  "lines of tests": 103_601,
+  "lines of tests": 103_664,
   "lines of the longest function of src": 114,
-  "files of src below 40 lines": 55,
+  "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 85_926,
+  "words of docs": 85_951,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -13,8 +13,9 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
-import { consensusControlWorker } from "./control/consensus_control_worker.ts";
-import { ProverTurns } from "./control/prover_turns.ts";
+import { consensusControlWorker } from "./commands/commands.ts";
+import { provableSections } from "./config/schema.ts";
+import { ProverTurns } from "./prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
@@ -55,7 +56,8 @@ async function relay(
   const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   const turns = new ProverTurns();
   const notifier = new HeightNotifier();
-  const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
+  const sections = provableSections(deps.config);
+  const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
   const control = { log, setLogLevel, proving, status: () => watch?.status() };
   const workers = [
     ...planWorkers({ ...deps, turns, notifier }, connections, gates),
