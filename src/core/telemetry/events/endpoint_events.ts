@@ -10,7 +10,7 @@ export const endpointEvents = {
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
     meaning:
-      "An endpoint belongs to a chain or network other than the configured one, or a balancer sends three requests in a row to such a node. It is not used, and asked again at least once a minute.",
+      "The endpoint reported another chain id three times in a row: its URL belongs to another network, or a load balancer routes requests to one. It is not used; its chain id is checked again at least once a minute.",
     action: "Correct or remove its URL.",
     reaction: "the endpoint is not used, and asked again at least once a minute",
   },
