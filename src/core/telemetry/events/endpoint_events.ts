@@ -65,12 +65,6 @@ export const endpointEvents = {
     text: "Remote signer signs again",
     meaning: "It answered as asked after a time in which it did not.",
   },
-  host_logs_reread: {
-    text: "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
-    meaning:
-      "What was read could not be compared with the host's state then, and later nonces show that it had gaps.",
-    action: "Use an endpoint that keeps more state, or one with a complete index, if it repeats.",
-  },
   endpoint_proof_invalid: {
     text: "Endpoint returned an invalid proof; other endpoints are asked",
     meaning:
