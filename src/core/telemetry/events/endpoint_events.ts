@@ -104,17 +104,6 @@ export const endpointEvents = {
     text: "Node lacks a method for many values at once: they are read one by one",
     meaning: "Reading state takes more requests with this node.",
   },
-  announcements_refused: {
-    text: "Node takes no subscriptions: it is asked for new blocks",
-    meaning: "Without announcements of new blocks more requests are made while nothing happens.",
-    action: "Allow `chain_subscribeFinalizedHeads` to save requests.",
-  },
-  announcements_silent: {
-    text: "No new final block for a minute: the chain stands still, or its node does",
-    meaning:
-      "The node has announced no final block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block.",
-    action: "Compare the node's height with that of the network; restart the node if only it stands still.",
-  },
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
     meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",
