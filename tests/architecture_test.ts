@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_423,
+  "core/chains": 13_180,
   "core/checks": 624,
   "core/commands": 1568,
   "core/config": 3244,
@@ -261,10 +261,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 4047,
+  "core/rpc": 3977,
   "core/runtime": 2171,
   "core/substrate": 270,
-  "core/telemetry": 3568,
+  "core/telemetry": 3551,
   "messaging": 1184,
   "messaging/checks": 334,
   "messaging/commands": 1533,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_167,
+  "lines of src": 85_837,
   "lines of devnet": 36_634,
-  "lines of tests": 103_343,
+  "lines of tests": 102_946,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 101_840,
+  "words of docs": 101_627,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
