@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_515,
+  "core/chains": 13_272,
   "core/checks": 624,
   "core/commands": 1589,
   "core/config": 3244,
@@ -260,15 +260,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 4047,
+  "core/rpc": 3977,
   "core/runtime": 2171,
   "core/substrate": 270,
-  "core/telemetry": 3568,
+  "core/telemetry": 3551,
   "messaging": 1198,
   "messaging/checks": 343,
-  "messaging/commands": 2354,
+  "messaging/commands": 2352,
   "messaging/config": 820,
-  "messaging/control": 114,
   "messaging/fees": 3404,
   "messaging/ledger": 5097,
   "messaging/relay": 8272,
@@ -277,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_156,
+  "lines of src": 85_710,
   "lines of devnet": 36_579,
-  "lines of tests": 103_664,
+  "lines of tests": 103_266,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 85_951,
+  "words of docs": 85_738,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -3,7 +3,7 @@
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
 import type { CheckRow } from "../core/checks/check_row.ts";
-import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
@@ -60,6 +60,7 @@ async function relay(
   const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
   const control = { log, setLogLevel, proving, status: () => watch?.status() };
   const workers = [
+    behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
     ...planWorkers({ ...deps, turns, notifier }, connections, gates),
     ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
     ...planChecking(deps, connections),
@@ -68,7 +69,6 @@ async function relay(
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();
-  logStart(deps, connections);
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
     workers,
