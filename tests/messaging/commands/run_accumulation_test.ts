@@ -25,11 +25,9 @@ async function run(
   signal: AbortSignal = never,
   withinMs = 7 * 86_400_000,
 ): Promise<Outcome> {
-  let printed = "";
-  const print = (text: string): void => void (printed += `${text}\n`);
-  const all = { waits: false, withdraws: false, pollIntervalSec: 2, print, ...options };
-  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
-  return { code, printed };
+  const all = { waits: false, withdraws: false, pollIntervalSec: 2, ...options };
+  const { text, exitCode } = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
+  return { code: exitCode, printed: `${text}\n` };
 }
 
 async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
@@ -226,7 +224,7 @@ Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the who
   assert.equal(scene.node(a).deliveries().length, 1);
 });
 
-for (const code of ["module_failed", "host_frozen"] as const) {
+for (const code of ["module_failed", "host_unusable.frozen"] as const) {
   Deno.test(`accumulate-fees: a withdrawal that the chain refuses (${code}) ends the command with 1, a line, and is kept`, async () => {
     const scene = await sceneWith({ chains: [a] });
     scene.hub.accounts.credit(a, scene.address(a), 30n * one);

@@ -32,8 +32,6 @@ export const endpointEvents = {
       contradiction: "Endpoint returned invalid data",
       proof: "Endpoint returned an invalid proof; other endpoints are asked",
       logs: "Endpoint returned incomplete logs: its index is behind; other endpoints are asked",
-      logs_reread:
-        "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
       gas_price: {
         text: "Gas price not plausible; a lower one is offered",
         action:
@@ -46,7 +44,6 @@ export const endpointEvents = {
     action: "Use an endpoint with the feature; without it requests, costs or checks are worse.",
     codes: {
       batches: "Node lacks a method for many values at once; reading them one by one",
-      subscriptions: "Node does not support subscriptions; polling for new blocks",
       call_bundles: "Node rejects calls to undeployed code; reading contracts individually",
       tracing: "No debug_traceCall with logs: eth_simulateV1 is used",
       simulation: {
@@ -66,10 +63,6 @@ export const endpointEvents = {
       },
       light_client_data: "No light client data for this update; reading blocks and states",
     },
-  },
-  announcements_silent: {
-    text: "No new final block for a minute: the chain stands still, or its node does",
-    action: "Compare the node's height with that of the network; restart the node if only it stands still.",
   },
   data_unavailable: {
     text: "Required data not available from any endpoint",

@@ -104,7 +104,7 @@ export const programEvents = {
     action: "Check that the machine's clock is kept by NTP.",
   },
   hub_unavailable: {
-    text: "Hub unavailable",
+    text: "Waiting for the hub, which does not answer",
     meaning: "No endpoint of the hub gives a usable answer, and nothing works without it.",
     action: "Check the setting that the line names, and the hub node.",
     reaction: "the hub is asked again every 15 s, and everything starts when it answers",
