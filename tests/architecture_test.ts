@@ -279,7 +279,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 86_505,
-  "lines of devnet": 36_634,
+  "lines of devnet": 36_579,
   "lines of tests": 103_601,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
