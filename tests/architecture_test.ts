@@ -280,12 +280,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 86_505,
   "lines of devnet": 36_579,
-  "lines of tests": 103_601,
+  "lines of tests": 103_626,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 85_926,
+  "words of docs": 82_492,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
