@@ -61,7 +61,6 @@ export function unsatisfied(profiles: readonly AnyProfile[], results: Results): 
   });
 }
 
-/** The table as Markdown. */
 /** The table as Markdown, of profiles that have a result. */
 export function tableOf(profiles: readonly AnyProfile[], results: Results): string {
   const head = ["Profile", "Imitates", "Result"];
