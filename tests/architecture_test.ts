@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 85_130,
   "lines of devnet": 36_579,
-  "lines of tests": 103_316,
+  "lines of tests": 103_341,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 79_319,
+  "words of docs": 75_503,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -224,7 +224,7 @@ Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the who
   assert.equal(scene.node(a).deliveries().length, 1);
 });
 
-for (const code of ["module_failed", "host_unusable.frozen"] as const) {
+for (const code of ["module_failed", "host_frozen"] as const) {
   Deno.test(`accumulate-fees: a withdrawal that the chain refuses (${code}) ends the command with 1, a line, and is kept`, async () => {
     const scene = await sceneWith({ chains: [a] });
     scene.hub.accounts.credit(a, scene.address(a), 30n * one);
