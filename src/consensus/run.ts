@@ -64,7 +64,7 @@ async function relay(
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   watch?.open();
   logStart(deps, connections);
   const outcome = await superviseWorkers(
@@ -73,7 +73,7 @@ async function relay(
     {
       isFatal: (error) => error instanceof StallFault,
       isPassing: (error) => error instanceof RpcFault,
-      onRestart: (worker) => watch?.program.noteRestart(worker),
+      onRestart: (worker) => watch?.noteRestart(worker),
       signal,
     },
   );

@@ -94,7 +94,7 @@ async function relay(
     ...control,
     ...watch?.workers(deps.log) ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   logStart(deps.log, config);
   try {
     const outcome = await superviseWorkers(
@@ -103,7 +103,7 @@ async function relay(
       {
         isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
         isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
+        onRestart: (worker) => watch?.noteRestart(worker),
         signal,
       },
     );

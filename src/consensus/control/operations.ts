@@ -8,7 +8,7 @@ import {
   toNamedOperation,
 } from "../../core/commands/control_operation.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { ConsensusStatus } from "../status/consensus_status.ts";
+import { type ConsensusStatus, consensusStatus } from "../status/consensus_status.ts";
 import { type Proven, provenShape } from "../proven.ts";
 import { proveNow, type ProveRequest, type Proving } from "./prove_now.ts";
 import * as z from "zod";
@@ -23,11 +23,6 @@ export interface ConsensusControl extends LevelSetter {
 
 const noInput = z.strictObject({});
 
-/** The snapshot is plain data of this program's own making: it is only told apart from something else. */
-const statusShape = z.custom<ConsensusStatus>((value) =>
-  typeof value === "object" && value !== null && "program" in value && value.program === "causeway-consensus"
-);
-
 /** `status`: what the status page shows. */
 export const consensusStatusOperation: ControlOperation<
   ConsensusControl,
@@ -37,7 +32,7 @@ export const consensusStatusOperation: ControlOperation<
   name: "status",
   needs: "running",
   input: noInput,
-  output: statusShape,
+  output: consensusStatus,
   run: ({ status }) => {
     const found = status();
     if (found === undefined) throw new Error("Nobody watches");

@@ -1,10 +1,8 @@
 /** What `status` prints: of a running relayer, and of a database that none uses. */
 import assert from "node:assert/strict";
-import {
-  buildStatus,
-  type RunningRelayer,
-  type StatusInput,
-} from "../../../src/messaging/status/build_status.ts";
+import type { RunningProgram } from "../../../src/core/checks/program_status.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
+import { buildStatus, type StatusInput } from "../../../src/messaging/status/build_status.ts";
 import { formatStatus } from "../../../src/messaging/status/status_view.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -26,14 +24,10 @@ function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
   return async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 2));
     const ledger = openMemoryLedger({ clock });
-    const relayer = (): RunningRelayer => ({
+    const relayer = (): RunningProgram => ({
       startedAtMs: clock.now() - HOUR_MS,
       endpoints: [],
       readHeights: () => ({ head: { height: 77, readAtMs: clock.now() - 4_000 } }),
-      readChain: (chain) => ({
-        ...chain !== hub && { balanceWei: { value: 10n ** 19n, atMs: clock.now() } },
-        counterparties: [],
-      }),
       warnings: [],
       checks: [],
       troubles: [],
@@ -41,7 +35,13 @@ function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
         found.filter(({ graceMs = 0 }) => graceMs === 0)
           .map((reason) => ({ ...reason, sinceMs: clock.now() - 5_000 })),
     });
-    const input = (running?: RunningRelayer): StatusInput => ({
+    const input = (running?: RunningProgram): StatusInput => ({
+      program: "causeway",
+      names: new ChainNames([{ section: "ethereum", stateMachine: ethereum }]),
+      readChain: (chain) => ({
+        ...running !== undefined && chain !== hub && { balanceWei: { value: 10n ** 19n, atMs: clock.now() } },
+        counterparties: [],
+      }),
       ledger,
       hub,
       chains: [ethereum],
@@ -54,7 +54,7 @@ function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
         ledger,
         running: () => {
           const status = buildStatus(input(relayer()));
-          const wallet = status.chains.find(({ chain }) => chain === ethereum)?.wallet;
+          const [wallet] = status.wallets;
           return { text: formatStatus(status), runwayHours: wallet?.runwayHours };
         },
         stopped: () => formatStatus(buildStatus(input())),
@@ -92,9 +92,9 @@ Deno.test(
       items: [{ ...itemOf(2), target: ethereum }],
     });
     await clock.advance(3 * HOUR_MS);
-    assert.match(stopped(), /In the way\n.*\n {2}EVM-1 +Our account cannot pay for gas/);
-    assert.match(stopped(), /Chains\n {2}chain +in flight\n {2}EVM-1 +1 \(oldest 3 h\)/);
-    assert.match(running().text, /In the way\n.*\n {2}EVM-1 +5 s +Our account/);
+    assert.match(stopped(), /\n {2}ethereum \(EVM-1\) +stops work +Our account cannot pay for gas/);
+    assert.match(stopped(), /Chains\n {2}chain +in flight\n {2}ethereum \(EVM-1\) +1 \(oldest 3 h\)/);
+    assert.match(running().text, /\n {2}ethereum \(EVM-1\) +stops work +5 s +Our account/);
   }),
 );
 
@@ -107,7 +107,7 @@ Deno.test(
       { sender: "0x03", limit: { kind: "free" } },
     ]);
     for (const text of [running().text, stopped()]) {
-      assert.match(text, /bandwidth left at the hub\n {2}EVM-1 -> .* 0x0102: 12 bytes/);
+      assert.match(text, /bandwidth left at the hub\n {2}ethereum -> .* 0x0102: 12 bytes/);
     }
     noteBandwidth(ledger, ethereum, []);
     assert.doesNotMatch(stopped(), /andwidth/);
@@ -119,8 +119,8 @@ Deno.test(
   "status text: a running relayer shows heights with their age, and when nothing is in the way",
   withScene(({ running }) => {
     const { text } = running();
-    assert.match(text, /running for 60 min\n\nNothing is in the way\./);
-    assert.match(text, /EVM-1 +77 \(4 s ago\)/);
+    assert.match(text, /running for 60 min\n\nState\n {2}Ready. Nothing is in the way\./);
+    assert.match(text, /EVM-1\) +77 \(4 s ago\)/);
     return Promise.resolve();
   }),
 );
@@ -129,13 +129,13 @@ Deno.test(
   "status: the runway follows from the first cost on, an hour's worth at least, and is no number before",
   withScene(async ({ clock, ledger, running }) => {
     assert.deepEqual(running().runwayHours, undefined);
-    assert.match(running().text, /EVM-1 .* 10 +nothing spent in 24 h/);
+    assert.match(running().text, /EVM-1\) +10 +nothing spent in 24 h/);
     spendOne(ledger, 1);
     await clock.advance(60_000);
     assert.equal(running().runwayHours, 10, "one token in an hour");
     await clock.advance(5 * HOUR_MS - 60_000);
     assert.equal(running().runwayHours, 50, "one token in five hours");
-    assert.match(running().text, /EVM-1 .* 10 +2 d/);
+    assert.match(running().text, /EVM-1\) +10 +2 d/);
     spendOne(ledger, 2);
     await clock.advance(1_000);
     assert.equal(running().runwayHours, 25, "two tokens in five hours");

@@ -148,10 +148,8 @@ tbody th { font-weight: inherit; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
-ul.plain { list-style: none; margin: 0; padding: 0; }
-ul.plain > li { border-top: 1px solid var(--line); padding: .4rem 0; overflow-wrap: anywhere; }
-ul.plain > li:first-child { border-top: 0; }
-code { font: .85em/1.4 ui-monospace, monospace; }
+.facts { color: var(--faint); margin: 0 0 .25rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
+svg { display: block; } svg path { fill: none; stroke: var(--mark); stroke-width: 1.5; stroke-linecap: round; }
 @media (max-width: 44rem) {
   body { padding: .5rem; }
   section { padding: .6rem .7rem; margin-bottom: .6rem; }
