@@ -10,7 +10,7 @@ import {
   type MessageState,
   messageStates,
 } from "../ledger/message_state.ts";
-import { formatHoldSubject, parseHoldSubject } from "../relay/decisions/hold_subject.ts";
+import { formatHoldSubject, parseHoldSubject } from "../relay/decisions/route.ts";
 import { type Command as Parser, InvalidArgumentError } from "commander";
 
 /** Values of the options. */

@@ -5,8 +5,7 @@
 import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
 import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
-import { NEVER_MS } from "./decisions/retry_schedule.ts";
-import { type Route, route } from "./decisions/route.ts";
+import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
@@ -223,28 +222,6 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   if (row?.state !== "held" || row.reason !== "unprofitable" || !isRaiseWorthATry(fee18, row)) return;
   const { reason } = row;
   messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
-}
-
-/** Decides the state of a row by the route of its message; `undefined` for messages of other legs. */
-export function decideState(
-  decided: Route,
-): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
-  switch (decided.kind) {
-    case "ignore":
-      return undefined;
-    case "deliver":
-      return { state: "seen" };
-    case "hold":
-      return decided.reason === "waiting_for_update"
-        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
-        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
-    case "reject":
-      // The hub's list may have been read wrongly: routing it again decides.
-      if (decided.reason === "hub_originated") return { state: "held", reason: decided.reason };
-      return { state: "rejected", reason: decided.reason };
-    case "timedOut":
-      return { state: "seen" }; // ends once its receipt was read: see receipts.ts
-  }
 }
 
 function logFound(leg: Leg, row: NewMessage): void {

@@ -90,8 +90,8 @@ export interface EvmChainDeps {
  * Maximum number of messages in one handler call (polytope-labs/hyperbridge: tesseract/messaging/evm, chunks of 100).
  */
 const MAX_MESSAGES = 100;
-/** Public nodes refuse raw transactions above 128 KiB, some sequencers above 95 kB. */
-const MAX_CALL_BYTES = 90_000;
+/** Nodes refuse raw transactions above 128 KiB, which leaves room for the envelope; who takes less says so and is learned. */
+const MAX_CALL_BYTES = 120_000;
 /** Rules of EVM hosts (docs/protocol/evm-host.md sections 1 to 5). */
 const CAPABILITIES: ChainCapabilities = {
   challengeRule: "reached",

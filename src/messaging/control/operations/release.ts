@@ -7,7 +7,7 @@ import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { fromHex, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { SuspensionRow } from "../../ledger/ledger.ts";
-import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
+import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/route.ts";
 import { releaseAll } from "../../relay/limits/suspension.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import * as z from "zod";

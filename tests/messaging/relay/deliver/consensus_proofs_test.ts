@@ -11,6 +11,7 @@ import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../../support/memory_block.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { trust } from "../rounds.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -171,6 +172,21 @@ Deno.test("consensus proofs: a response that pays for the proof is not kept wait
     assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
     assert.deepEqual(stateOf(relayer, poor), ["delivered", "handled_by_us"]);
     assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
+  });
+});
+
+Deno.test("consensus proofs: a request and a response that pay for the proof only together share it", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  fixture.two.proofGas = 100_000n;
+  const [request] = await pay(fixture, [COST_18 * 18n / 10n]);
+  const response = await answer(fixture, COST_18 * 18n / 10n);
+  trust(leg, [request, response]);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(20);
+    assert.deepEqual(stateOf(relayer, request), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages", "messages"]]);
   });
 });
 

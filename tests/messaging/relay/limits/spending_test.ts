@@ -111,8 +111,8 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
   fixture.two.failing.add(failing.commitment);
   await fixture.blocks(1);
   await settle(work);
-  // Of another sender: what a module of this one did keeps its other messages back.
-  await payAndUpdate(fixture, [0n], { from: new Uint8Array(20).fill(9) });
+  // Between other modules: what those of this one did keeps their other messages back.
+  await payAndUpdate(fixture, [0n], { from: new Uint8Array(20).fill(9), to: new Uint8Array(20).fill(9) });
   fixture.two.isFull = true;
   assert.equal(await send(work), 1);
   for (let replacement = 0; replacement < 4; replacement++) {
