@@ -3,6 +3,7 @@
  * in it. Plain data that survives JSON; times are Unix milliseconds.
  */
 import * as z from "zod";
+import { hours } from "../../core/checks/hours.ts";
 import { findChainReasons, listed, programStatus } from "../../core/checks/program_status.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
@@ -45,7 +46,8 @@ export type RouteReading = Readonly<z.output<typeof lightClient>>;
 /** The snapshot. */
 export const consensusStatus = programStatus.extend({
   program: z.literal("causeway-consensus"),
-  lightClients: listed(lightClient),
+  /** With the highest age of its last update in each hour, minutes; since the start of the program. */
+  lightClients: listed(lightClient.extend({ ageMinByHour: hours })),
 });
 
 /** The snapshot. */

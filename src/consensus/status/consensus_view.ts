@@ -4,6 +4,8 @@ import { formatDuration } from "../../core/runtime/text_table.ts";
 import { type Cell, coloured, type Column, tableSection } from "../../core/telemetry/status_sections.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteReading } from "./consensus_status.ts";
 
+type Client = ConsensusStatus["lightClients"][number];
+
 /** What the status of the consensus relayer shows. */
 export const consensusView: ProgramView<ConsensusStatus> = {
   role: "consensus relayer",
@@ -14,12 +16,12 @@ export const consensusView: ProgramView<ConsensusStatus> = {
   sections: (status, shows) => {
     const { nowMs, lightClients, chains } = status;
     const { age, short } = shows;
-    const name: Column<RouteReading> = {
+    const name: Column<Client> = {
       name: "light client",
       cell: ({ chain, target }) => short(`${chain} on ${target}`),
     };
     /** What the light client knows is final, whenever the endpoints were asked last. */
-    const newest = ({ chain, knownHeight }: RouteReading): number | undefined => {
+    const newest = ({ chain, knownHeight }: Client): number | undefined => {
       const { head, final } = chains.find((each) => each.chain === chain) ?? {};
       const named = (final ?? head)?.height;
       return named === undefined ? undefined : Math.max(named, knownHeight ?? 0);
@@ -30,6 +32,7 @@ export const consensusView: ProgramView<ConsensusStatus> = {
         { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
         { name: "newest", isNumber: true, cell: newest },
         { name: "last update", isNumber: true, cell: (client) => showAge(client, nowMs) },
+        { name: "24 h", cell: ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }) },
         {
           name: "expires in",
           isNumber: true,

@@ -2,6 +2,7 @@
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/chain_board.ts";
+import { HourlyMaxima } from "../../core/checks/hours.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
@@ -23,6 +24,7 @@ type PlannedConnections = Pick<Connections, "hubConsensus"> & {
 export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
   readonly updates: LightClientBoard;
   readonly #hub: string;
+  readonly #ages = new HourlyMaxima();
   #isOpen = false;
 
   constructor(clock: Clock, hub: string, names: ChainNames = new ChainNames()) {
@@ -79,7 +81,12 @@ export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
 
   protected read(): ConsensusStatus {
     const place = this.place(this.#hub);
-    const lightClients = this.updates.list();
+    const { nowMs } = place;
+    const lightClients = this.updates.list().map((client) => {
+      const { chain, target, updatedMs } = client;
+      const ageMin = updatedMs === undefined ? undefined : (nowMs - updatedMs) / 60_000;
+      return { ...client, ageMinByHour: this.#ages.note(`${chain} on ${target}`, ageMin, nowMs) };
+    });
     const names = [
       this.#hub,
       ...lightClients.flatMap(({ chain, target }) => [chain, target]),

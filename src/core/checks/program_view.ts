@@ -134,7 +134,11 @@ export function chainColumns(
 }
 
 function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
-  return tableSection("Checks", checks.filter(({ result }) => result !== "ok"), [
+  // What failed and is about no single endpoint stands above as a reason.
+  const rows = checks.filter(({ result, endpoint }) =>
+    result === "warning" || (result === "failed" && endpoint !== undefined)
+  );
+  return tableSection("Checks", rows, [
     {
       name: "chain",
       cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`,

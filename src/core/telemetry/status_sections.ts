@@ -10,9 +10,9 @@ export interface Shown {
   readonly href?: string | undefined;
 }
 
-/** Values of equal periods, oldest first, drawn as a line; `undefined`: there is none. */
+/** Values of equal periods, oldest first, drawn as a line; `null`: there is none. */
 export interface Drawing {
-  readonly line: readonly (number | undefined)[];
+  readonly line: readonly (number | null)[];
   /** What the values are: `deliveries an hour`. */
   readonly of: string;
 }
@@ -54,10 +54,12 @@ export function tableSection<Row>(
   return { title, columns: used, rows: rows.map((row) => used.map(({ cell }) => cell(row))) };
 }
 
-/** True when nothing stands in a cell. */
+/** True when nothing stands in a cell, or nothing that can be drawn. */
 export function isEmpty(cell: Cell): boolean {
   if (cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0)) return true;
-  return isDrawing(cell) && cell.line.every((value) => value === undefined);
+  if (!isDrawing(cell)) return false;
+  const known = cell.line.filter((value) => value !== null);
+  return known.length < 2 || known.every((value) => value === 0);
 }
 
 /** True for a drawing. */
@@ -101,14 +103,14 @@ function drawBlocks({ line }: Drawing): string {
   const { low, span } = rangeOf(line);
   const toBlock = (value: number): string =>
     BLOCKS.charAt(Math.round((value - low) / span * (BLOCKS.length - 1)));
-  return line.map((value) => value === undefined ? " " : toBlock(value)).join("");
+  return line.map((value) => value === null ? " " : toBlock(value)).join("");
 }
 
 /** Lowest and highest value of a drawing, 0 among them, and what is between, at least a little. */
 export function rangeOf(
   line: Drawing["line"],
 ): { readonly low: number; readonly high: number; readonly span: number } {
-  const known = [0, ...line.filter((value) => value !== undefined)];
+  const known = [0, ...line.filter((value) => value !== null)];
   const [low, high] = [Math.min(...known), Math.max(...known)];
   return { low, high, span: Math.max(high - low, Number.EPSILON) };
 }

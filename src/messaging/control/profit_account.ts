@@ -10,7 +10,7 @@ export const profitGroups = ["chain", "route", "day", "module"] as const;
 export type ProfitGroup = typeof profitGroups[number];
 
 /** Results that earned nothing. */
-const wasted: ReadonlySet<SpendingResult> = new Set([
+export const wasted: ReadonlySet<string> = new Set([
   "already_known",
   "lost_race",
   "reverted",

@@ -71,15 +71,25 @@ const countMessages = (db: Database) => ({
       state: readOneOf(row, "state", terminalMessageStates),
       count: readNumber(row, "ended"),
     })).filter(({ count }) => count > 0),
+  /** Messages that we delivered within the period, by leg and hour of the clock (hours since 1970). */
+  countDeliveredByHour: (period: Period) =>
+    db.rows(
+      `SELECT source, target, updated_at_ms / 3600000 AS hour, count(*) AS count FROM message
+         WHERE ${isEnded} AND state = 'delivered' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
+         GROUP BY source, target, hour`,
+      period,
+    ).map((row) => ({ ...readLeg(row), hour: readNumber(row, "hour"), value: readNumber(row, "count") })),
   /** The last messages that we delivered, newest first. */
   listLastDelivered: (limit: number) =>
     db.rows(
-      `SELECT source, target, state, commitment, created_at_ms, updated_at_ms FROM message
+      `SELECT source, target, commitment, created_at_ms, updated_at_ms, (SELECT tx_hash FROM delivery d
+           WHERE d.commitment = m.request_commitment AND d.dest = m.target) AS hash FROM message m
          WHERE ${isEnded} AND state = 'delivered' ORDER BY updated_at_ms DESC LIMIT :limit + 0`,
       { limit },
     ).map((row) => ({
       ...readLeg(row),
       commitment: readText(row, "commitment"),
+      hash: findText(row, "hash"),
       seenAtMs: readNumber(row, "created_at_ms"),
       endedAtMs: readNumber(row, "updated_at_ms"),
     })),
@@ -103,6 +113,20 @@ const sumTransactions = (db: Database) => ({
       spentUsd: readReal(row, "spent_usd"),
       earnedUsd: readReal(row, "earned_usd"),
       offeredUsd: readReal(row, "offered_usd"),
+    })),
+  /** Profit in dollars and gas price in gwei of transactions mined within the period, by chain and hour of the clock. */
+  sumMinedByHour: (period: Period) =>
+    db.rows(
+      `SELECT chain, mined_at_ms / 3600000 AS hour, ${whole("revenue_usd18")} - ${
+        whole("cost_usd18")
+      } AS profit,
+         avg(CAST(gas_price_wei AS REAL)) / 1e9 AS price FROM spending WHERE ${isMined} GROUP BY chain, hour`,
+      period,
+    ).map((row) => ({
+      chain: readStateMachine(row, "chain"),
+      hour: readNumber(row, "hour"),
+      profitUsd: readReal(row, "profit"),
+      gasPriceGwei: readReal(row, "price"),
     })),
   /** Transactions mined within the period, with the times of their lives. */
   listMinedTransactions: (period: Period) =>

@@ -95,8 +95,12 @@ function ofChain(
     found.push({
       ...place,
       code: "wallet_empty",
-      explanation: `Our account cannot pay for gas (balance ${wallet?.balance ?? "unknown"})${held}.`,
-      help: "Send native tokens to the account of the chain's signer; it is tried again every minute.",
+      explanation:
+        `Our account${wallet?.address === undefined ? "" : ` ${wallet.address}`} cannot pay for gas ` +
+        `(balance ${wallet === undefined ? "unknown" : `${wallet.balance} ${wallet.unit}`})${held}.`,
+      help: wallet?.topUp === undefined
+        ? "Send native tokens to the account of the chain's signer; it is tried again every minute."
+        : `Send ${wallet.topUp} ${wallet.unit} to it, which lasts for 7 days; it is tried again every minute.`,
     });
   }
   if (lossLimit !== undefined) {

@@ -4,23 +4,40 @@
  * decimal text in whole tokens. Start reading here; `build_status.ts` fills it.
  */
 import * as z from "zod";
+import { hours } from "../../core/checks/hours.ts";
 import { chainStatus, listed, programStatus } from "../../core/checks/program_status.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
 import { claimStates } from "../ledger/deliveries.ts";
 import { messageReasons, messageStates } from "../ledger/ledger.ts";
 import { withdrawalStates } from "../ledger/withdrawals.ts";
 
-/** Our account on a chain. */
+/** Our account on a chain. Amounts are whole native tokens. */
 const wallet = z.object({
   chain: z.string(),
-  /** Whole native tokens. */
+  address: z.string().optional(),
+  /** Symbol of the native token, where it is known. */
+  unit: z.string(),
   balance: z.string(),
   readAtMs: z.number(),
-  /** Cost of the last 24 hours, whole native tokens. */
+  /** Cost of the last 24 hours. */
   spentDay: z.string(),
+  /** What is missing for seven days at that rate; absent: nothing. */
+  topUp: z.string().optional(),
   /** Hours until the balance is spent at that rate, from the first of those costs on; absent: nothing was spent. */
   runwayHours: z.number().optional(),
 });
+
+/** Dollars of a period. Approximate: a cost counts where the price was known, a fee once it is. */
+const account = z.object({
+  earnedUsd: z.number(),
+  spentUsd: z.number(),
+  /** What transactions cost that earned nothing. */
+  wastedUsd: z.number(),
+  profitUsd: z.number(),
+});
+
+/** Earnings and costs on a chain. */
+const money = z.object({ chain: z.string(), day: account, month: account, profitUsdByHour: hours });
 
 /** What a chain knows of another one. */
 const lightClient = z.object({
@@ -31,6 +48,8 @@ const lightClient = z.object({
   roseAtMs: z.number(),
   /** True: nothing of the counterparty is accepted. */
   isFrozen: z.boolean(),
+  /** Highest age of the newest height in each hour, minutes; since the start of the program. */
+  ageMinByHour: hours,
 });
 
 /** Transactions of a chain that are in no block. */
@@ -62,6 +81,7 @@ const leg = z.object({
   open: listed(waitingMessages),
   /** Ended within 24 hours, by state; those without any are left out. */
   endedDay: z.partialRecord(z.enum(messageStates), z.number()),
+  deliveredByHour: hours,
   /** Delivered by us within 15 minutes. */
   deliveredRecently: z.number(),
   /** Senders whose messages wait for bandwidth at the hub, with what they have left. */
@@ -73,6 +93,8 @@ const delivered = z.object({
   source: z.string(),
   target: z.string(),
   commitment: z.string(),
+  /** Transaction on the target, where it has one that is known. */
+  hash: z.string().optional(),
   seenAtMs: z.number(),
   deliveredAtMs: z.number(),
 });
@@ -104,9 +126,12 @@ export const relayStatus = programStatus.extend({
     /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */
     lossLimit: z.object({ untilMs: z.number() }).optional(),
     gasPriceWei: z.string().optional(),
+    /** What our transactions paid on average. */
+    gasPriceGweiByHour: hours,
     inFlight: inFlight.optional(),
   })),
   wallets: listed(wallet),
+  money: listed(money),
   lightClients: listed(lightClient),
   legs: listed(leg),
   /** Newest first. */

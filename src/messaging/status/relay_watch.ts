@@ -1,16 +1,18 @@
 /** Watches a running messaging relayer for its operator: its chains and its ledger, besides what any program has. */
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import type { Chain } from "../../core/chains/port.ts";
+import { HourlyMaxima } from "../../core/checks/hours.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
+import { Refreshed } from "../../core/runtime/refreshed.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
-import { buildStatus, emptyStatus } from "./build_status.ts";
+import { buildStatus, emptyStatus, type LedgerHistory, sumHistory } from "./build_status.ts";
 import { JournalCounters } from "./journal_counters.ts";
 import { ofDatabase } from "./relay_reasons.ts";
 import { relayGauges, type RelayStatus } from "./relay_status.ts";
@@ -21,6 +23,9 @@ const SNAPSHOT_EVERY_MS = 5_000;
 
 /** Interval of tries to write a database that could not be written. */
 const PROBE_EVERY_MS = 5_000;
+
+/** Age of what is read of the last day and month: it is made of many rows. */
+const HISTORY_EVERY_MS = 5 * 60_000;
 
 /** Interval of balances. */
 const BALANCE_EVERY_MS = 60_000;
@@ -38,6 +43,7 @@ type WatchedChain = { readonly chain: Chain };
 interface WatchedSession {
   readonly ledger: Ledger;
   readonly counters: JournalCounters;
+  readonly history: Refreshed<LedgerHistory>;
   readonly hub: StateMachine;
   readonly chains: readonly Chain[];
 }
@@ -45,6 +51,7 @@ interface WatchedSession {
 /** Watches one relayer. */
 export class RelayWatch extends ProgramWatch<RelayStatus> {
   readonly #chains: ChainBoard;
+  readonly #ages = new HourlyMaxima();
   #session: WatchedSession | undefined;
 
   constructor(clock: Clock, names: ChainNames = new ChainNames()) {
@@ -79,7 +86,16 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       statistics: ledger.statistics,
       feeDecimalsOf: (chain) => this.#chains.read(chain).feeTokenDecimals,
     }, clock.now());
-    this.#session = { ledger, counters, hub: hub.id.stateMachine, chains: chains.map(({ chain }) => chain) };
+    this.#session = {
+      ledger,
+      counters,
+      history: new Refreshed(clock, {
+        everyMs: HISTORY_EVERY_MS,
+        make: () => sumHistory(ledger, clock.now()),
+      }),
+      hub: hub.id.stateMachine,
+      chains: chains.map(({ chain }) => chain),
+    };
     this.snapshot.drop();
     return {
       ...ledger,
@@ -129,7 +145,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
   protected read(): RelayStatus {
     const place = this.place(this.#session?.hub ?? "");
     if (this.#session === undefined) return emptyStatus(place, [STARTING]);
-    const { ledger, hub, chains, counters } = this.#session;
+    const { ledger, hub, chains, counters, history } = this.#session;
     const readChain = (chain: StateMachine): ReturnType<ChainBoard["read"]> => this.#chains.read(chain);
     try {
       counters.read(place.nowMs);
@@ -139,6 +155,8 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
         hub,
         chains: chains.map(({ id }) => id.stateMachine),
         readChain,
+        history: history.get(),
+        ages: this.#ages,
       });
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;

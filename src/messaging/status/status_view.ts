@@ -5,10 +5,13 @@ import {
   type ProgramView,
   type Shows,
 } from "../../core/checks/program_view.ts";
+import { findNamedChain } from "../../core/config/live_network.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import {
   type Cell,
   coloured,
+  type Column,
   type StatusSection,
   tableSection,
 } from "../../core/telemetry/status_sections.ts";
@@ -16,6 +19,9 @@ import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
 /** Ages of a light client's newest height from which it is shown as a warning, and as bad. */
 const OLD_HEIGHT_MS = { warn: 2 * 3_600_000, bad: 6 * 3_600_000 } as const;
+
+/** Number of deliveries that are shown. */
+const SHOWN_DELIVERIES = 5;
 
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
@@ -27,12 +33,18 @@ export const relayView: ProgramView<RelayStatus> = {
   facts: (status) => {
     const counts = status.legs.flatMap(({ endedDay }) => endedDay.delivered ?? 0);
     const ended = counts.reduce((sum, count) => sum + count, 0);
-    return [`messages open: ${countWaiting(status)}`, `delivered in 24 h: ${ended}`];
+    const profit = status.money.reduce((sum, { day }) => sum + day.profitUsd, 0);
+    return [
+      `messages open: ${countWaiting(status)}`,
+      `delivered in 24 h: ${ended}`,
+      ...status.money.length === 0 ? [] : [`profit in 24 h: ${dollars(profit)}`],
+    ];
   },
   sections: (status, shows) => [
     legsOf(status, shows),
     chainsOf(status, shows),
     walletsOf(status),
+    earningsOf(status),
     lightClientsOf(status, shows),
     ...journalOf(status, shows),
   ],
@@ -71,6 +83,7 @@ function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): Status
       name: "ended in 24 h",
       cell: ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
     },
+    { name: "24 h", cell: ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" }) },
     {
       name: "bandwidth left at the hub",
       cell: ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
@@ -95,6 +108,12 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
   return tableSection("Chains", rows, [
     ...chainColumns(status, shows),
     {
+      name: "gas price",
+      isNumber: true,
+      cell: ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
+    },
+    { name: "24 h", cell: ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" }) },
+    {
       name: "in flight",
       isNumber: true,
       cell: ({ inFlight }) =>
@@ -107,9 +126,48 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
 function walletsOf({ wallets }: RelayStatus): StatusSection {
   return tableSection("Wallets", wallets, [
     { name: "wallet", cell: ({ chain }) => chain },
-    { name: "balance", isNumber: true, cell: ({ balance }) => shortAmount(balance) },
+    {
+      name: "account",
+      cell: ({ chain, address }) =>
+        address && { text: address, href: explorerPage(chain, "address", address) },
+    },
+    { name: "balance", isNumber: true, cell: ({ balance, unit }) => `${shortAmount(balance)} ${unit}` },
     { name: "runway", isNumber: true, cell: ({ runwayHours }) => showRunway(runwayHours) },
+    {
+      name: "top up for 7 d",
+      isNumber: true,
+      cell: ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`),
+    },
   ]);
+}
+
+function earningsOf({ money }: RelayStatus): StatusSection {
+  type Account = RelayStatus["money"][number]["day"];
+  const column = (
+    name: string,
+    value: (account: Account) => number,
+  ): Column<RelayStatus["money"][number]> => ({
+    name,
+    isNumber: true,
+    cell: ({ day, month }) => ({ text: dollars(value(day)), note: `30 d ${dollars(value(month))}` }),
+  });
+  return tableSection("Earnings in 24 h", money, [
+    { name: "chain", cell: ({ chain }) => chain },
+    column("earned", ({ earnedUsd }) => earnedUsd),
+    column("spent", ({ spentUsd }) => spentUsd),
+    column("wasted", ({ wastedUsd }) => wastedUsd),
+    column("profit", ({ profitUsd }) => profitUsd),
+    { name: "24 h", cell: ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" }) },
+  ]);
+}
+
+function dollars(amount: number): string {
+  return `${amount < 0 ? "-" : ""}$${Math.abs(amount).toFixed(2)}`;
+}
+
+function explorerPage(chain: string, kind: "address" | "tx", id: string): string | undefined {
+  const named = findNamedChain(chain);
+  return named && `${named.explorer}/${kind}/${id}`;
 }
 
 function showRunway(hours: number | undefined): Cell {
@@ -129,14 +187,19 @@ function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Sh
       cell: ({ roseAtMs, isFrozen }) =>
         isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
     },
+    { name: "24 h", cell: ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }) },
   ]);
 }
 
 /** What was delivered, claimed and withdrawn. */
 function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short }: Shows): StatusSection[] {
   return [
-    tableSection("Last deliveries", delivered, [
+    tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
       { name: "message", cell: ({ commitment }) => commitment },
+      {
+        name: "transaction",
+        cell: ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
+      },
       { name: "leg", cell: ({ source, target }) => short(`${source} -> ${target}`) },
       { name: "delivered", isNumber: true, cell: ({ deliveredAtMs }) => age(deliveredAtMs) },
       { name: "took", isNumber: true, cell: (row) => formatDuration(row.deliveredAtMs - row.seenAtMs) },

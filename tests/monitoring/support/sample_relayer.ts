@@ -1,4 +1,5 @@
 /** A relayer with something of everything on its status page, part of it hostile. */
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
@@ -33,7 +34,7 @@ export interface SampleRelayer {
 /** Makes the relayer. @param messages number of delivered messages besides. */
 export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
-  const watch = new RelayWatch(clock);
+  const watch = new RelayWatch(clock, new ChainNames([{ section: "ethereum", stateMachine: ethereum }]));
   const { checks } = watch;
   checks.update([
     {

@@ -123,8 +123,16 @@ function renderField(
   const { name = "", isNumber = false } = column ?? {};
   const value = renderCell(cell);
   if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
-  const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : "text";
+  const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : isShort(cell) ? "short" : "text";
   return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
+}
+
+/** Characters of a text that is never broken. */
+const SHORT = 16;
+
+function isShort(cell: Cell): boolean {
+  if (typeof cell === "object" && "text" in cell) return cell.note === undefined && isShort(cell.text);
+  return typeof cell === "string" ? cell.length <= SHORT : isDrawing(cell);
 }
 
 function renderCell(cell: Cell): HtmlValue {
@@ -147,9 +155,9 @@ function renderDrawing({ line, of }: Drawing): Html {
   const { low, high, span } = rangeOf(line);
   const step = width / line.length;
   const points = line.map((value, at) => {
-    if (value === undefined) return "";
+    if (value === null) return "";
     const y = 1 + (high - value) / span * (height - 2);
-    const isJoined = at > 0 && line[at - 1] !== undefined;
+    const isJoined = at > 0 && line[at - 1] !== null;
     return `${isJoined ? "L" : "M"}${((at + 0.5) * step).toFixed(1)} ${y.toFixed(1)}${isJoined ? "" : "h.1"}`;
   });
   const said = `${of}, 24 h: from ${toText(low)} to ${toText(high)}`;
