@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 475,
   "core/beefy": 461,
   "core/chains": 13_517,
-  "core/checks": 1082,
+  "core/checks": 1072,
   "core/commands": 1568,
   "core/config": 3297,
   "core/encoding": 570,
@@ -264,7 +264,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 4028,
   "core/runtime": 2177,
   "core/substrate": 270,
-  "core/telemetry": 3430,
+  "core/telemetry": 3421,
   "messaging": 1194,
   "messaging/checks": 334,
   "messaging/commands": 1533,
@@ -273,19 +273,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/fees": 3404,
   "messaging/ledger": 5026,
   "messaging/relay": 8272,
-  "messaging/status": 1187,
+  "messaging/status": 1174,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_876,
+  "lines of src": 86_844,
   "lines of devnet": 36_579,
   "lines of tests": 103_748,
   "lines of the longest function of src": 77,
   "files of src below 40 lines": 55,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 85_838,
+  "words of docs": 85_732,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -62,10 +62,7 @@ export const programGauges: SnapshotGauges<ProgramStatus> = {
     causeway_build_info: ["Always 1; the labels say what runs", () => 1],
   }),
   ...gaugesOf((status) => [status], [], {
-    causeway_start_time_seconds: [
-      "Start of the program, Unix seconds",
-      ({ startedAtMs = 0 }) => startedAtMs / 1_000,
-    ],
+    causeway_start_time_seconds: ["Start, Unix seconds", ({ startedAtMs = 0 }) => startedAtMs / 1_000],
     causeway_memory_resident_bytes: ["Memory of the process", ({ memoryBytes }) => memoryBytes],
     causeway_ready: ["1 when /readyz answers 200", ({ reasons }) => isReady(reasons) ? 1 : 0],
   }),
@@ -74,36 +71,29 @@ export const programGauges: SnapshotGauges<ProgramStatus> = {
   }),
   ...gaugesOf((status) => listEndpoints(status, false), ["chain", "endpoint"], {
     causeway_endpoint_up: [
-      "1 when the last request to the endpoint had a usable answer, or was refused for its own sake",
-      ({ isUp }) => isUp ? 1 : 0,
+      "1 when its last request had a usable answer, or was itself at fault",
+      ({ isUp }) => +isUp,
     ],
     causeway_endpoint_lag_blocks: [
-      "Blocks that the endpoint is behind another one of its chain; 0 while it is not in the state behind",
+      "Blocks behind another one; 0 unless its state is behind",
       ({ lagBlocks = 0 }) => lagBlocks,
     ],
   }),
   ...gaugesOf((status) => listEndpoints(status, false), ["chain", "endpoint", "state"], {
     causeway_endpoint_state: [
-      "1 for the state of the endpoint: ready, behind, throttled, unauthorized, wrong_chain or down; only ready and " +
-      "behind ones are used while others are",
+      "1 for its state: ready, behind, throttled, unauthorized, wrong_chain or down; the first two are used first",
       () => 1,
     ],
   }),
   ...gaugesOf((status) => listEndpoints(status, true), ["chain", "endpoint"], {
     causeway_signer_up: [
-      "1 when the last request to the remote signer of the chain's account had the signature that was asked for",
-      ({ isUp }) => isUp ? 1 : 0,
+      "1 when a remote signer's last request had the signature asked for",
+      ({ isUp }) => +isUp,
     ],
   }),
   ...gaugesOf(({ chains }) => chains, ["chain"], {
-    causeway_chain_head_height: [
-      "Newest block as last read; the checks read it at least every ten minutes",
-      ({ head }) => head?.height,
-    ],
-    causeway_chain_final_height: [
-      "Newest final block as last read; the checks read it at least every ten minutes",
-      ({ final }) => final?.height,
-    ],
+    causeway_chain_head_height: ["Newest block, read at least every ten minutes", ({ head }) => head?.height],
+    causeway_chain_final_height: ["Newest final block, read as often", ({ final }) => final?.height],
   }),
 };
 

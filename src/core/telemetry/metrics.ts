@@ -17,110 +17,101 @@ export interface MetricText {
   readonly buckets?: readonly number[];
 }
 
-const counter = <const Labels extends readonly string[]>(help: string, labels: Labels) =>
+const counter = <const Labels extends readonly string[]>(labels: Labels, help: string) =>
   ({ type: "counter", help, labels }) as const;
 
 const histogram = <const Labels extends readonly string[]>(
-  help: string,
-  labels: Labels,
   buckets: readonly number[],
+  labels: Labels,
+  help: string,
 ) => ({ type: "histogram", help, labels, buckets }) as const;
 
+/** Bounds for delays of a timer, seconds. */
+const LAG_SECONDS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
 /** Bounds for what takes milliseconds to a minute, seconds. */
-const SHORT_SECONDS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const SHORT_SECONDS = [...LAG_SECONDS, 10, 30, 60];
 
 /** Bounds for what takes seconds to a day, seconds. */
 const LONG_SECONDS = [1, 5, 15, 30, 60, 180, 600, 1_800, 3_600, 14_400, 86_400];
 
-const EARNED_NOTHING = "`lost_race`, `already_known`, `reverted` and `not_executed` earned nothing";
+const MESSAGES = [1, 2, 5, 10, 25, 50, 100, 200];
+const BYTES = [1_000, 5_000, 20_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000];
+
+const ENDPOINT = ["chain", "endpoint"] as const;
+const SPENT = ["chain", "purpose", "result"] as const;
+const ROUTE = ["chain", "target"] as const;
 
 /** Counters and histograms by who has them. */
 export const metricAreas = {
   "Both programs": {
     causeway_event_loop_lag_seconds: histogram(
-      "Delay of a timer of one second: how long other work had to wait",
+      LAG_SECONDS,
       [],
-      [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      "Delay of a timer of one second by other work",
     ),
     causeway_worker_restarts_total: counter(
-      "Restarts of a worker after a fault that it could not handle",
       ["worker"],
+      "Restarts of a worker after a fault it could not handle",
     ),
     causeway_log_lines_total: counter(
-      "Warnings and errors that were logged, repeated ones counted when they are summed up",
       ["level"],
+      "Logged warnings and errors; repeated ones once they are summed up",
     ),
     causeway_rpc_requests_total: counter(
+      [...ENDPOINT, "method", "outcome"],
       "Calls to endpoints; `outcome` is `ok`, or the code of the fault, for example `throttled`",
-      ["chain", "endpoint", "method", "outcome"],
     ),
     causeway_rpc_request_seconds: histogram(
-      "Time until an endpoint had answered a request, which may be a batch of calls",
-      ["chain", "endpoint"],
       SHORT_SECONDS,
+      ENDPOINT,
+      "Time of a request, which may hold many calls",
     ),
   },
   "Messaging relayer": {
     causeway_messages_ended_total: counter(
-      "Messages that ended; `delivered` by us, `delivered_by_other` by a competitor",
       ["source", "target", "status"],
+      "Messages that ended; `delivered` by us, `delivered_by_other` by a competitor",
     ),
     causeway_message_stage_seconds: histogram(
+      LONG_SECONDS,
+      ["target", "stage"],
       "`sent`: from seen to our transaction, per message; `proven`, `simulated`: of one batch; `included`: " +
         "from our transaction to its block; `final`: from its block to finality",
-      ["target", "stage"],
-      LONG_SECONDS,
     ),
-    causeway_batch_messages: histogram(
-      "Messages of a transaction that was mined",
-      ["target"],
-      [1, 2, 5, 10, 25, 50, 100, 200],
-    ),
+    causeway_batch_messages: histogram(MESSAGES, ["target"], "Messages of a transaction that was mined"),
     causeway_transactions_total: counter(
-      `Mined transactions by purpose and result; ${EARNED_NOTHING}`,
-      ["chain", "purpose", "result"],
+      SPENT,
+      "Mined transactions; `lost_race`, `already_known`, `reverted` and `not_executed` earned nothing",
     ),
-    causeway_gas_spent_total: counter(
-      "Cost of mined transactions in whole native tokens",
-      ["chain", "purpose", "result"],
-    ),
+    causeway_gas_spent_total: counter(SPENT, "Cost of mined transactions in whole native tokens"),
     causeway_gas_spent_dollars_total: counter(
-      "The same in dollars at the price of that time, where it was known",
-      ["chain", "purpose", "result"],
+      SPENT,
+      "The same in dollars at the price of that time, where known",
     ),
-    causeway_revenue_dollars_total: counter("Fees that mined transactions earned, dollars", ["chain"]),
+    causeway_revenue_dollars_total: counter(["chain"], "Fees that mined transactions earned, dollars"),
     causeway_fees_offered_dollars_total: counter(
-      "Fees that mined transactions expected when they were sent, dollars",
       ["chain"],
+      "Fees that they expected when they were sent, dollars",
     ),
-    causeway_fees_claimed_total: counter(
-      "Fees that were claimed, whole fee tokens of the source",
-      ["source"],
-    ),
-    causeway_fees_withdrawn_total: counter(
-      "Withdrawals that were received, whole fee tokens of the chain",
-      ["chain"],
-    ),
+    causeway_fees_claimed_total: counter(["source"], "Claimed fees, whole fee tokens of the source"),
+    causeway_fees_withdrawn_total: counter(["chain"], "Received withdrawals, whole fee tokens of the chain"),
     causeway_database_transaction_seconds: histogram(
-      "Time of write transactions, with their way to the disk",
-      [],
       SHORT_SECONDS,
+      [],
+      "Time of write transactions, to the disk",
     ),
   },
   "Consensus relayer": {
     causeway_updates_total: counter(
+      [...ROUTE, "kind", "result"],
       "Attempts to advance the light client of `chain` on `target`; `overtaken`: another relayer was first",
-      ["chain", "target", "kind", "result"],
     ),
-    causeway_update_bytes: histogram(
-      "Size of the proofs of one attempt",
-      ["chain", "target"],
-      [1_000, 5_000, 20_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000],
-    ),
+    causeway_update_bytes: histogram(BYTES, ROUTE, "Size of the proofs of one attempt"),
     causeway_update_seconds: histogram(
-      "`find`: of a poll that found something to prove; `submit`: from there to the outcome",
-      ["chain", "target", "stage"],
       SHORT_SECONDS,
+      [...ROUTE, "stage"],
+      "`find`: of a poll that found something to prove; `submit`: from there to the outcome",
     ),
   },
 } as const satisfies Record<string, Record<string, MetricText>>;

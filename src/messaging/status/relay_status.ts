@@ -179,27 +179,20 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
     ],
   }),
   ...gaugesOf(({ wallets }) => wallets, ["chain"], {
-    causeway_wallet_balance: [
-      "Balance of our account in whole native tokens, read every minute",
-      ({ balance }) => balance,
-    ],
+    causeway_wallet_balance: ["Balance in whole native tokens, read every minute", ({ balance }) => balance],
     causeway_wallet_runway_hours: [
-      "Hours until the balance is spent at the rate since the first cost of the last 24 hours; absent where nothing " +
-      "was spent",
+      "Hours until it is spent at the rate since the first cost of the last 24; absent where nothing was spent",
       ({ runwayHours }) => runwayHours,
     ],
   }),
   ...gaugesOf(({ legs }) => legs, ["source", "target"], {
     causeway_cursor_height: [
-      "Height of the source up to which every message is recorded",
+      "Height of the source up to which messages are recorded",
       ({ cursor }) => cursor,
     ],
   }),
   ...gaugesOf(listOpen, ["source", "target", "status", "reason"], {
-    causeway_messages_open: [
-      "Messages that have not ended, by status and, where they wait for something, by reason",
-      ({ count }) => count,
-    ],
+    causeway_messages_open: ["Messages that have not ended, by what they wait for", ({ count }) => count],
   }),
   ...gaugesOf(listOldest, ["source", "target", "kind"], {
     causeway_message_oldest_age_seconds: [
@@ -210,46 +203,40 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
   }),
   ...gaugesOf(({ chains }) => chains, ["chain"], {
     causeway_gas_price_wei: ["Gas price as last read, without buffer", ({ gasPriceWei }) => gasPriceWei],
-    causeway_transactions_in_flight: [
-      "Transactions that are signed or sent and in no block",
-      ({ inFlight }) => inFlight?.count ?? 0,
-    ],
+    causeway_transactions_in_flight: ["Our transactions in no block", ({ inFlight }) => inFlight?.count ?? 0],
     causeway_transaction_oldest_age_seconds: [
       "Age of the oldest of them",
       ({ inFlight }, { nowMs }) => (nowMs - (inFlight?.oldestMs ?? nowMs)) / 1_000,
     ],
     causeway_transaction_replacements: [
-      "Most replacements of one nonce among them",
+      "Most replacements of a nonce",
       ({ inFlight }) => inFlight?.replacements ?? 0,
-    ],
-    causeway_nonce_gap: [
-      "Nonces between those in flight that no transaction of ours holds: should be 0",
-      ({ inFlight }) => inFlight?.nonceGap ?? 0,
     ],
     causeway_withdrawals_open: [
       "Withdrawals that were requested and not received yet",
       ({ chain }, { withdrawals }) =>
-        withdrawals.filter((each) => each.chain === chain && each.state !== "done" && each.state !== "void")
+        withdrawals.filter((each) => each.chain === chain && /^requested|^dispatched/.test(each.state))
           .length,
+    ],
+    causeway_nonce_gap: [
+      "Nonces between them that none holds: 0 is right",
+      ({ inFlight }) => inFlight?.nonceGap ?? 0,
     ],
   }),
   ...gaugesOf(({ claims }) => claims.filter(({ state }) => state === "unclaimed"), ["source"], {
-    causeway_fees_unclaimed: [
-      "Fees of final deliveries that are not claimed yet, whole fee tokens of the source",
-      ({ fees }) => fees,
-    ],
+    causeway_fees_unclaimed: ["Fees of final deliveries to be claimed, whole fee tokens", ({ fees }) => fees],
   }),
   ...gaugesOf(({ claims }) => claims, ["source", "state"], {
     causeway_claims: ["Deliveries by the state of their claim", ({ count }) => count],
   }),
   ...gaugesOf((status) => [status], [], {
     causeway_reconciliation_gaps: [
-      "Gaps that reconciliations have ever found: it should stay 0",
-      ({ reconciliationGaps }) => reconciliationGaps,
+      "Gaps that reconciliations ever found: 0 is right",
+      (each) => each.reconciliationGaps,
     ],
     causeway_database_up: [
       "0 while the database cannot be read or written",
-      ({ isDatabaseUp }) => isDatabaseUp ? 1 : 0,
+      ({ isDatabaseUp }) => +isDatabaseUp,
     ],
   }),
 };
