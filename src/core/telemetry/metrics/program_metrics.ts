@@ -5,7 +5,7 @@ import { type MetricText, SHORT_SECONDS } from "./metric_text.ts";
 export const programMetrics = {
   causeway_build_info: {
     type: "gauge",
-    help: "Always 1; the labels say what runs",
+    help: "Always 1; the labels name what runs",
     labels: ["program", "version"],
   },
   causeway_start_time_seconds: {
