@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_278,
+  "core/chains": 13_281,
   "core/checks": 1131,
   "core/commands": 1589,
   "core/config": 3297,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3958,
   "core/runtime": 2177,
   "core/substrate": 270,
-  "core/telemetry": 2753,
+  "core/telemetry": 2876,
   "messaging": 1191,
   "messaging/checks": 343,
   "messaging/commands": 2344,
   "messaging/config": 820,
   "messaging/fees": 3404,
   "messaging/ledger": 5041,
-  "messaging/relay": 8279,
+  "messaging/relay": 8283,
   "messaging/status": 1174,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_481,
+  "lines of src": 85_611,
   "lines of devnet": 36_579,
-  "lines of tests": 103_485,
+  "lines of tests": 103_510,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_044,
+  "words of docs": 75_070,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -257,7 +257,7 @@ export function findEndpointReasons(
       explanation: lastFault === "wrong_signature"
         ? `The remote signer ${host} signs something else than it is asked to: nothing is sent.`
         : `The remote signer ${host} gives no signatures (${lastFault ?? "no answer"}): nothing is sent.`,
-      help: "Look at its last warning, or run the command check: it says what to do.",
+      help: "Read its last warning, or run the command check, which advises.",
       sinceMs,
     });
   }

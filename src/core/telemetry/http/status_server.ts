@@ -60,7 +60,7 @@ export function createStatusHandler(
       return await route(sources, pathname);
     } catch (error) {
       onError(error);
-      return answer(500, TEXT, "This cannot be answered now: the log says why.\n");
+      return answer(500, TEXT, "This cannot be answered now: the log has the reason.\n");
     }
   };
 }
