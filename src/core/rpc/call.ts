@@ -171,11 +171,6 @@ const faults = {
 /** Code of an endpoint fault. */
 export type RpcFaultCode = keyof typeof faults;
 
-/** Default reaction to a code when nothing more is known about the call. */
-export function reactionTo(code: RpcFaultCode): Reaction {
-  return faults[code][0];
-}
-
 /** Scope of a fault. A pool's verdict is the answer to sending a transaction; else another endpoint is asked. */
 export function scopeOf({ code, where }: Pick<RpcFault, "code" | "where">): FaultScope {
   const scope = faults[code][1];
@@ -208,7 +203,6 @@ export class RpcFault extends Error {
 
   constructor(
     readonly code: RpcFaultCode,
-    readonly reaction: Reaction,
     readonly where: FaultPlace,
     options: {
       detail?: string | undefined;
@@ -225,6 +219,11 @@ export class RpcFault extends Error {
     this.detail = options.detail;
     this.data = options.data;
     this.retryAfterMs = options.retryAfterMs;
+  }
+
+  /** Usual reaction to it. */
+  get reaction(): Reaction {
+    return faults[this.code][0];
   }
 }
 

@@ -8,7 +8,7 @@ import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
-import { reactionTo, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -186,7 +186,7 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     const own = keys.find((key) => isKeyOf(key, this.address));
     if (own !== undefined) return own;
     const detail = `none of its ${keys.length} keys is that of ${this.address}`;
-    throw new RpcFault("not_found", reactionTo("not_found"), this.#place("eth1/publicKeys"), { detail });
+    throw new RpcFault("not_found", this.#place("eth1/publicKeys"), { detail });
   }
 }
 
@@ -221,7 +221,7 @@ export class SignerFault extends RpcFault {
       readonly cause?: RpcFault | undefined;
     },
   ) {
-    super(code, reactionTo(code), where, {
+    super(code, where, {
       detail: `${found}; ${advice}`,
       retryAfterMs: cause?.retryAfterMs,
       cause,
