@@ -227,6 +227,11 @@ export class RpcFault extends Error {
   }
 }
 
+/** Pause that a fault which may pass asks for, ms; `undefined` for all else: another attempt does not help. */
+export function pauseAfterFault(error: unknown): number | undefined {
+  return error instanceof RpcFault && error.reaction === "retry" ? error.retryAfterMs ?? 0 : undefined;
+}
+
 /** The result of a call whose fault would have been its outcome. @throws {RpcFault} that fault. */
 export function resultOf<T>(outcome: T | RpcFault): T {
   if (outcome instanceof RpcFault) throw outcome;

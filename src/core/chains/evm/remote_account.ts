@@ -115,10 +115,8 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
           backoff: pauses,
           maxAttempts: MAX_ATTEMPTS,
           withinMs: ATTEMPTS_WITHIN_MS,
-          decide: (error) =>
-            error instanceof RpcFault && PASSING.has(error.code)
-              ? { kind: "again", atLeastMs: error.retryAfterMs }
-              : { kind: "giveUp" },
+          pauseAfter: (error) =>
+            error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
         },
         () => this.#observe(method, async () => judge(await send({ signal }))),
       );
