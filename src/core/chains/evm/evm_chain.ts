@@ -90,8 +90,8 @@ export interface EvmChainDeps {
  * Maximum number of messages in one handler call (polytope-labs/hyperbridge: tesseract/messaging/evm, chunks of 100).
  */
 const MAX_MESSAGES = 100;
-/** Public nodes refuse raw transactions above 128 KiB, some sequencers above 95 kB. */
-const MAX_CALL_BYTES = 90_000;
+/** Nodes refuse raw transactions above 128 KiB, which leaves room for the envelope; who takes less says so and is learned. */
+const MAX_CALL_BYTES = 120_000;
 /** Rules of EVM hosts (docs/protocol/evm-host.md sections 1 to 5). */
 const CAPABILITIES: ChainCapabilities = {
   challengeRule: "reached",
@@ -237,7 +237,7 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     const decoded = this.#gaps.decode(entry);
     const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
     if (decoded.kind === "undecodable") {
-      this.context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
+      this.context.at.log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
     return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
   }
@@ -315,7 +315,7 @@ class TrieProver extends EvmPart implements SlotProver {
         if (!(cause instanceof EvmProofError)) throw cause;
         if (cause.code !== "account_not_present") {
           const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
+          this.context.reportFault(place.endpointHost, "endpoint_data_invalid.proof", {
             block: height,
             reason: cause.code,
             storedRoot: wanted.stateRoot !== undefined,
