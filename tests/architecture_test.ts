@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 3002,
+  "consensus": 2995,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 969,
   "consensus/clients/beefy": 3339,
@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_276,
+  "core/chains": 13_283,
   "core/checks": 683,
   "core/commands": 1589,
   "core/config": 3244,
@@ -260,8 +260,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 3977,
-  "core/runtime": 2171,
+  "core/rpc": 3975,
+  "core/runtime": 2161,
   "core/substrate": 270,
   "core/telemetry": 2900,
   "messaging": 1181,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_130,
-  "lines of devnet": 36_579,
-  "lines of tests": 103_341,
+  "lines of src": 85_118,
+  "lines of devnet": 36_757,
+  "lines of tests": 103_391,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_244,
+  "words of docs": 75_461,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
