@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 3008,
+  "consensus": 3001,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 969,
   "consensus/clients/beefy": 3339,
@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_281,
+  "core/chains": 13_288,
   "core/checks": 1131,
   "core/commands": 1589,
   "core/config": 3297,
@@ -260,10 +260,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 3958,
-  "core/runtime": 2177,
+  "core/rpc": 3963,
+  "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2876,
+  "core/telemetry": 2753,
   "messaging": 1191,
   "messaging/checks": 343,
   "messaging/commands": 2344,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_611,
-  "lines of devnet": 36_579,
-  "lines of tests": 103_510,
+  "lines of src": 85_483,
+  "lines of devnet": 36_757,
+  "lines of tests": 103_560,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_070,
+  "words of docs": 75_253,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

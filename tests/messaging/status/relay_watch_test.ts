@@ -387,7 +387,7 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
   const connections = watch.observe(connectionsOf(clock, {
     fetchBalance: () => {
       const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
-      return Promise.reject(new RpcFault("timeout", "retry", where));
+      return Promise.reject(new RpcFault("timeout", where));
     },
   }));
   watch.open(ledger, connections);

@@ -152,9 +152,17 @@ async function askFirst(
 
 /** Fault of an endpoint that gave no answer at all. */
 function findSilence({ id, head }: FirstAnswers): RpcFault | undefined {
-  const isSilence = (answer: unknown): answer is RpcFault =>
-    answer instanceof RpcFault && answer.code !== "malformed" && isOfEndpoint(answer.code);
-  return isSilence(id) ? id : isSilence(head) ? head : undefined;
+  return [id, head].find(isSilence);
+}
+
+/** True for a fault of the endpoint itself: it says nothing about what was asked for. */
+function isSilence(answer: unknown): answer is RpcFault {
+  return answer instanceof RpcFault && answer.code !== "malformed" && isOfEndpoint(answer.code);
+}
+
+function unknownVerdict(what: string, fault: RpcFault): Verdict {
+  const found = `${what} could not be checked: ${describeFault(fault)}`;
+  return { result: "warning", found, advice: adviseOnFault(fault) };
 }
 
 function findBest(all: readonly FirstAnswers[], wanted: bigint): shape.Block | undefined {
@@ -271,9 +279,10 @@ async function checkLogs(
     return { width, answer };
   }));
   const works = answers.find(({ answer }) => !(answer instanceof RpcFault));
-  const [refusal] = answers.flatMap(({ answer }) =>
-    answer instanceof RpcFault ? [describeFault(answer)] : []
-  );
+  const faults = answers.flatMap(({ answer }) => answer instanceof RpcFault ? [answer] : []);
+  const silence = faults.find(isSilence);
+  if (works === undefined && silence !== undefined) return unknownVerdict("eth_getLogs", silence);
+  const [refusal] = faults.map(describeFault);
   if (works === undefined) {
     return {
       result: "failed",
@@ -321,6 +330,8 @@ async function checkSimulation(
     askAll(endpoint, [simulated], conditions),
   ]);
   if (trace === true) return { result: "ok", found: "debug_traceCall, with logs" };
+  const silence = [trace, simulate].find(isSilence);
+  if (silence !== undefined) return unknownVerdict("simulations", silence);
   const why = trace === false
     ? "debug_traceCall shows no logs"
     : `no debug_traceCall (${describeFault(trace)})`;

@@ -107,7 +107,7 @@ function allSilent(silent: readonly RpcFault[]): RpcFault {
   if (first === undefined) throw new Error("A chain without endpoints");
   if (others.length === 0) return first;
   const endpointHost = silent.map(({ where }) => where.endpointHost).join(", ");
-  return new RpcFault(first.code, first.reaction, { ...first.where, endpointHost }, {
+  return new RpcFault(first.code, { ...first.where, endpointHost }, {
     detail: silent.map(({ where, code, detail }) => `${where.endpointHost}: ${detail ?? code}`).join("; "),
     retryAfterMs: first.retryAfterMs,
   });

@@ -123,8 +123,7 @@ async function checkState(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const final = await client.call(calls.header(await client.call(calls.finalizedHash(), signal)), signal);
-  if (final === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
+  const { header: final } = await node.finalBlocks.fetch(signal);
   const height = needed ?? (final.height > ARCHIVE_DEPTH ? final.height - ARCHIVE_DEPTH : 0n);
   const why = needed === undefined
     ? `${final.height - height} blocks below the final one`
