@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2055,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 3963,
+  "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2753,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_483,
+  "lines of src": 85_476,
   "lines of devnet": 36_757,
   "lines of tests": 103_560,
   "lines of the longest function of src": 84,
