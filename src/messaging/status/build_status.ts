@@ -12,7 +12,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { MessagingConfig } from "../config/schema.ts";
-import { wasted } from "../control/profit_account.ts";
+import { wastedResults } from "../ledger/spending.ts";
 import type { Ledger, OpenCount, Period } from "../ledger/ledger.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import { findSpendingStop } from "../relay/limits/spending.ts";
@@ -192,7 +192,7 @@ function toAccount(sums: LedgerHistory["month"]): RelayStatus["money"][number]["
   const add = (rows: typeof sums, value: (row: typeof sums[number]) => number): number =>
     rows.reduce((sum, row) => sum + value(row), 0);
   const [earnedUsd, spentUsd] = [add(sums, (row) => row.earnedUsd), add(sums, (row) => row.spentUsd)];
-  const wastedUsd = add(sums.filter(({ result }) => wasted.has(result)), (row) => row.spentUsd);
+  const wastedUsd = add(sums.filter(({ result }) => wastedResults.has(result)), (row) => row.spentUsd);
   return { earnedUsd, spentUsd, wastedUsd, profitUsd: earnedUsd - spentUsd };
 }
 

@@ -61,8 +61,8 @@ export function unsatisfied(profiles: readonly AnyProfile[], results: Results): 
   });
 }
 
-/** The table as Markdown. */
-function tableOf(profiles: readonly AnyProfile[], results: Results): string {
+/** The table as Markdown, of profiles that have a result. */
+export function tableOf(profiles: readonly AnyProfile[], results: Results): string {
   const head = ["Profile", "Imitates", "Result"];
   const rows = profiles.map(({ name, imitates, needsSecond }) => [
     `\`${name}\``,
