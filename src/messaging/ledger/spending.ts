@@ -75,7 +75,7 @@ export const spendingResults = [
  */
 export type SpendingResult = typeof spendingResults[number];
 
-/** Results of transactions that earned nothing. */
+/** Results that earned nothing. */
 export const wastedResults: ReadonlySet<string> = new Set<SpendingResult>([
   "already_known",
   "lost_race",

@@ -92,7 +92,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      context.log.debug("fees_unreadable", { chain: context.target.id.stateMachine, error });
+      context.log.debug("read_failed.fees", { chain: context.target.id.stateMachine, error });
     }
   }));
   return fees;
@@ -117,7 +117,7 @@ async function readBudgets(
     }
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    context.log.debug("fee_decimals_unknown", {
+    context.log.debug("read_failed.fee_decimals", {
       chain: context.target.id.stateMachine,
       error,
     });
@@ -213,7 +213,7 @@ async function findGone(
     }));
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    context.log.debug("request_removal_unconfirmed", {
+    context.log.debug("read_failed.request_removal", {
       chain: chain.id.stateMachine,
       error,
     });
