@@ -251,9 +251,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 475,
   "core/beefy": 461,
   "core/chains": 13_288,
-  "core/checks": 1131,
+  "core/checks": 1123,
   "core/commands": 1589,
-  "core/config": 3297,
+  "core/config": 3302,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2753,
+  "core/telemetry": 2774,
   "messaging": 1191,
   "messaging/checks": 343,
   "messaging/commands": 2344,
   "messaging/config": 820,
   "messaging/fees": 3404,
-  "messaging/ledger": 5041,
+  "messaging/ledger": 5067,
   "messaging/relay": 8283,
-  "messaging/status": 1174,
+  "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_476,
+  "lines of src": 85_550,
   "lines of devnet": 36_757,
-  "lines of tests": 103_560,
+  "lines of tests": 103_590,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
-  "files of src with one importer, in the same folder": 95,
+  "files of src with one importer, in the same folder": 96,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_253,
+  "words of docs": 75_288,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -44,7 +44,7 @@ const lightClient = z.object({
 export type RouteReading = Readonly<z.output<typeof lightClient>>;
 
 /** The snapshot. */
-export const consensusStatus = programStatus.extend({
+const consensusStatus = programStatus.extend({
   program: z.literal("causeway-consensus"),
   /** With the highest age of its last update in each hour, minutes; since the start of the program. */
   lightClients: listed(lightClient.extend({ ageMinByHour: hours })),
