@@ -1,6 +1,5 @@
 /** The status server of a relayer over real HTTP, on a ledger in memory. */
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
@@ -342,12 +341,7 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
   withServer(async ({ get, watch, ledger }) => {
     const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"' & \u202e evil`;
     ledger.messages.record(newMessage(1, { state: "held", reason: "simulation_failed", detail: hostile }));
-    watch.program.noteWarning({
-      atMs: START_MS,
-      level: "warn",
-      event: "message_changed.held",
-      text: hostile,
-    });
+    watch.noteWarning({ atMs: START_MS, level: "warn", event: "message_changed.held", text: hostile });
     const page = await (await get("/")).text();
     assert.ok(page.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert.ok(page.includes("\\u202e"));
@@ -359,11 +353,11 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
 
 Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", async () => {
   const clock = new FakeClock(START_MS);
-  const board = new CheckBoard();
-  const watch = new RelayWatch(clock, board);
+  const watch = new RelayWatch(clock);
+  const { checks: board } = watch;
   const ledger = openMemoryLedger({ clock });
   watch.open(ledger, watch.observe(connectionsOf(clock)));
-  assert.match(watch.sources().page(), /Not made yet/);
+  assert.match(watch.sources().page(), /no checks made yet/);
   const row = {
     chain: ethereum,
     check: "host",
@@ -380,7 +374,7 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
   assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
   const page = watch.sources().page();
-  assert.match(page, /EVM-1 \(a\.example\)<.*Wrong &lt;b&gt;/);
+  assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
   ledger.close();
 });
