@@ -264,7 +264,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2774,
-  "messaging": 1191,
+  "messaging": 1201,
   "messaging/checks": 343,
   "messaging/commands": 2344,
   "messaging/config": 820,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_550,
+  "lines of src": 85_560,
   "lines of devnet": 36_757,
-  "lines of tests": 103_590,
+  "lines of tests": 103_597,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 96,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_022,
+  "words of docs": 75_047,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
