@@ -44,7 +44,7 @@ const lightClient = z.object({
 export type RouteReading = Readonly<z.output<typeof lightClient>>;
 
 /** The snapshot. */
-export const consensusStatus = programStatus.extend({
+const consensusStatus = programStatus.extend({
   program: z.literal("causeway-consensus"),
   /** With the highest age of its last update in each hour, minutes; since the start of the program. */
   lightClients: listed(lightClient.extend({ ageMinByHour: hours })),
@@ -111,7 +111,7 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
       ...place,
       code: "polls_failing",
       explanation: `Every poll has failed for ${formatDuration(nowMs - failingSinceMs)}${what}.`,
-      help: "Look at the last warnings about this chain.",
+      help: "Read the last warnings about this chain.",
       isWarning: nowMs - failingSinceMs <= FAILING_MS.stopped,
       sinceMs: failingSinceMs,
       nextMs: client.nextPollMs,

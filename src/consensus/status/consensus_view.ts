@@ -1,7 +1,14 @@
 /** The snapshot of the consensus relayer as a page and as text for a terminal. Pure. */
 import { chainColumns, formatProgramStatus, type ProgramView } from "../../core/checks/program_view.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { type Cell, coloured, type Column, tableSection } from "../../core/telemetry/status_sections.ts";
+import {
+  type Cell,
+  coloured,
+  type Column,
+  number,
+  tableSection,
+  text,
+} from "../../core/telemetry/status_sections.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteReading } from "./consensus_status.ts";
 
 type Client = ConsensusStatus["lightClients"][number];
@@ -16,10 +23,7 @@ export const consensusView: ProgramView<ConsensusStatus> = {
   sections: (status, shows) => {
     const { nowMs, lightClients, chains } = status;
     const { age, short } = shows;
-    const name: Column<Client> = {
-      name: "light client",
-      cell: ({ chain, target }) => short(`${chain} on ${target}`),
-    };
+    const name: Column<Client> = text("light client", ({ chain, target }) => short(`${chain} on ${target}`));
     /** What the light client knows is final, whenever the endpoints were asked last. */
     const newest = ({ chain, knownHeight }: Client): number | undefined => {
       const { head, final } = chains.find((each) => each.chain === chain) ?? {};
@@ -29,43 +33,39 @@ export const consensusView: ProgramView<ConsensusStatus> = {
     return [
       tableSection("Light clients", lightClients, [
         name,
-        { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
-        { name: "newest", isNumber: true, cell: newest },
-        { name: "last update", isNumber: true, cell: (client) => showAge(client, nowMs) },
-        { name: "24 h", cell: ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }) },
-        {
-          name: "expires in",
-          isNumber: true,
-          cell: ({ expiresMs }) =>
-            expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
-        },
-        { name: "our updates", isNumber: true, cell: ({ accepted }) => accepted },
-        { name: "polled", isNumber: true, cell: ({ lastPollMs }) => lastPollMs && age(lastPollMs) },
-        { name: "now", cell: (client) => showNow(client, nowMs) },
-        { name: "trusts", cell: ({ trusts }) => trusts },
+        number("knows", ({ knownHeight }) => knownHeight),
+        number("newest", newest),
+        number("last update", (client) => showAge(client, nowMs)),
+        text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
+        number(
+          "expires in",
+          ({ expiresMs }) => expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
+        ),
+        number("our updates", ({ accepted }) => accepted),
+        number("polled", ({ lastPollMs }) => lastPollMs && age(lastPollMs)),
+        text("now", (client) => showNow(client, nowMs)),
+        text("trusts", ({ trusts }) => trusts),
       ]),
       tableSection("Chains", chains, chainColumns(status, shows)),
       tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), [
         name,
-        { name: "when", isNumber: true, cell: ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs) },
-        {
-          name: "result",
-          cell: ({ lastUpdate: { result = "" } = {} }) =>
-            coloured(result === "accepted" ? "good" : "warn", result),
-        },
-        { name: "bytes", isNumber: true, cell: ({ lastUpdate }) => lastUpdate?.bytes },
-        {
-          name: "took",
-          isNumber: true,
-          cell: ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
-        },
-        { name: "what", cell: ({ lastUpdate }) => lastUpdate?.detail },
+        number("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
+        text(
+          "result",
+          ({ lastUpdate: { result = "" } = {} }) => coloured(result === "accepted" ? "good" : "warn", result),
+        ),
+        number("bytes", ({ lastUpdate }) => lastUpdate?.bytes),
+        number(
+          "took",
+          ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
+        ),
+        text("what", ({ lastUpdate }) => lastUpdate?.detail),
       ]),
       tableSection("Last failures", lightClients.filter(({ lastFailure }) => lastFailure !== undefined), [
         name,
-        { name: "when", isNumber: true, cell: ({ lastFailure }) => lastFailure && age(lastFailure.atMs) },
-        { name: "endpoint", cell: ({ lastFailure }) => lastFailure?.host },
-        { name: "what", cell: ({ lastFailure }) => lastFailure?.text },
+        number("when", ({ lastFailure }) => lastFailure && age(lastFailure.atMs)),
+        text("endpoint", ({ lastFailure }) => lastFailure?.host),
+        text("what", ({ lastFailure }) => lastFailure?.text),
       ]),
     ];
   },

@@ -10,8 +10,10 @@ import {
   type Column,
   formatSection,
   mapTexts,
+  number,
   type StatusSection,
   tableSection,
+  text,
 } from "../telemetry/status_sections.ts";
 import type { ProgramStatus } from "./program_status.ts";
 
@@ -80,15 +82,14 @@ function stateOf<S extends ProgramStatus>(
     ? "no checks made yet"
     : `checks in order: ${good} of ${checks.length}, ${age(checkedAtMs)}`;
   const table = tableSection("State", reasons, [
-    { name: "where", cell: ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg) },
-    {
-      name: "effect",
-      cell: ({ isWarning }) =>
-        isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
-    },
+    text("where", ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg)),
+    text(
+      "effect",
+      ({ isWarning }) => isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
+    ),
     // The database alone does not know since when.
-    { name: "for", cell: ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined },
-    { name: "what", cell: (reason) => ({ text: describeReason(reason, nowMs), note: reason.code }) },
+    text("for", ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined),
+    text("what", (reason) => ({ text: describeReason(reason, nowMs), note: reason.code })),
   ]);
   const facts = startedAtMs === undefined ? view.facts(status) : [...view.facts(status), made];
   return { ...table, head: headOf(status, view.countWaiting?.(status) ?? 0), facts };
@@ -126,10 +127,10 @@ export function chainColumns(
   const height = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
   return [
-    { name: "chain", cell: ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain },
-    { name: "head", isNumber: true, cell: ({ head }) => height(head) },
-    { name: "final", isNumber: true, cell: ({ final }) => height(final) },
-    { name: "endpoints", cell: ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs)) },
+    text("chain", ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain),
+    number("head", ({ head }) => height(head)),
+    number("final", ({ final }) => height(final)),
+    text("endpoints", ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs))),
   ];
 }
 
@@ -139,14 +140,11 @@ function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
     result === "warning" || (result === "failed" && endpoint !== undefined)
   );
   return tableSection("Checks", rows, [
-    {
-      name: "chain",
-      cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`,
-    },
-    { name: "result", cell: ({ result }) => coloured(result === "failed" ? "bad" : "warn", result) },
-    { name: "found", cell: ({ found, check }) => ({ text: `${found}.`, note: check }) },
-    { name: "advice", cell: ({ advice }) => advice },
-    { name: "for", cell: ({ sinceMs }) => formatDuration(nowMs - sinceMs) },
+    text("chain", ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`),
+    text("result", ({ result }) => coloured(result === "failed" ? "bad" : "warn", result)),
+    text("found", ({ found, check }) => ({ text: `${found}.`, note: check })),
+    text("advice", ({ advice }) => advice),
+    text("for", ({ sinceMs }) => formatDuration(nowMs - sinceMs)),
   ]);
 }
 
@@ -162,17 +160,11 @@ function warningsOf({ warnings, nowMs }: ProgramStatus, { age }: Shows): StatusS
     isPast: warning.endedAtMs !== undefined || nowMs - warning.atMs > FADED_MS,
   }));
   return tableSection("Last warnings", rows, [
-    { name: "when", cell: ({ atMs }) => age(atMs) },
-    {
-      name: "level",
-      cell: ({ level, isPast, endedAtMs }) => ({
-        ...coloured(isPast ? "faint" : level === "error" ? "bad" : "warn", level),
-        note: endedAtMs === undefined ? undefined : `over ${age(endedAtMs)}`,
-      }),
-    },
-    {
-      name: "what",
-      cell: ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } }),
-    },
+    text("when", ({ atMs }) => age(atMs)),
+    text("level", ({ level, isPast, endedAtMs }) => ({
+      ...coloured(isPast ? "faint" : level === "error" ? "bad" : "warn", level),
+      note: endedAtMs === undefined ? undefined : `over ${age(endedAtMs)}`,
+    })),
+    text("what", ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } })),
   ]);
 }

@@ -22,6 +22,11 @@ export class ChainNames {
     this.#names = new Map(sections.map(({ section, stateMachine }) => [stateMachine, section]));
   }
 
+  /** The state machine that has the name, or the text itself. */
+  identify(text: string): string {
+    return [...this.#names].find(([, name]) => name === text)?.[0] ?? text;
+  }
+
   /** The text with the names alone: `base-sepolia -> hub`. */
   short(text: string): string {
     return text.replace(IDENTIFIER, (id) => this.#names.get(id) ?? id);

@@ -33,6 +33,16 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Cell;
 }
 
+/** A column of texts. */
+export function text<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+  return { name, cell };
+}
+
+/** A column of numbers. */
+export function number<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+  return { name, isNumber: true, cell };
+}
+
 /** A titled table; it takes no room while it has neither rows nor a head. */
 export interface StatusSection {
   readonly title: string;

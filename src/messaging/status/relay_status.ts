@@ -120,7 +120,7 @@ const withdrawal = z.object({
 });
 
 /** The snapshot. Without `startedAtMs` no relayer is running, and the database alone was read. */
-export const relayStatus = programStatus.extend({
+const relayStatus = programStatus.extend({
   program: z.literal("causeway"),
   chains: listed(chainStatus.extend({
     /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */

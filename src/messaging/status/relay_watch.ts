@@ -10,9 +10,11 @@ import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
+import { QueryFault, type StatusSources } from "../../core/telemetry/http/status_server.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
 import { buildStatus, emptyStatus, type LedgerHistory, sumHistory } from "./build_status.ts";
+import { pageMessages } from "./message_pages.ts";
 import { JournalCounters } from "./journal_counters.ts";
 import { ofDatabase } from "./relay_reasons.ts";
 import { relayGauges, type RelayStatus } from "./relay_status.ts";
@@ -108,6 +110,15 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
         }
       },
     };
+  }
+
+  override sources(): StatusSources {
+    const messagesJson = (query: URLSearchParams): string => {
+      const { ledger } = this.#session ?? {};
+      if (ledger === undefined) throw new QueryFault("No database is open yet.");
+      return pageMessages({ ledger, names: this.names }, query);
+    };
+    return { ...super.sources(), messagesJson };
   }
 
   /** Ends reading the ledger, before it is closed. */

@@ -12,8 +12,10 @@ import {
   type Cell,
   coloured,
   type Column,
+  number,
   type StatusSection,
   tableSection,
+  text,
 } from "../../core/telemetry/status_sections.ts";
 import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
@@ -65,29 +67,26 @@ function countOpen({ open }: LegStatus): number {
 
 function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): StatusSection {
   return tableSection("Legs", legs, [
-    { name: "leg", cell: ({ source, target }) => short(`${source} -> ${target}`) },
-    { name: "read up to", isNumber: true, cell: ({ cursor }) => cursor },
-    { name: "open", isNumber: true, cell: countOpen },
-    {
-      name: "waits for",
-      cell: ({ source, target, open }) => [
-        // What stops a leg or one of its chains stops its messages, whether any are known yet or not.
-        ...reasons.filter(({ isWarning, leg, chain }) =>
-          isWarning !== true && (leg ?? chain) !== undefined &&
-          (leg === undefined ? chain === source || chain === target : leg === `${source} -> ${target}`)
-        ).map(({ code }) => coloured("bad", code)),
-        ...showWaiting(open, nowMs),
-      ],
-    },
-    {
-      name: "ended in 24 h",
-      cell: ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
-    },
-    { name: "24 h", cell: ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" }) },
-    {
-      name: "bandwidth left at the hub",
-      cell: ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
-    },
+    text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+    number("read up to", ({ cursor }) => cursor),
+    number("open", countOpen),
+    text("waits for", ({ source, target, open }) => [
+      // What stops a leg or one of its chains stops its messages, whether any are known yet or not.
+      ...reasons.filter(({ isWarning, leg, chain }) =>
+        isWarning !== true && (leg ?? chain) !== undefined &&
+        (leg === undefined ? chain === source || chain === target : leg === `${source} -> ${target}`)
+      ).map(({ code }) => coloured("bad", code)),
+      ...showWaiting(open, nowMs),
+    ]),
+    text(
+      "ended in 24 h",
+      ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
+    ),
+    text("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
+    text(
+      "bandwidth left at the hub",
+      ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
+    ),
   ]);
 }
 
@@ -107,37 +106,27 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
   const rows = status.chains.filter(({ inFlight }) => startedAtMs !== undefined || inFlight !== undefined);
   return tableSection("Chains", rows, [
     ...chainColumns(status, shows),
-    {
-      name: "gas price",
-      isNumber: true,
-      cell: ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
-    },
-    { name: "24 h", cell: ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" }) },
-    {
-      name: "in flight",
-      isNumber: true,
-      cell: ({ inFlight }) =>
-        inFlight &&
-        { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` },
-    },
+    number(
+      "gas price",
+      ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
+    ),
+    text("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
+    number("in flight", ({ inFlight }) =>
+      inFlight &&
+      { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` }),
   ]);
 }
 
 function walletsOf({ wallets }: RelayStatus): StatusSection {
   return tableSection("Wallets", wallets, [
-    { name: "wallet", cell: ({ chain }) => chain },
-    {
-      name: "account",
-      cell: ({ chain, address }) =>
-        address && { text: address, href: explorerPage(chain, "address", address) },
-    },
-    { name: "balance", isNumber: true, cell: ({ balance, unit }) => `${shortAmount(balance)} ${unit}` },
-    { name: "runway", isNumber: true, cell: ({ runwayHours }) => showRunway(runwayHours) },
-    {
-      name: "top up for 7 d",
-      isNumber: true,
-      cell: ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`),
-    },
+    text("wallet", ({ chain }) => chain),
+    text(
+      "account",
+      ({ chain, address }) => address && { text: address, href: explorerPage(chain, "address", address) },
+    ),
+    number("balance", ({ balance, unit }) => `${shortAmount(balance)} ${unit}`),
+    number("runway", ({ runwayHours }) => showRunway(runwayHours)),
+    number("top up for 7 d", ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`)),
   ]);
 }
 
@@ -152,12 +141,12 @@ function earningsOf({ money }: RelayStatus): StatusSection {
     cell: ({ day, month }) => ({ text: dollars(value(day)), note: `30 d ${dollars(value(month))}` }),
   });
   return tableSection("Earnings in 24 h", money, [
-    { name: "chain", cell: ({ chain }) => chain },
+    text("chain", ({ chain }) => chain),
     column("earned", ({ earnedUsd }) => earnedUsd),
     column("spent", ({ spentUsd }) => spentUsd),
     column("wasted", ({ wastedUsd }) => wastedUsd),
     column("profit", ({ profitUsd }) => profitUsd),
-    { name: "24 h", cell: ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" }) },
+    text("24 h", ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" })),
   ]);
 }
 
@@ -179,15 +168,14 @@ function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Sh
   const colourOf = (ageMs: number): "good" | "warn" | "bad" =>
     ageMs > OLD_HEIGHT_MS.bad ? "bad" : ageMs > OLD_HEIGHT_MS.warn ? "warn" : "good";
   return tableSection("Light clients", lightClients, [
-    { name: "light client", cell: ({ chain, counterparty }) => short(`${counterparty} on ${chain}`) },
-    { name: "height", isNumber: true, cell: ({ height }) => height },
-    {
-      name: "last update",
-      isNumber: true,
-      cell: ({ roseAtMs, isFrozen }) =>
+    text("light client", ({ chain, counterparty }) => short(`${counterparty} on ${chain}`)),
+    number("height", ({ height }) => height),
+    number(
+      "last update",
+      ({ roseAtMs, isFrozen }) =>
         isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
-    },
-    { name: "24 h", cell: ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }) },
+    ),
+    text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
   ]);
 }
 
@@ -195,31 +183,27 @@ function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Sh
 function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short }: Shows): StatusSection[] {
   return [
     tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
-      { name: "message", cell: ({ commitment }) => commitment },
-      {
-        name: "transaction",
-        cell: ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
-      },
-      { name: "leg", cell: ({ source, target }) => short(`${source} -> ${target}`) },
-      { name: "delivered", isNumber: true, cell: ({ deliveredAtMs }) => age(deliveredAtMs) },
-      { name: "took", isNumber: true, cell: (row) => formatDuration(row.deliveredAtMs - row.seenAtMs) },
+      text("message", ({ commitment }) => commitment),
+      text(
+        "transaction",
+        ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
+      ),
+      text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+      number("delivered", ({ deliveredAtMs }) => age(deliveredAtMs)),
+      number("took", (row) => formatDuration(row.deliveredAtMs - row.seenAtMs)),
     ]),
     tableSection("Claims", claims, [
-      { name: "fees paid on", cell: ({ source }) => source },
-      { name: "state", cell: ({ state }) => state },
-      { name: "deliveries", isNumber: true, cell: ({ count }) => count },
-      { name: "fee tokens", isNumber: true, cell: ({ fees }) => fees && shortAmount(fees) },
+      text("fees paid on", ({ source }) => source),
+      text("state", ({ state }) => state),
+      number("deliveries", ({ count }) => count),
+      number("fee tokens", ({ fees }) => fees && shortAmount(fees)),
     ]),
     tableSection("Last withdrawals", withdrawals, [
-      { name: "chain", cell: ({ chain }) => chain },
-      { name: "state", cell: ({ state }) => state },
-      {
-        name: "amount",
-        isNumber: true,
-        cell: ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`,
-      },
-      { name: "changed", isNumber: true, cell: ({ changedAtMs }) => age(changedAtMs) },
-      { name: "detail", cell: ({ detail }) => detail },
+      text("chain", ({ chain }) => chain),
+      text("state", ({ state }) => state),
+      number("amount", ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`),
+      number("changed", ({ changedAtMs }) => age(changedAtMs)),
+      text("detail", ({ detail }) => detail),
     ]),
   ];
 }

@@ -13,6 +13,11 @@ Deno.test("chain names: whole identifiers become names, alone or with the identi
     assert.equal(names.short(other), other);
     assert.equal(names.full(other), other);
   }
+  assert.deepEqual(["base", "EVM-8453", "EVM-9"].map((text) => names.identify(text)), [
+    "EVM-8453",
+    "EVM-8453",
+    "EVM-9",
+  ]);
   names.set([]);
   assert.equal(names.short("EVM-8453"), "EVM-8453");
 });
