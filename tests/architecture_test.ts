@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 475,
   "core/beefy": 461,
   "core/chains": 13_288,
-  "core/checks": 1123,
+  "core/checks": 1127,
   "core/commands": 1589,
   "core/config": 3302,
   "core/encoding": 570,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_560,
+  "lines of src": 85_564,
   "lines of devnet": 36_757,
-  "lines of tests": 103_597,
+  "lines of tests": 103_594,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 96,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_047,
+  "words of docs": 74_961,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
