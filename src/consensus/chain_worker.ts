@@ -9,7 +9,7 @@ import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { ProverTurns } from "./control/prover_turns.ts";
+import type { ProverTurns } from "./prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";

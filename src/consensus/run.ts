@@ -3,7 +3,7 @@
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
 import type { CheckRow } from "../core/checks/check_row.ts";
-import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
@@ -13,8 +13,9 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
-import { consensusControlWorker } from "./control/consensus_control_worker.ts";
-import { ProverTurns } from "./control/prover_turns.ts";
+import { consensusControlWorker } from "./commands/commands.ts";
+import { provableSections } from "./config/schema.ts";
+import { ProverTurns } from "./prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
@@ -55,9 +56,11 @@ async function relay(
   const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   const turns = new ProverTurns();
   const notifier = new HeightNotifier();
-  const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
+  const sections = provableSections(deps.config);
+  const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
   const control = { log, setLogLevel, proving, status: () => watch?.status() };
   const workers = [
+    behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
     ...planWorkers({ ...deps, turns, notifier }, connections, gates),
     ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
     ...planChecking(deps, connections),
@@ -66,7 +69,6 @@ async function relay(
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();
-  logStart(deps, connections);
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
     workers,

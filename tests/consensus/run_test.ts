@@ -146,10 +146,12 @@ Deno.test("run: a hub that does not answer for four minutes is waited for, said 
   assert.deepEqual(scene.errors(), ["hub_unavailable"]);
   assert.equal(scene.log.linesOf("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
   assert.deepEqual(scene.log.linesOf("chain_unavailable"), []);
+  assert.deepEqual(scene.log.linesOf("program_started"), [], "nothing is relayed yet");
   assert.deepEqual(toCheckReasons(board.rows).map(({ chain }) => chain), ["KUSAMA-4009"]);
   scene.hub.fault = undefined;
   scene.eth.checkFault = undefined;
   await scene.clock.advance(15_000);
+  assert.equal(scene.log.linesOf("program_started").length, 1);
   assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [1, 1, 1]);
   assert.deepEqual(board.rows, []);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));

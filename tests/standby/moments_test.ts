@@ -1,6 +1,6 @@
 /**
  * The table of moments: everything on the machine that relays, or on the one that takes over, is killed at moments of the
- * work; what was lost, done twice or paid for nothing, and how long it took. Printed as rows of docs/operations/standby.md.
+ * work; what was lost, done twice or paid for nothing, and how long it took. Printed as a table.
  */
 import assert from "node:assert/strict";
 import { fromHex } from "../../src/core/encoding/bytes.ts";

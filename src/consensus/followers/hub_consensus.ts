@@ -14,7 +14,7 @@ import type { PollDeps } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
-import type { ProverTurns } from "../control/prover_turns.ts";
+import type { ProverTurns } from "../prover_turns.ts";
 import type { UpdateObserver } from "../update_observer.ts";
 
 /** A Substrate chain that follows the hub. */

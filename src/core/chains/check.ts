@@ -224,6 +224,11 @@ export function behindGates(
   };
 }
 
+/** Worker that logs that relaying starts; behind the hub's gate it does so once there is something to relay with. */
+export function startWorker(logStart: () => void): Worker {
+  return { name: "start", run: () => Promise.resolve(logStart()) };
+}
+
 /**
  * Checks the chains behind the gates until it is disposed of. Returns when the first look at each has told something, or
  * at the hub that it is not there; which chains have not answered is logged when that takes long.

@@ -50,13 +50,8 @@ export function openLedger(path: string, deps: OpenDeps): Ledger {
   return createLedger(openDatabase(path, deps));
 }
 
-/**
- * Opens an existing database for reading only, while no other process works on it.
- * @throws {LedgerFault}
- */
+/** As {@link openReadOnlyDatabase}, with the tables' queries. @throws {LedgerFault} */
 export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "clock">): Ledger {
-  refuseMissing(path);
-  refuseHeld(path);
   return createLedger(openReadOnlyDatabase(path, clock));
 }
 
@@ -270,6 +265,17 @@ function openOwn(path: string, place: string): Deno.FsFile {
 function release(file: Deno.FsFile): void {
   file.unlockSync();
   file.close();
+}
+
+/** True when a process works on the database at `path`. */
+export function isHeld(path: string): boolean {
+  try {
+    refuseHeld(path);
+    return false;
+  } catch (error) {
+    if (error instanceof LedgerFault && error.code === "locked") return true;
+    throw error;
+  }
 }
 
 /**

@@ -25,11 +25,9 @@ async function run(
   signal: AbortSignal = never,
   withinMs = 7 * 86_400_000,
 ): Promise<Outcome> {
-  let printed = "";
-  const print = (text: string): void => void (printed += `${text}\n`);
-  const all = { waits: false, withdraws: false, pollIntervalSec: 2, print, ...options };
-  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
-  return { code, printed };
+  const all = { waits: false, withdraws: false, pollIntervalSec: 2, ...options };
+  const { text, exitCode } = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
+  return { code: exitCode, printed: `${text}\n` };
 }
 
 async function sceneWith(options: SceneOptions = {}): Promise<Scene> {

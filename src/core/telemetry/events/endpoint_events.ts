@@ -10,7 +10,7 @@ export const endpointEvents = {
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
     meaning:
-      "An endpoint belongs to a chain or network other than the configured one, or a balancer sends three requests in a row to such a node. It is not used, and asked again at least once a minute.",
+      "The endpoint reported another chain id three times in a row: its URL belongs to another network, or a load balancer routes requests to one. It is not used; its chain id is checked again at least once a minute.",
     action: "Correct or remove its URL.",
     reaction: "the endpoint is not used, and asked again at least once a minute",
   },
@@ -65,12 +65,6 @@ export const endpointEvents = {
     text: "Remote signer signs again",
     meaning: "It answered as asked after a time in which it did not.",
   },
-  host_logs_reread: {
-    text: "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
-    meaning:
-      "What was read could not be compared with the host's state then, and later nonces show that it had gaps.",
-    action: "Use an endpoint that keeps more state, or one with a complete index, if it repeats.",
-  },
   endpoint_proof_invalid: {
     text: "Endpoint returned an invalid proof; other endpoints are asked",
     meaning:
@@ -109,17 +103,6 @@ export const endpointEvents = {
   storage_batches_unavailable: {
     text: "Node lacks a method for many values at once: they are read one by one",
     meaning: "Reading state takes more requests with this node.",
-  },
-  announcements_refused: {
-    text: "Node takes no subscriptions: it is asked for new blocks",
-    meaning: "Without announcements of new blocks more requests are made while nothing happens.",
-    action: "Allow `chain_subscribeFinalizedHeads` to save requests.",
-  },
-  announcements_silent: {
-    text: "No new final block for a minute: the chain stands still, or its node does",
-    meaning:
-      "The node has announced no final block after `block` for `sinceSec`; it is asked at every poll, and work continues with the next block.",
-    action: "Compare the node's height with that of the network; restart the node if only it stands still.",
   },
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",

@@ -16,7 +16,7 @@ export const programEvents = {
   program_started: {
     text: "Relaying started",
     meaning:
-      "Every chain has been looked at; the workers start. Lines before name chains that are left out until they pass their checks. The line lists what is relayed.",
+      "The hub answers, and work begins. Lines before name chains that are left out until they pass their checks. The line lists what is relayed.",
   },
   program_stopping: {
     text: "Stopping: work under way is completed or stored; a second signal ends the program at once",
@@ -157,13 +157,13 @@ export const programEvents = {
   first_answers_awaited: {
     text: "Waiting for the first answers of chains, for 30 s at most",
     meaning:
-      "The chains in `waitsFor` have not answered 3 s after the start; what their endpoints said is beside them. The others start then without them.",
+      "The chains in `waitsFor` did not respond within 3 s of the start; each is listed with the last error of its endpoint. After 30 s the others start without them.",
     action: "Nothing if they answer soon. Otherwise check the endpoints that the line names.",
   },
   hub_unavailable: {
-    text: "Hub unavailable",
+    text: "Waiting for the hub, which does not answer",
     meaning:
-      "No endpoint of the hub gives a usable answer. Nothing works without it: the program waits for it, and says so every five minutes.",
+      "No endpoint of the hub gives a usable answer. Nothing is relayed without it. The line is repeated every five minutes, and relaying starts when the hub answers.",
     action: "Check the setting that the line names, and the hub node.",
     reaction: "the hub is asked again every 15 s, and everything starts when it answers",
   },
