@@ -241,7 +241,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 661,
   "consensus/clients/polygon": 2222,
   "consensus/clients/sync_committee": 6025,
-  "consensus/commands": 475,
+  "consensus/commands": 479,
   "consensus/config": 1081,
   "consensus/followers": 204,
   "consensus/relay_chain": 496,
@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_272,
+  "core/chains": 13_297,
   "core/checks": 624,
   "core/commands": 1589,
   "core/config": 3244,
@@ -266,23 +266,23 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 3551,
   "messaging": 1198,
   "messaging/checks": 343,
-  "messaging/commands": 2352,
+  "messaging/commands": 2389,
   "messaging/config": 820,
-  "messaging/fees": 3404,
+  "messaging/fees": 3195,
   "messaging/ledger": 5097,
-  "messaging/relay": 8272,
+  "messaging/relay": 8034,
   "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_710,
+  "lines of src": 85_329,
   "lines of devnet": 36_579,
-  "lines of tests": 103_290,
+  "lines of tests": 103_107,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
-  "files of messaging/relay that the delivery of a batch reaches": 22,
+  "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 81_669,
 };
 

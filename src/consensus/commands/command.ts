@@ -36,7 +36,11 @@ export function workHere(
     throw new OperationRefusal("No relayer answers: name the --socket or --cache that it was started with.");
   }
   const { clock, log, config } = deps;
-  const own = { turns: new ProverTurns(), notifier: new HeightNotifier(), sections: provableSections(config) };
+  const own = {
+    turns: new ProverTurns(),
+    notifier: new HeightNotifier(),
+    sections: provableSections(config),
+  };
   return runSession(
     deps,
     (connections) => work({ log, proving: { ...connections, ...own, clock, log }, status: () => undefined }),

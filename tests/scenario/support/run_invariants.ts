@@ -2,12 +2,8 @@
  * Invariants of a run as its log and its ledger show them: waits that end and speak, failures that stay where they
  * are, decisions that follow from their numbers. Source: docs/architecture/messaging.md, I11, I12 and I14.
  */
-import assert from "node:assert/strict";
-import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import type { Facts, ProcessTrace } from "./invariants.ts";
-import type { LedgerDelivery } from "./ledger_reader.ts";
 
 /** Every wait speaks every five minutes, the whole program every ten; with some time for a busy machine. */
 const MAX_SILENCE_MS = 630_000;

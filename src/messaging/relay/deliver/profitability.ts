@@ -365,7 +365,7 @@ async function findGone(
 }
 
 /** Finds the candidates whose requests certainly no longer exist on their sources. */
-export async function findGoneRequests(
+async function findGoneRequests(
   leg: LegRun,
   { feeChains }: Pick<LegProfit, "feeChains">,
   candidates: readonly Candidate[],

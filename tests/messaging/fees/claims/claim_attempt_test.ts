@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   checkProofs,
