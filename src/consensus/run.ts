@@ -183,7 +183,7 @@ function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): 
   return {
     name: `receive-only ${chain}`,
     run: (signal) => {
-      log.info("chain_receive_only", { chain });
+      log.info("chain_limited.receive_only", { chain });
       if (signal.aborted) return Promise.resolve();
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
@@ -203,7 +203,9 @@ function logStart(
   });
   const hosts = hubConsensus?.hosts.map(({ id }) => id.stateMachine) ?? [];
   if (hosts.length > 0 && config.relayer.maximumDailyLoss === undefined) {
-    log.info("losses_unlimited", { chains: hosts.join(", ") });
+    const explanation =
+      "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
+    log.info("configuration_note", { chains: hosts.join(", "), explanation });
   }
 }
 
@@ -226,7 +228,7 @@ function baseWorker(
   return {
     name: "base",
     run: async (signal) => {
-      if (fetchBase === undefined) return log.info("base_ignored", { base });
+      if (fetchBase === undefined) return log.info("base_checked.ignored", { base });
       const again = (error: unknown): boolean => error instanceof RpcFault && error.reaction === "retry";
       const options = {
         backoff: endpointBackoff,
@@ -235,12 +237,12 @@ function baseWorker(
       try {
         const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
         const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);
-        if (state === undefined) return log.error("base_client_missing", { base });
-        log.info("base_confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
+        if (state === undefined) return log.error("base_checked.client_missing", { base });
+        log.info("base_checked.confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
-        log.error("base_state_unreadable", { base, error });
+        log.error("base_checked.unreadable", { base, error });
       }
     },
   };

@@ -208,7 +208,7 @@ export function housekeepingWorker(deps: RelayDeps): Worker {
       while (!signal.aborted) {
         if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
           prunedMs = deps.clock.now();
-          deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
+          deps.ledger.prune(prunedMs);
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
         logSummary(deps);
@@ -285,7 +285,7 @@ export function listModules(
       return READ_EVERY_MS;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("module_list_unreadable", { error });
+      deps.log.debug("read_failed.module_list", { error });
       return RETRY_MS;
     }
   };

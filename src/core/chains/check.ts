@@ -247,7 +247,7 @@ export async function openGates(
   const checking = superviseWorkers({ clock, randomness, log }, workers, { signal: done.signal });
   const stopTelling = clock.after(TOLD_AFTER_MS, () => {
     const waitsFor = gates.flatMap((gate) => gate.describe() ?? []).join("; ");
-    if (waitsFor !== "") log.info("first_answers_awaited", { waitsFor });
+    if (waitsFor !== "") log.info("long_wait.first_answers", { waitsFor });
   });
   const close = async (): Promise<void> => {
     done.abort();

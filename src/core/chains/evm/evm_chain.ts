@@ -237,7 +237,7 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     const decoded = this.#gaps.decode(entry);
     const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
     if (decoded.kind === "undecodable") {
-      this.context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
+      this.context.at.log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
     return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
   }
@@ -315,7 +315,7 @@ class TrieProver extends EvmPart implements SlotProver {
         if (!(cause instanceof EvmProofError)) throw cause;
         if (cause.code !== "account_not_present") {
           const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
+          this.context.reportFault(place.endpointHost, "endpoint_data_invalid.proof", {
             block: height,
             reason: cause.code,
             storedRoot: wanted.stateRoot !== undefined,

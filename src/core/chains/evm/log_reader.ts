@@ -147,7 +147,7 @@ export class LogReader {
   #narrow(host: string, { from, to }: LogRange): void {
     this.#widths.narrow(host, to - from + 1n);
     const span = this.#widths.of(host);
-    this.options.log.debug("log_range_halved", { endpoint: host, from, to, span });
+    this.options.log.debug("read_failed.log_range", { endpoint: host, from, to, span });
   }
 }
 

@@ -111,10 +111,10 @@ export class RequestGaps extends EvmPart {
       last_nonce: missing.to,
     };
     if (this.#isGivenUp(missing)) {
-      this.context.at.log.warn("requests_missing", fields);
+      this.context.at.log.warn("messages_skipped.not_served", fields);
       return undefined;
     }
-    this.context.reportFault(place.endpointHost, "endpoint_logs_incomplete", fields);
+    this.context.reportFault(place.endpointHost, "endpoint_data_invalid.logs", fields);
     const detail = `${missing.count} requests are missing in the logs of blocks ${from} to ${to}`;
     return faultAt("lagging", place, detail);
   }

@@ -200,8 +200,8 @@ export class SimulationRuns extends EvmPart {
     if (this.#told.has(capability) || !this.context.isUnsupported(capability)) return;
     this.#told.add(capability);
     const { log } = this.context.at;
-    if (capability === "tracing") log.info("tracing_unavailable");
-    else log.warn("simulation_unavailable");
+    if (capability === "tracing") log.info("endpoint_limited.tracing");
+    else log.warn("endpoint_limited.simulation");
   }
 }
 

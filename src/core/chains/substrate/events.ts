@@ -91,7 +91,7 @@ export class SubstrateEvents implements ChainEvents {
       const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
       throw this.node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
     }
-    this.node.log.error("block_states_missing", { endpoint: this.node.client.host, from, to: last });
+    this.node.log.error("blocks_skipped.states_missing", { endpoint: this.node.client.host, from, to: last });
     return kept > to ? [] : await this.#fetchChunk(kept, to, signal);
   }
 
@@ -122,7 +122,7 @@ export class SubstrateEvents implements ChainEvents {
     const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
     if (!this.missing.mayPass(block)) throw this.node.client.fault("pruned", METHOD, detail);
     this.node.log.error(
-      "message_bodies_missing",
+      "messages_skipped.bodies_missing",
       { endpoint: this.node.client.host, block, messages: count },
     );
   }
@@ -255,7 +255,7 @@ export class SubstrateEvents implements ChainEvents {
     } else {
       // E.g. a destination that is not UTF-8: it cannot be delivered.
       const at = { height: blockNumber, transaction: transactionHash };
-      log.warn("event_unreadable", { ...at, error: decoded.error });
+      log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
   }
 }

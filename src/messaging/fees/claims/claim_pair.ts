@@ -270,7 +270,7 @@ class PairPass {
       const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
       const result = resultOf[why];
       const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("requests_unclaimed", {
+      log[level]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
@@ -302,7 +302,10 @@ class PairPass {
     for (const refused of findings.refused) this.#defer(refused);
     this.#noteRaised(group, findings.raised);
     if (end.kind !== "not_ready") return end.kind === "sent" ? "sent" : "settled";
-    this.#context.log.debug("claim_postponed", { pair: routeName(this.#input.pair), detail: end.detail });
+    this.#context.log.debug("claim_failed.postponed", {
+      pair: routeName(this.#input.pair),
+      detail: end.detail,
+    });
     return "not_ready";
   }
 
@@ -321,7 +324,7 @@ class PairPass {
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));
-    log.info("claim_sent", {
+    log.info("claim_sent.fees", {
       pair: routeName(this.#input.pair),
       requests: commitments.length,
       provedAt: `${group.sourceHeight} and ${group.destHeight}`,
@@ -339,7 +342,7 @@ class PairPass {
         ledger.deliveries.setClaimState({ commitment, dest: pair.dest }, "lost");
       }
     });
-    log.info("receipts_missing", {
+    log.info("claim_failed.receipts_missing", {
       pair: routeName(pair),
       requests: commitments.length,
       first: commitments[0],
@@ -360,7 +363,7 @@ class PairPass {
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
-    log[attempts === 1 ? "warn" : "debug"]("claim_rejected", {
+    log[attempts === 1 ? "warn" : "debug"]("claim_failed.rejected", {
       pair: routeName(pair),
       commitment,
       detail: refusal.detail,

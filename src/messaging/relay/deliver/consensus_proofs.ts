@@ -39,7 +39,7 @@ export async function simulateAlone(
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   if (simulation.kind === "accepted") return { delivery, simulation };
   const { code, detail } = simulation.refusal;
-  leg.log.warn("rotations_rejected", { leg: legName(leg), code, detail });
+  leg.log.warn("proofs_failed.rotations_rejected", { leg: legName(leg), reason: code, detail });
   return undefined;
 }
 

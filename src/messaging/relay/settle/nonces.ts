@@ -89,7 +89,7 @@ async function settleForeign(context: Settling, rows: readonly SubmissionRow[]):
     if (await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" })) isOurs = true;
   }
   const nonce = open[0]?.submission.nonce;
-  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared");
+  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared.mined");
   return open.length > 0;
 }
 
@@ -166,7 +166,7 @@ const BROADCAST_MS = 60_000;
 async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal } = context;
   if (row.state === "included") {
-    context.log.info("transaction_reorganised", {
+    context.log.info("transaction_failed.reorganised", {
       chain: target.id.stateMachine,
       transaction: row.submission.hash,
     });

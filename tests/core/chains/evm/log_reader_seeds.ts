@@ -136,7 +136,7 @@ function* leftOut(
   const lost = lostNonce(plan);
   const wanted = requests.map(({ nonce }) => nonce).filter((nonce) => nonce !== lost);
   if (reported.join() !== wanted.join()) yield `Reported were ${reported}, there are ${wanted}`;
-  const given = log.linesOf("requests_missing").map(rangeText);
+  const given = log.linesOf("messages_skipped.not_served").map(rangeText);
   const expected = lost === undefined ? "" : `${lost} to ${lost}`;
   if (given.join() !== expected) yield `Given up were ${given}, lost was ${expected}`;
 }
@@ -147,8 +147,8 @@ function rangeText({ fields }: RecordedLine): string {
 
 /** Each gap that could be seen has one line, each line a gap; an endpoint is warned of once in a while. */
 function* wronglyLogged({ incomplete }: LogEndpoints, log: RecordedLog): Iterable<string> {
-  const lines = log.linesOf("endpoint_logs_incomplete");
-  const given = log.linesOf("requests_missing");
+  const lines = log.linesOf("endpoint_data_invalid.logs");
+  const given = log.linesOf("messages_skipped.not_served");
   const keyOf = ({ fields }: RecordedLine): string =>
     `${fields.endpoint} ${fields.from_block} to ${fields.to_block}`;
   const served = new Map<string, number>();

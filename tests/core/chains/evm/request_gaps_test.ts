@@ -49,7 +49,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
   const [warning] = log.lines.filter(({ level }) => level === "warn");
-  assert.equal(warning?.event, "endpoint_logs_incomplete");
+  assert.equal(warning?.event, "endpoint_data_invalid.logs");
   assert.equal(warning?.fields.endpoint, behind.host);
   assert.deepEqual([warning?.fields.first_nonce, warning?.fields.last_nonce], [0n, 2n]);
 });
@@ -71,7 +71,7 @@ Deno.test("request gaps: what no endpoint reports for half an hour is given up w
   assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
-  const given = log.lines.find(({ event }) => event === "requests_missing");
+  const given = log.lines.find(({ event }) => event === "messages_skipped.not_served");
   assert.deepEqual([given?.level, given?.fields.first_nonce, given?.fields.from_block], ["warn", 1n, 0x20n]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
@@ -85,7 +85,7 @@ Deno.test("request gaps: what one endpoint lacks and another one has is never gi
     assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
     await clock.advance(3_600_000);
   }
-  assert.deepEqual(log.linesOf("requests_missing"), []);
+  assert.deepEqual(log.linesOf("messages_skipped.not_served"), []);
 });
 
 Deno.test("request gaps: where the state of an end is gone, the nonces in the logs must follow each other", async () => {

@@ -136,7 +136,7 @@ Deno.test("substrate chain: messages that a node continues lacking are named and
   const events = await clock.run(chain.events.fetchEvents(1n, 3n, signal));
   assert.deepEqual(events.map(({ kind, at }) => [kind, at.height]), [["message", 2n]]);
   const [line] = log.lines.filter(({ level }) => level === "error");
-  assert.equal(line?.event, "message_bodies_missing");
+  assert.equal(line?.event, "messages_skipped.bodies_missing");
   assert.deepEqual(line?.fields?.block, 2n);
   assert.deepEqual(line?.fields?.messages, 2n);
   await chain.close();
