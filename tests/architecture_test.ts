@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_297,
-  "core/checks": 624,
+  "core/chains": 13_301,
+  "core/checks": 683,
   "core/commands": 1589,
   "core/config": 3244,
   "core/encoding": 570,
@@ -268,22 +268,22 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 343,
   "messaging/commands": 2389,
   "messaging/config": 820,
-  "messaging/fees": 3195,
+  "messaging/fees": 3174,
   "messaging/ledger": 5097,
-  "messaging/relay": 8034,
+  "messaging/relay": 8041,
   "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_329,
+  "lines of src": 84_724,
   "lines of devnet": 36_579,
-  "lines of tests": 103_107,
+  "lines of tests": 103_147,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 94,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 81_669,
+  "words of docs": 75_499,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
