@@ -1,4 +1,4 @@
-/** The parts of the benchmark by name, in the order in which they run. */
+/** The parts of the bench by name, in the order in which they run. */
 import { claims } from "./claims.ts";
 import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";
@@ -10,7 +10,6 @@ import { memory } from "./memory.ts";
 import { page } from "./page.ts";
 import type { Part } from "./part.ts";
 import { requests } from "./requests.ts";
-import { rollups } from "./rollups.ts";
 import { scale } from "./scale.ts";
 import { stall } from "./stall.ts";
 import { startup } from "./startup.ts";
@@ -30,7 +29,6 @@ export const PARTS: Readonly<Record<string, Part>> = {
   scale,
   "long-run": longRun,
   consensus,
-  rollups,
   "hub-consensus": hubConsensus,
   "hub-proofs": hubProofs,
 };

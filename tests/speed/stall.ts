@@ -26,12 +26,12 @@ import type { MemoryChain } from "../support/memory_chain.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure, percentile } from "./report.ts";
+import { type Figure, figuresOf, percentile } from "./report.ts";
 import type { NodeScript } from "./stall_node.ts";
 
 const EVENTS = 10_000;
 const MAX_STALL_MS = 50;
-/** Each is measured so often: the first time, code is cold. */
+/** Each is measured so often; the first time, code is cold. */
 const TURNS = 3;
 /** Time between two looks at the clock. */
 const TICK_MS = 1;
@@ -43,13 +43,10 @@ function hashOf(block: number): string {
 }
 
 /** See the head of the file. */
-export const stall: Part = async (deps) => {
-  await Deno.mkdir(deps.folder, { recursive: true });
-  return [
-    ...await measureTurns(deps, { name: "EVM chain", scriptOf: evmScript, open: evmEvents }),
-    ...await measureTurns(deps, { name: "hub", scriptOf: hubScript, open: hubEvents }),
-  ];
-};
+export const stall: Part = async (deps) => [
+  ...await measureTurns(deps, { name: "EVM chain", scriptOf: evmScript, open: evmEvents }),
+  ...await measureTurns(deps, { name: "hub", scriptOf: hubScript, open: hubEvents }),
+];
 
 /** One kind of chain. */
 interface Source {
@@ -60,23 +57,18 @@ interface Source {
   readonly open: (at: string, fixture: Fixture) => ChainEvents & Partial<Disposable>;
 }
 
-async function measureTurns(deps: BenchDeps, source: Source): Promise<readonly Measure[]> {
-  const waits: number[][] = [];
-  for (let turn = 0; turn < TURNS; turn++) {
-    const path = `${deps.folder}/${source.name.replaceAll(" ", "-")}-${turn}.db`;
-    waits.push(await measureScan(source, path));
+async function measureTurns(deps: BenchDeps, source: Source): Promise<readonly Figure[]> {
+  const turns: { readonly p99: number; readonly longest: number }[] = [];
+  while (turns.length < TURNS) {
+    const path = `${deps.folder}/${source.name.replaceAll(" ", "-")}-${turns.length}.db`;
+    const waits = await measureScan(source, path);
+    turns.push({ p99: percentile(waits, 0.99), longest: percentile(waits, 1) });
   }
-  const [cold = [], ...warm] = waits;
-  const show = (ms: number): string => `${ms.toFixed(0)} ms`;
   const title = `${source.name}: stall while ${EVENTS.toLocaleString("en")} events are read`;
-  return [
-    atMost(`${title}, p99`, percentile(warm.flat(), 0.99), MAX_STALL_MS, show),
-    { name: `${title}, longest`, value: show(percentile(warm.flat(), 1)) },
-    {
-      name: `${title}, first time: p99, longest`,
-      value: `${show(percentile(cold, 0.99))}, ${show(percentile(cold, 1))}`,
-    },
-  ];
+  return figuresOf(turns, [
+    ["p99", `${title}, p99`, "ms", { most: MAX_STALL_MS }],
+    ["longest", `${title}, longest`, "ms"],
+  ]);
 }
 
 /** Scans the events with a new ledger; returns how long something else would have waited, at each of its moments. */

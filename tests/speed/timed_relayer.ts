@@ -13,7 +13,7 @@ import { HUB_MODULE, instantly, sendFromHub } from "./stage.ts";
 export const LOOK_EVERY_MS = 100;
 
 /** Messages that wait for a relayer. */
-export interface WaitingMessages {
+interface WaitingMessages {
   readonly config: ConfigChanges;
   readonly leg: string;
   readonly count: number;
@@ -41,8 +41,7 @@ export async function sendWaiting(devnet: Devnet, to: DevnetChain, count: number
 /** What a relayer took from the start of the leg until everything arrived. */
 export interface TimedRun {
   readonly ms: number;
-  /** Until the first half had arrived: others may be about, so the first transactions go one by one. */
-  readonly halfMs: number;
+  readonly firstSentMs: number;
   readonly cpuMs: number;
 }
 
@@ -56,44 +55,37 @@ interface TimedWork extends WaitingMessages {
 
 /** Starts a relayer that finds everything waiting. */
 export async function timeRelayer(
-  deps: BenchDeps,
+  { executable, folder, say }: BenchDeps,
   devnet: Devnet,
   work: TimedWork,
 ): Promise<TimedRun> {
   await using relayer = await startRelayer({
-    executable: deps.executable,
-    folder: `${deps.folder}/${work.folder}`,
+    executable,
+    folder: `${folder}/${work.folder}`,
     config: relayerConfig(devnet.endpoints, work.config),
     logLevel: "info",
-    ...work.extraArguments && { extraArguments: work.extraArguments },
+    extraArguments: work.extraArguments ?? [],
   });
   const { atMs } = await relayer.waitForLine(({ record }) =>
     record?.event === "leg_started" && record.leg === work.leg
   );
   const run = await timeArrival(relayer, work, atMs);
-  for (const { record, atMs: lineMs } of relayer.lines) {
-    if (record?.event === "batch_sent") {
-      deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
-    }
+  const sent = relayer.lines.filter(({ record }) => record?.event === "batch_sent");
+  for (const line of sent) {
+    say(`   ${line.atMs - atMs} ms: ${line.record?.messages} messages sent (${work.leg})`);
   }
   await relayer.terminate();
-  return run;
+  return { ...run, firstSentMs: (sent[0]?.atMs ?? NaN) - atMs };
 }
 
 async function timeArrival(
   relayer: RelayerProcess,
   { leg, count, countArrived, beside }: TimedWork,
   startMs: number,
-): Promise<TimedRun> {
+): Promise<Omit<TimedRun, "firstSentMs">> {
   const cpuBeforeMs = readCpuMs(relayer.pid);
   await using _beside = beside?.(relayer);
-  const until = (share: number): Promise<void> =>
-    waitUntil(leg, async () => await countArrived() >= count * share, {
-      deadlineMs: DEADLINE_MS,
-      everyMs: LOOK_EVERY_MS,
-    });
-  await until(0.5);
-  const halfMs = Date.now() - startMs;
-  await until(1);
-  return { ms: Date.now() - startMs, halfMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
+  const haveArrived = async (): Promise<boolean> => await countArrived() >= count;
+  await waitUntil(leg, haveArrived, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  return { ms: Date.now() - startMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
 }
