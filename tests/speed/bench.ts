@@ -5,9 +5,38 @@
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import type { BenchDeps } from "./part.ts";
-import { PARTS } from "./parts.ts";
+import { claims } from "./claims.ts";
+import { consensus } from "./consensus.ts";
+import { hubConsensus } from "./hub_consensus.ts";
+import { hubProofs } from "./hub_proofs.ts";
+import { idle } from "./idle.ts";
+import { longRun } from "./long_run.ts";
+import { memory } from "./memory.ts";
+import { page } from "./page.ts";
+import type { BenchDeps, Part } from "./part.ts";
 import { type Figure, tableOf } from "./report.ts";
+import { requests } from "./requests.ts";
+import { scale } from "./scale.ts";
+import { stall } from "./stall.ts";
+import { startup } from "./startup.ts";
+import { throughput } from "./throughput.ts";
+
+/** The parts by name, in the order in which they run. */
+export const PARTS: Readonly<Record<string, Part>> = {
+  startup,
+  stall,
+  requests,
+  idle,
+  claims,
+  throughput,
+  page,
+  memory,
+  scale,
+  "long-run": longRun,
+  consensus,
+  "hub-consensus": hubConsensus,
+  "hub-proofs": hubProofs,
+};
 
 interface Arguments {
   readonly only?: string;

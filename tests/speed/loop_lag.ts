@@ -4,9 +4,12 @@
 import { cpuUsage } from "node:process";
 import { percentile } from "./report.ts";
 
-/** Stalls of one piece of work. */
+/**
+ * Stalls of one piece of work, by what a timer due at each moment would have waited: one of 100 ms is one of 100 ms, one
+ * of 98 ms, and so on.
+ */
 export interface LoopLag {
-  /** What 99 of 100 timers were late at most, milliseconds. */
+  /** For 99 of 100 moments at most, milliseconds. */
   readonly p99Ms: number;
   readonly maxMs: number;
 }
@@ -25,7 +28,8 @@ export function watchLoop(): () => LoopLag {
   const note = (): void => {
     const { user, system } = cpuUsage(startCpu);
     const late = performance.now() - startMs - EVERY_MS;
-    lateMs.push(Math.max(0, Math.min(late, (user + system) / 1_000)));
+    let wait = Math.min(late, (user + system) / 1_000);
+    do lateMs.push(Math.max(0, wait)); while ((wait -= EVERY_MS) > 0);
     [startMs, startCpu] = [performance.now(), cpuUsage()];
   };
   const tick = (): void => {

@@ -95,7 +95,7 @@ async function measureNetwork(deps: BenchDeps, { cases, samples }: Extent): Prom
     await using running = await startCase(deps, devnet, others, each);
     const { idleFigures, residentMb } = await measureIdle(running, each);
     residents.push(residentMb);
-    figures.push(...idleFigures, ...await measureMessages(running, samples, nameOf(each)));
+    figures.push(...idleFigures, await measureMessages(running, samples, nameOf(each)));
     if (at === 1) figures.push(await besideSlowChain(running, samples));
     await running.relayer.terminate();
   }
@@ -170,19 +170,12 @@ async function measureMessages(
   running: RunningCase,
   samples: number,
   name: string,
-): Promise<readonly Figure[]> {
+): Promise<Figure> {
   // What is read once in the life of a process is none of a message's time.
   await timeMessage(running);
-  const times: MessageTime[] = [];
+  const times: number[] = [];
   while (times.length < samples) times.push(await timeMessage(running));
-  return [
-    figure(`${name}: update to transaction`, "ms", times.map(({ sinceUpdateMs }) => sinceUpdateMs)),
-    figure(
-      `${name}: the same without the wait for the poll`,
-      "ms",
-      times.map(({ sinceSeenMs }) => sinceSeenMs),
-    ),
-  ];
+  return figure(`${name}: a message, from the answer that shows its update to its transaction`, "ms", times);
 }
 
 /** Messages in turns beside a chain that answers at once, and beside the same chain when it is slow. */
@@ -195,29 +188,24 @@ async function besideSlowChain(running: RunningCase, samples: number): Promise<F
     for (const proxy of slow) await proxy.setMode(kind === "pass" ? { kind } : { kind, delayMs: SLOW_MS });
     // Until the relayer waits for the slow chain, or no longer.
     await pause(2 * TICK_MS);
-    times[kind].push((await timeMessage(running)).sinceSeenMs);
+    times[kind].push(await timeMessage(running));
   }
   const ratio = median(times.delay) / median(times.pass);
   return figure("a message beside a slow chain / without", "", ratio, { most: MAX_SLOW_RATIO });
 }
 
-/** Times of one message of the hub to chain B until the request that sends its transaction. */
-interface MessageTime {
-  /** From the block of the chain that holds the update: what an operator sees, a part of the poll interval included. */
-  readonly sinceUpdateMs: number;
-  /** From the answer that told the relayer of the update: its own work and the trips of it. */
-  readonly sinceSeenMs: number;
-}
-
-/** Sends a message and waits until it has arrived and the relayer is at rest. */
-async function timeMessage({ devnet, proxies }: RunningCase): Promise<MessageTime> {
+/**
+ * Sends a message of the hub to chain B and waits until it has arrived and the relayer is at rest.
+ * @returns the time from the answer that told the relayer of the update to the request that sends the transaction: its
+ * own work and the trips of it, milliseconds.
+ */
+async function timeMessage({ devnet, proxies }: RunningCase): Promise<number> {
   const chain = devnet.chain("B");
   const received = await countReceived(chain.host);
   await sendFromHub(devnet, chain, 1);
   proxies.clear();
   const direction = { from: devnet.hub.identity.stateMachine, to: chain.stateMachine };
   const height = await instantly(chain, () => devnet.oracle.step(direction));
-  const updatedMs = performance.timeOrigin + performance.now();
   const requests = (): readonly ProxiedRequest[] =>
     proxies.requestsOf(chain.stateMachine).toSorted((a, b) => a.atMs - b.atMs);
   const hasArrived = async (): Promise<boolean> => await countReceived(chain.host) > received;
@@ -227,7 +215,7 @@ async function timeMessage({ devnet, proxies }: RunningCase): Promise<MessageTim
   await devnet.mine(chain, 3);
   // Then any moment between two polls is as likely as another.
   await pause(REST_OF_MESSAGE_MS + Math.random() * TICK_MS);
-  return { sinceUpdateMs: Math.max(0, sentMs - updatedMs), sinceSeenMs: sentMs - seenMs };
+  return sentMs - seenMs;
 }
 
 function isSending({ calls }: ProxiedRequest): boolean {

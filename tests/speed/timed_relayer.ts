@@ -4,7 +4,7 @@ import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { type ConfigChanges, relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { DEADLINE_MS } from "../../devnet/waiting.ts";
-import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps } from "./part.ts";
 import { readCpuMs } from "./process_usage.ts";
 import { HUB_MODULE, instantly, sendFromHub } from "./stage.ts";
@@ -48,9 +48,6 @@ export interface TimedRun {
 /** What a relayer is timed at. */
 interface TimedWork extends WaitingMessages {
   readonly folder: string;
-  readonly extraArguments?: readonly string[];
-  /** Begins beside the relayer once the leg has started; ends when everything has arrived. */
-  readonly beside?: (relayer: RelayerProcess) => AsyncDisposable;
 }
 
 /** Starts a relayer that finds everything waiting. */
@@ -64,28 +61,18 @@ export async function timeRelayer(
     folder: `${folder}/${work.folder}`,
     config: relayerConfig(devnet.endpoints, work.config),
     logLevel: "info",
-    extraArguments: work.extraArguments ?? [],
   });
   const { atMs } = await relayer.waitForLine(({ record }) =>
     record?.event === "leg_started" && record.leg === work.leg
   );
-  const run = await timeArrival(relayer, work, atMs);
+  const cpuBeforeMs = readCpuMs(relayer.pid);
+  const haveArrived = async (): Promise<boolean> => await work.countArrived() >= work.count;
+  await waitUntil(work.leg, haveArrived, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  const [ms, cpuMs] = [Date.now() - atMs, readCpuMs(relayer.pid) - cpuBeforeMs];
   const sent = relayer.lines.filter(({ record }) => record?.event === "batch_sent");
   for (const line of sent) {
     say(`   ${line.atMs - atMs} ms: ${line.record?.messages} messages sent (${work.leg})`);
   }
   await relayer.terminate();
-  return { ...run, firstSentMs: (sent[0]?.atMs ?? NaN) - atMs };
-}
-
-async function timeArrival(
-  relayer: RelayerProcess,
-  { leg, count, countArrived, beside }: TimedWork,
-  startMs: number,
-): Promise<Omit<TimedRun, "firstSentMs">> {
-  const cpuBeforeMs = readCpuMs(relayer.pid);
-  await using _beside = beside?.(relayer);
-  const haveArrived = async (): Promise<boolean> => await countArrived() >= count;
-  await waitUntil(leg, haveArrived, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
-  return { ms: Date.now() - startMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
+  return { ms, cpuMs, firstSentMs: (sent[0]?.atMs ?? NaN) - atMs };
 }
