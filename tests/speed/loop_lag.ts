@@ -1,7 +1,7 @@
 /**
  * Stalls of an event loop: how late its timers are while something calculates. Start reading at {@link watchLoop}.
  */
-import { cpuUsage } from "node:process";
+import { readThreadCpuMs } from "./process_usage.ts";
 import { percentile } from "./report.ts";
 
 /**
@@ -19,18 +19,17 @@ const EVERY_MS = 2;
 
 /**
  * Watches the loop of this process until it is asked for the result, once. A timer counts as late for no longer than
- * the process has calculated meanwhile: what it waits for a processor that others use is no stall of its own.
+ * its thread has calculated meanwhile: what it waits for a processor that others use is no stall of its own.
  */
 export function watchLoop(): () => LoopLag {
   const lateMs: number[] = [];
   let startMs = performance.now();
-  let startCpu = cpuUsage();
+  let startCpuMs = readThreadCpuMs();
   const note = (): void => {
-    const { user, system } = cpuUsage(startCpu);
     const late = performance.now() - startMs - EVERY_MS;
-    let wait = Math.min(late, (user + system) / 1_000);
+    let wait = Math.min(late, readThreadCpuMs() - startCpuMs);
     do lateMs.push(Math.max(0, wait)); while ((wait -= EVERY_MS) > 0);
-    [startMs, startCpu] = [performance.now(), cpuUsage()];
+    [startMs, startCpuMs] = [performance.now(), readThreadCpuMs()];
   };
   const tick = (): void => {
     note();

@@ -19,6 +19,11 @@ export function readCpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 1000 / TICKS_PER_SEC;
 }
 
+/** Time that this thread has calculated, milliseconds. Source: the kernel's scheduler statistics, the first number. */
+export function readThreadCpuMs(): number {
+  return Number.parseInt(Deno.readTextFileSync("/proc/thread-self/schedstat")) / 1e6;
+}
+
 const READINGS = 9;
 const READ_EVERY_MS = 400;
 
