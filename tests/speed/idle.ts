@@ -1,59 +1,74 @@
-/** What a relayer asks and takes while nothing happens: two EVM chains and the hub, everything switched on. */
-import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
+/** What a relayer asks and takes while nothing happens, everything switched on: EVM chains and the hub. */
+import { startDevnet } from "../../devnet/devnet.ts";
+import { type DevnetEndpoints } from "../../devnet/programs/relayer_config.ts";
 import { pause } from "../../devnet/waiting.ts";
+import { startIdleChains } from "./idle_chains.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readResidentMb } from "./process_usage.ts";
 import { type Figure, figure, figuresOf } from "./report.ts";
 import { updateAll } from "./stage.ts";
 import { linesOf, openProxies, type Proxies, startSubject, trafficOf } from "./subject.ts";
 
-/** A `poll_interval` that is measured, with the windows in which requests are counted. */
+/** A `poll_interval` that is measured with so many chains, and the windows in which requests are counted. */
 interface Interval {
   readonly sec: number;
+  readonly chains: number;
   readonly ticks: number;
   readonly windows: number;
 }
 
-/** A second, as all other parts have it, and the default. */
-const INTERVALS: readonly Interval[] = [{ sec: 1, ticks: 10, windows: 3 }, { sec: 10, ticks: 3, windows: 2 }];
+/** A second, as all other parts have it; and the default with as many chains as there are mainnets. */
+const INTERVALS: readonly Interval[] = [
+  { sec: 1, chains: 2, ticks: 10, windows: 3 },
+  { sec: 10, chains: 9, ticks: 5, windows: 2 },
+];
 /** Of a core: what 150 ms in ten seconds are. */
 const MAX_CPU_PERCENT = 1.5;
 const MAX_RESIDENT_MB = 95;
-/** Time in which a process comes to rest after its start. */
-const REST_MS = 7_000;
+/** Ticks in which a process comes to rest after its start. */
+const REST_TICKS = 3;
+const REST_MS = 5_000;
 
 /** See the head of the file. */
 export const idle: Part = async (deps) => {
   await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
   await using stack = new AsyncDisposableStack();
-  const keepsAnswersOf = devnet.chains.map(({ stateMachine }) => stateMachine);
-  const proxies = await openProxies(devnet.endpoints, { keepsAnswersOf }, stack);
   await updateAll(devnet);
+  const own = devnet.endpoints.chains;
+  const most = Math.max(...INTERVALS.map(({ chains }) => chains));
+  const all = [...own, ...await startIdleChains(devnet.hub, most - own.length, stack)];
   const figures: Figure[] = [];
-  for (const interval of INTERVALS) figures.push(...await measureInterval(deps, devnet, proxies, interval));
+  for (const interval of INTERVALS) {
+    const endpoints = { ...devnet.endpoints, chains: all.slice(0, interval.chains) };
+    figures.push(...await measureInterval(deps, endpoints, interval));
+  }
   return figures;
 };
 
 async function measureInterval(
   deps: BenchDeps,
-  devnet: Devnet,
-  proxies: Proxies,
-  { sec, ticks, windows }: Interval,
+  endpoints: DevnetEndpoints,
+  { sec, chains, ticks, windows }: Interval,
 ): Promise<readonly Figure[]> {
-  await using relayer = await startSubject(deps, devnet.endpoints, {
-    folder: `every-${sec}`,
-    changes: { ...proxies.changes, pollIntervalSec: sec },
-    legs: 4,
-  });
-  await pause(REST_MS);
+  await using stack = new AsyncDisposableStack();
+  const keepsAnswersOf = endpoints.chains.map(({ stateMachine }) => stateMachine);
+  const proxies = await openProxies(endpoints, { keepsAnswersOf }, stack);
+  const relayer = stack.use(
+    await startSubject(deps, endpoints, {
+      folder: `every-${sec}`,
+      changes: { ...proxies.changes, pollIntervalSec: sec },
+      legs: 2 * chains,
+    }),
+  );
+  await pause(REST_MS + REST_TICKS * sec * 1000);
   const rounds: Awaited<ReturnType<typeof measureWindow>>[] = [];
   while (rounds.length < windows) {
-    rounds.push(await measureWindow(devnet, proxies, relayer.pid, { sec, ticks }));
+    rounds.push(await measureWindow(endpoints, proxies, relayer.pid, { sec, ticks }));
   }
   linesOf("the hub", proxies.hub.requests).forEach(deps.say);
   const residentMb = await readResidentMb(relayer.pid);
   await relayer.terminate();
-  const name = `idle, poll_interval ${sec}`;
+  const name = `idle, ${chains} chains, poll_interval ${sec}`;
   return [
     ...figuresOf(rounds, [
       ["requests", `${name}: requests of a chain and tick`, "", { most: 1 }],
@@ -68,7 +83,7 @@ async function measureInterval(
 }
 
 async function measureWindow(
-  { chains }: Devnet,
+  { chains }: DevnetEndpoints,
   proxies: Proxies,
   pid: number,
   { sec, ticks }: Pick<Interval, "sec" | "ticks">,

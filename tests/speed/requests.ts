@@ -24,12 +24,15 @@ const BURSTS: readonly Burst[] = [
   { count: 1_000, urls: 1, rounds: 2 },
   { count: 100, urls: 3, rounds: 2 },
 ];
+/** Messages of the largest burst of a small run. */
+const SMALL = 100;
 /** Of all endpoints, for each message. */
 const MAX_REQUESTS: Readonly<Record<number, number>> = { 100: 2, 1_000: 0.6 };
 const MAX_CPU_MS: Readonly<Record<number, number>> = { 1: 180, 100: 400 };
 
 /** See the head of the file. */
 export const requests: Part = async (deps) => {
+  const bursts = deps.isSmall ? BURSTS.filter(({ count }) => count <= SMALL) : BURSTS;
   await using devnet = await startDevnet();
   const figures: Figure[] = [];
   for (const urls of [1, 3]) {
@@ -44,7 +47,7 @@ export const requests: Part = async (deps) => {
     );
     // What is read once in the life of a process is none of a delivery's cost.
     await measureBurst(devnet, proxies, relayer.pid, 1);
-    for (const { count, rounds } of BURSTS.filter((burst) => burst.urls === urls)) {
+    for (const { count, rounds } of bursts.filter((burst) => burst.urls === urls)) {
       const measured: BurstCost[] = [];
       while (measured.length < rounds) {
         measured.push(await measureBurst(devnet, proxies, relayer.pid, count));
