@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_301,
-  "core/checks": 683,
+  "core/chains": 13_313,
+  "core/checks": 1123,
   "core/commands": 1589,
   "core/config": 3302,
   "core/encoding": 570,
@@ -264,26 +264,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2774,
-  "messaging": 1191,
+  "messaging": 1201,
   "messaging/checks": 343,
-  "messaging/commands": 2389,
+  "messaging/commands": 2381,
   "messaging/config": 820,
   "messaging/fees": 3174,
-  "messaging/ledger": 5097,
-  "messaging/relay": 8041,
-  "messaging/status": 1073,
+  "messaging/ledger": 5067,
+  "messaging/relay": 8033,
+  "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_724,
-  "lines of devnet": 36_579,
-  "lines of tests": 103_147,
-  "lines of the longest function of src": 114,
+  "lines of src": 85_142,
+  "lines of devnet": 36_757,
+  "lines of tests": 103_400,
+  "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
-  "files of src with one importer, in the same folder": 94,
+  "files of src with one importer, in the same folder": 97,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_499,
+  "words of docs": 75_216,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
