@@ -270,15 +270,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 820,
   "messaging/fees": 3174,
   "messaging/ledger": 5067,
-  "messaging/relay": 8033,
+  "messaging/relay": 8004,
   "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_142,
+  "lines of src": 85_113,
   "lines of devnet": 36_757,
-  "lines of tests": 103_400,
+  "lines of tests": 103_425,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 97,
