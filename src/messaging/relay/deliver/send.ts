@@ -3,28 +3,16 @@
  * (docs/architecture/messaging.md, I3). Receipts are read again for that, or a moment ago with the last simulation (I5).
  */
 import type { RelayerHubCall, RelayerHubCalls } from "../../../core/chains/hub.ts";
-import type {
-  BroadcastResult,
-  Refusal,
-  SignedSubmission,
-  SigningResult,
-} from "../../../core/chains/submission.ts";
+import type { Refusal, SignedSubmission, SigningResult } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
-import {
-  boundByLosses,
-  decideAllowance,
-  noteFunded,
-  noteRefusedFunds,
-  stopUncovered,
-} from "../limits/spending.ts";
+import { boundByLosses, decideAllowance, noteRefusedFunds, stopUncovered } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended, mayRisk } from "../limits/suspension.ts";
-import { noteNoAnswer, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
+import { broadcastJournalled, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -272,7 +260,8 @@ async function journalAndSend(
   const fields = { leg: legName(leg), transaction: submission.hash, ...work.facts };
   if (rows.length === 0) leg.log.info("proofs_sent", fields);
   else leg.log.info("batch_sent", { ...fields, messages: rows.length });
-  await broadcastJournalled(leg, { id, rows });
+  const result = await broadcastJournalled(leg, id);
+  if (result !== undefined) releaseRejected(leg, { id, rows, result });
   leg.settleWake.wake();
   return id;
 }
@@ -303,47 +292,4 @@ function applyRefusal(
     }
     return open.filter((candidate) => !isConcerned(candidate));
   });
-}
-
-/**
- * Broadcasts journalled bytes. If the response is lost the submission stays `signed`, and settling determines its
- * outcome.
- */
-async function broadcastJournalled(
-  leg: LegRun,
-  work: { readonly id: number; readonly rows: readonly MessageRow[] },
-): Promise<void> {
-  const submission = leg.ledger.submissions.find(work.id)?.submission;
-  if (submission === undefined) throw new Error(`Submission ${work.id} is not in the journal`);
-  let result: BroadcastResult;
-  try {
-    result = await leg.target.sender.broadcast(submission, leg.signal);
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    leg.log.info("transaction_failed.broadcast_unknown", {
-      leg: legName(leg),
-      transaction: submission.hash,
-      error,
-    });
-    leg.ledger.transaction(() => noteNoAnswer(leg, work.id));
-    return;
-  }
-  // Settling may have been faster.
-  if (leg.ledger.submissions.find(work.id)?.state !== "signed") return;
-  switch (result.kind) {
-    case "sent":
-    case "alreadyKnown":
-      leg.ledger.transaction(() => {
-        leg.ledger.submissions.update(work.id, { state: "broadcast" });
-        noteFunded(leg);
-      });
-      return;
-    case "nonceUsed":
-      // Possibly by these very bytes, if a response was lost: settling determines it.
-      leg.ledger.transaction(() => noteNoAnswer(leg, work.id));
-      return;
-    case "underpriced":
-    case "refused":
-      releaseRejected(leg, { ...work, result });
-  }
 }
