@@ -270,20 +270,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 820,
   "messaging/fees": 3174,
   "messaging/ledger": 5067,
-  "messaging/relay": 8004,
+  "messaging/relay": 7962,
   "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_113,
+  "lines of src": 85_071,
   "lines of devnet": 36_757,
   "lines of tests": 103_425,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 97,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_216,
+  "words of docs": 75_233,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
