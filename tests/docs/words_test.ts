@@ -16,7 +16,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bsinks?\b/i, "target"],
   [/\b(?:put|set) aside\b/i, "deferred or held"],
   [/\bparked\b/i, "suspended"],
-  [/\b(?:misfits?|unfitness)\b/i, "mismatch, unusable"],
+  [/\b(?:misfit|unfitness)\b/i, "mismatch, unusable"],
   [/\b(?:taught|brought)\b/i, "advanced, delivered"],
   [/\b(?:told chains?|told of)\b/i, "hub follower, follows"],
   [/\btellers?\b/i, "updater"],

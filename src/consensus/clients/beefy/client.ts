@@ -167,7 +167,7 @@ function connectHost(
   const delivery = new HostDelivery({ clock, log, hub: hubId, sources, recover, chain, loss });
   return {
     id: chain.id,
-    check: (signal) => delivery.findMismatches(signal),
+    check: (signal) => delivery.findMisfits(signal),
     createWorker: (deps) => hostWorker({ ...deps, delivery }),
     prove: (options, signal) => proveHost({ clock, delivery }, options, signal),
     planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),

@@ -127,7 +127,7 @@ export class HostDelivery {
   }
 
   /** What makes endpoints or host unusable with this configuration. @throws {RpcFault} */
-  async findMismatches(signal: AbortSignal): Promise<readonly CheckRow[]> {
+  async findMisfits(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { chain, hub } = this.#deps;
     return (await chain.check(hub, signal)).filter(keepsOut);
   }

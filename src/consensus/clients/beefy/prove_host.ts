@@ -33,8 +33,8 @@ export async function proveHost(
   signal: AbortSignal,
 ): Promise<ProofResult> {
   const startMs = clock.now();
-  const mismatches = await delivery.findMismatches(signal);
-  if (mismatches.length > 0) throw refuse(delivery, mismatches.map(({ found }) => found).join("; "));
+  const misfits = await delivery.findMisfits(signal);
+  if (misfits.length > 0) throw refuse(delivery, misfits.map(({ found }) => found).join("; "));
   const finding = await delivery.find("pool", signal);
   const buildMs = clock.now() - startMs;
   if (finding.kind !== "proofs") {
