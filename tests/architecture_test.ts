@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 13_313,
   "core/checks": 1123,
   "core/commands": 1589,
-  "core/config": 3302,
+  "core/config": 3303,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_142,
+  "lines of src": 85_143,
   "lines of devnet": 36_757,
-  "lines of tests": 103_400,
+  "lines of tests": 103_409,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 97,

@@ -29,7 +29,7 @@ const lightClient = z.object({
   lastUpdate: z.custom<ObservedUpdate & { readonly atMs: number }>().optional(),
   /** Updates of ours that were accepted since the start. */
   accepted: z.number(),
-  /** Last update of the light client, whoever sent it. */
+  /** Last update of the light client, from any relayer. */
   updatedMs: z.number().optional(),
   isFrozen: z.boolean().optional(),
   /** Height of the chain that the target knows. */
