@@ -23,7 +23,7 @@ import type { LegStatus, RelayStatus } from "./relay_status.ts";
 const OLD_HEIGHT_MS = { warn: 2 * 3_600_000, bad: 6 * 3_600_000 } as const;
 
 /** Number of deliveries that are shown. */
-const SHOWN_DELIVERIES = 5;
+const SHOWN_DELIVERIES = 3;
 
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
@@ -160,7 +160,7 @@ function explorerPage(chain: string, kind: "address" | "tx", id: string): string
 }
 
 function showRunway(hours: number | undefined): Cell {
-  if (hours === undefined) return coloured("faint", "nothing spent in 24 h");
+  if (hours === undefined) return coloured("faint", "no cost in 24 h");
   return coloured(hours < SHORT_RUNWAY_HOURS ? "bad" : "good", formatDuration(hours * 3_600_000));
 }
 
