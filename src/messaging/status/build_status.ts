@@ -131,7 +131,6 @@ function listChains(input: StatusInput): RelayStatus["chains"] {
   return [hub, ...input.chains].map((chain) => ({
     ...toChainStatus(input, chain),
     gasPriceWei: readChain(chain).gasPriceWei?.value.toString(),
-    gasPriceReadAtMs: readChain(chain).gasPriceWei?.atMs,
     gasPriceGweiByHour: toHours(
       mined.filter((each) => each.chain === chain).map((each) => ({ ...each, value: each.gasPriceGwei })),
       nowMs,

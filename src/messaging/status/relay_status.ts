@@ -126,7 +126,6 @@ const relayStatus = programStatus.extend({
     /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */
     lossLimit: z.object({ untilMs: z.number() }).optional(),
     gasPriceWei: z.string().optional(),
-    gasPriceReadAtMs: z.number().optional(),
     /** What our transactions paid on average. */
     gasPriceGweiByHour: hours,
     inFlight: inFlight.optional(),
@@ -204,10 +203,6 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
   }),
   ...gaugesOf(({ chains }) => chains, ["chain"], {
     causeway_gas_price_wei: ["Gas price as last read, without buffer", ({ gasPriceWei }) => gasPriceWei],
-    causeway_gas_price_age_seconds: [
-      "Time since it was read",
-      ({ gasPriceReadAtMs: atMs }, { nowMs }) => atMs === undefined ? undefined : (nowMs - atMs) / 1_000,
-    ],
     causeway_transactions_in_flight: ["Our transactions in no block", ({ inFlight }) => inFlight?.count ?? 0],
     causeway_transaction_oldest_age_seconds: [
       "Age of the oldest of them",

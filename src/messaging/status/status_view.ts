@@ -110,7 +110,6 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
       "gas price",
       ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
     ),
-    number("price read", ({ gasPriceReadAtMs }) => gasPriceReadAtMs && shows.age(gasPriceReadAtMs)),
     text("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
     number("in flight", ({ inFlight }) =>
       inFlight &&
