@@ -111,7 +111,7 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
       ...place,
       code: "polls_failing",
       explanation: `Every poll has failed for ${formatDuration(nowMs - failingSinceMs)}${what}.`,
-      help: "Look at the last warnings about this chain.",
+      help: "Read the last warnings about this chain.",
       isWarning: nowMs - failingSinceMs <= FAILING_MS.stopped,
       sinceMs: failingSinceMs,
       nextMs: client.nextPollMs,

@@ -20,7 +20,6 @@ export const endpointReading = z.object({
   isSigner: z.boolean(),
   /** Code of the latest fault of the endpoint itself; absent: none so far. */
   lastFault: z.custom<RpcFaultCode>((code) => typeof code === "string").optional(),
-  lastFaultMs: z.number().optional(),
   /** Time of a request, smoothed over the last ones, milliseconds. */
   latencyMs: z.number(),
   requests: z.number(),
@@ -103,10 +102,7 @@ export class EndpointBoard implements RpcObserver {
     const faults = calls.flatMap(({ outcome }) => outcome === "ok" ? [] : [outcome]);
     // Whatever keeps a signer from signing stops its account.
     const fault = faults.find((code) => isSigner || isOfEndpoint(code));
-    if (fault !== undefined) {
-      known.lastFault = fault;
-      known.lastFaultMs = nowMs;
-    }
+    known.lastFault = fault ?? known.lastFault;
     known.readState = readState ?? keepState(known.readState(), fault, nowMs);
     noteNamed(known, { head, final }, nowMs);
   }
@@ -153,7 +149,6 @@ export class EndpointBoard implements RpcObserver {
       ...place,
       readState: keepState(undefined, undefined, nowMs),
       lastFault: undefined,
-      lastFaultMs: undefined,
       latencyMs: 0,
       requests: 0,
       lastRequestMs: nowMs,
@@ -257,7 +252,7 @@ export function findEndpointReasons(
       explanation: lastFault === "wrong_signature"
         ? `The remote signer ${host} signs something else than it is asked to: nothing is sent.`
         : `The remote signer ${host} gives no signatures (${lastFault ?? "no answer"}): nothing is sent.`,
-      help: "Look at its last warning, or run the command check: it says what to do.",
+      help: "Read its last warning, or run the command check, which advises.",
       sinceMs,
     });
   }

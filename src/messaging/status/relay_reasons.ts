@@ -152,7 +152,7 @@ function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: J
       code: "message_too_old",
       explanation: `The oldest message that is due was seen ${formatDuration(nowMs - dueMs)} ago ` +
         `(${reasons.join(", ")}), and nothing was delivered for 15 min.`,
-      help: "Look at the last warnings about this leg.",
+      help: "Read the last warnings about this leg.",
       graceMs: DUE_GRACE_MS,
     });
   }
@@ -164,7 +164,7 @@ function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: J
     found.push({
       ...place,
       code: "light_client_stalled",
-      explanation: `${target} has learned no new height of ${source} while messages wait for one.`,
+      explanation: `${target} has accepted no new height of ${source} while messages wait for one.`,
       help: "Check that a consensus relayer serves this pair of chains.",
       sinceMs: nowMs - stalledMs,
     });

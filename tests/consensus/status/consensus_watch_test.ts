@@ -122,7 +122,7 @@ Deno.test("consensus watch: what a prover waits for is shown with its time", () 
 Deno.test("consensus watch: polls that fail are told after a minute with why and when the next one is, and stop it after a quarter of an hour", () =>
   withServer((prover) =>
     prover.find = () => {
-      throw new RpcFault("timeout", "retry", {
+      throw new RpcFault("timeout", {
         chain: "EVM-1",
         endpointHost: "a.example",
         method: "eth_call",
@@ -260,7 +260,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   const route = { chain: hub.stateMachine, target: host.stateMachine };
   const where = { chain: host.stateMachine, endpointHost: "a.example", method: "eth_call" };
   const failure = describeFailure(
-    new RpcFault("timeout", "retry", where, { detail: "https://a.example/KEY" }),
+    new RpcFault("timeout", where, { detail: "https://a.example/KEY" }),
   );
   watch.updates.notePoll(route, { kind: "failed", failure });
   await clock.advance(60_000);

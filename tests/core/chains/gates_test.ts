@@ -24,7 +24,7 @@ function hang(signal: AbortSignal): Promise<never> {
 
 function refuse(): Promise<never> {
   const where = { chain: "EVM-56", endpointHost: "bsc.example:8545", method: "eth_chainId" };
-  return Promise.reject(new RpcFault("unreachable", "retry", where, { detail: "connection refused" }));
+  return Promise.reject(new RpcFault("unreachable", where, { detail: "connection refused" }));
 }
 
 /** Gates of a hub and chains, which are opened at once. */

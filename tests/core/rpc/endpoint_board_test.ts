@@ -58,7 +58,7 @@ function scene(): Scene {
 }
 
 function faultAt(code: "timeout" | "reverted" | "throttled"): RpcFault {
-  return new RpcFault(code, "retry", { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
+  return new RpcFault(code, { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
 }
 
 const call = (method: string, ...params: unknown[]): RpcCall => ({ method, params });

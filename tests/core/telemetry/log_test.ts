@@ -33,7 +33,7 @@ function parsed(lines: readonly string[]): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-const fault = new RpcFault("timeout", "retry", {
+const fault = new RpcFault("timeout", {
   chain: "EVM-1",
   endpointHost: "rpc.example",
   method: "eth_call",
@@ -426,7 +426,7 @@ Deno.test("log: only the stream that systemd names is its journal", () => {
 Deno.test("log: repeated faults are folded by endpoint, and say how often in which time", async () => {
   const { clock, lines, log } = newScene();
   const of = (endpointHost: string): RpcFault =>
-    new RpcFault("timeout", "retry", { chain: "EVM-1", endpointHost, method: "eth_call" });
+    new RpcFault("timeout", { chain: "EVM-1", endpointHost, method: "eth_call" });
   for (let count = 0; count < 38; count++) {
     log.warn("poll_failed", { chain: "EVM-1", error: of("one.example") });
     if (count === 0) log.warn("poll_failed", { chain: "EVM-1", error: of("two.example") });

@@ -98,7 +98,7 @@ Deno.test("watch: a message that is due for too long makes the program not ready
       since: new Date(START_MS + 36 * MINUTE_MS).toISOString(),
       explanation:
         "The oldest message that is due was seen 21 min ago (seen), and nothing was delivered for 15 min.",
-      help: "Look at the last warnings about this leg.",
+      help: "Read the last warnings about this leg.",
     }]);
     ledger.messages.transition(hashOf(2), hub, { to: "delivered", reason: "handled_by_us" });
     await clock.advance(5_000);
@@ -412,7 +412,7 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
   const connections = watch.observe(connectionsOf(clock, {
     fetchBalance: () => {
       const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
-      return Promise.reject(new RpcFault("timeout", "retry", where));
+      return Promise.reject(new RpcFault("timeout", where));
     },
   }));
   watch.open(ledger, connections);

@@ -68,7 +68,7 @@ export function createStatusHandler(
     } catch (error) {
       if (error instanceof QueryFault) return answer(400, TEXT, `${error.message}\n`);
       onError(error);
-      return answer(500, TEXT, "This cannot be answered now: the log says why.\n");
+      return answer(500, TEXT, "This cannot be answered now: the log has the reason.\n");
     }
   };
 }
