@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 475,
   "core/beefy": 461,
   "core/chains": 13_288,
-  "core/checks": 1123,
+  "core/checks": 1132,
   "core/commands": 1589,
   "core/config": 3302,
   "core/encoding": 570,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2774,
+  "core/telemetry": 2781,
   "messaging": 1191,
   "messaging/checks": 343,
   "messaging/commands": 2344,
   "messaging/config": 820,
   "messaging/fees": 3404,
-  "messaging/ledger": 5067,
+  "messaging/ledger": 5059,
   "messaging/relay": 8283,
-  "messaging/status": 1204,
+  "messaging/status": 1180,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_550,
+  "lines of src": 85_534,
   "lines of devnet": 36_757,
-  "lines of tests": 103_590,
+  "lines of tests": 103_670,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 96,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_022,
+  "words of docs": 75_109,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
