@@ -248,10 +248,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 526,
   "consensus/rollup": 1401,
   "consensus/spec": 128,
-  "consensus/status": 475,
+  "consensus/status": 478,
   "core/beefy": 461,
   "core/chains": 13_288,
-  "core/checks": 1132,
+  "core/checks": 1135,
   "core/commands": 1589,
   "core/config": 3302,
   "core/encoding": 570,
@@ -271,12 +271,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/fees": 3404,
   "messaging/ledger": 5059,
   "messaging/relay": 8283,
-  "messaging/status": 1180,
+  "messaging/status": 1183,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_534,
+  "lines of src": 85_543,
   "lines of devnet": 36_757,
   "lines of tests": 103_670,
   "lines of the longest function of src": 84,
