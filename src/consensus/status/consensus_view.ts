@@ -53,7 +53,7 @@ export const consensusView: ProgramView<ConsensusStatus> = {
       tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), [
         name,
         numberColumn("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
-        text(
+        textColumn(
           "result",
           ({ lastUpdate: { result = "" } = {} }) => coloured(result === "accepted" ? "good" : "warn", result),
         ),

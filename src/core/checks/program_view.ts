@@ -83,7 +83,7 @@ function stateOf<S extends ProgramStatus>(
     : `checks in order: ${good} of ${checks.length}, ${age(checkedAtMs)}`;
   const table = tableSection("State", reasons, [
     textColumn("where", ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg)),
-    text(
+    textColumn(
       "effect",
       ({ isWarning }) => isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
     ),

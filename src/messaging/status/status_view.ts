@@ -78,12 +78,12 @@ function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): Status
       ).map(({ code }) => coloured("bad", code)),
       ...showWaiting(open, nowMs),
     ]),
-    text(
+    textColumn(
       "ended in 24 h",
       ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
     ),
     textColumn("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
-    text(
+    textColumn(
       "bandwidth left at the hub",
       ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
     ),
@@ -120,7 +120,7 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
 function walletsOf({ wallets }: RelayStatus): StatusSection {
   return tableSection("Wallets", wallets, [
     textColumn("wallet", ({ chain }) => chain),
-    text(
+    textColumn(
       "account",
       ({ chain, address }) => address && { text: address, href: explorerPage(chain, "address", address) },
     ),
@@ -187,7 +187,7 @@ function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short
   return [
     tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
       textColumn("message", ({ commitment }) => commitment),
-      text(
+      textColumn(
         "transaction",
         ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
       ),
