@@ -122,7 +122,11 @@ function renderField(
 ): Html {
   const { name = "", isNumber = false } = column ?? {};
   const value = renderCell(cell);
-  if (isHead) return markup`<th scope="row"><span>${value}</span></th>`;
+  if (isHead) {
+    return markup`<th scope="row" class="${
+      isShort(cell, 2 * SHORT) ? "short" : "text"
+    }"><span>${value}</span></th>`;
+  }
   const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : isShort(cell) ? "short" : "text";
   return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
 }
@@ -130,9 +134,11 @@ function renderField(
 /** Characters of a text that is never broken. */
 const SHORT = 16;
 
-function isShort(cell: Cell): boolean {
-  if (typeof cell === "object" && "text" in cell) return cell.note === undefined && isShort(cell.text);
-  return typeof cell === "string" ? cell.length <= SHORT : isDrawing(cell);
+function isShort(cell: Cell, length = SHORT): boolean {
+  if (typeof cell === "object" && "text" in cell) {
+    return cell.note === undefined && isShort(cell.text, length);
+  }
+  return typeof cell === "string" ? cell.length <= length : isDrawing(cell);
 }
 
 function renderCell(cell: Cell): HtmlValue {

@@ -159,7 +159,7 @@ tbody th { font-weight: inherit; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
-td.short { white-space: nowrap; }
+td.short, th.short { white-space: nowrap; }
 code { font: .85rem/1.4 ui-monospace, monospace; }
 .facts { color: var(--faint); margin: 0 0 .25rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
 svg { display: block; } svg path { fill: none; stroke: var(--mark); stroke-width: 1.5; stroke-linecap: round; }
