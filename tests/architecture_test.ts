@@ -248,10 +248,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 526,
   "consensus/rollup": 1401,
   "consensus/spec": 128,
-  "consensus/status": 475,
+  "consensus/status": 478,
   "core/beefy": 461,
   "core/chains": 13_313,
-  "core/checks": 1123,
+  "core/checks": 1135,
   "core/commands": 1589,
   "core/config": 3303,
   "core/encoding": 570,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2774,
+  "core/telemetry": 2787,
   "messaging": 1201,
   "messaging/checks": 343,
   "messaging/commands": 2381,
   "messaging/config": 820,
   "messaging/fees": 3174,
-  "messaging/ledger": 5067,
+  "messaging/ledger": 5059,
   "messaging/relay": 8033,
-  "messaging/status": 1204,
+  "messaging/status": 1183,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_143,
+  "lines of src": 85_142,
   "lines of devnet": 36_757,
-  "lines of tests": 103_409,
+  "lines of tests": 103_512,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 97,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_216,
+  "words of docs": 75_302,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
