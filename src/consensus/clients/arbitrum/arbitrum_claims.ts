@@ -22,15 +22,7 @@ import {
   NODE_CREATED,
   type NodeCreated,
 } from "./spec/claim_events.ts";
-import {
-  assertionHash,
-  assertionSlot,
-  contestReason,
-  latestNodeIn,
-  nodeClaimHash,
-  nodeNumbersSlot,
-  parseAssertionWord,
-} from "./spec/claim_hashes.ts";
+import { assertionHash, assertionSlot, contestReason, nodeClaimHash } from "./spec/claim_hashes.ts";
 import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
 import { blacklistedClaimKey } from "./spec/hub_storage.ts";
 import { type ArbitrumProof, arbitrumUpdateCodec } from "./spec/update.ts";
@@ -48,9 +40,10 @@ type Poll = ClaimPoll<ArbitrumConsensusState>;
 export type ArbitrumClaimKind<Event> = ClaimKind<ArbitrumConsensusState, FoundClaim<Event>>;
 
 /** Differences between the generations of the rollup contract. */
-interface ClaimGeneration<Event>
-  extends Pick<ArbitrumClaimKind<Event>, "noun" | "topic0" | "judge" | "orderOf"> {
+interface ClaimGeneration<Event> extends Pick<ArbitrumClaimKind<Event>, "noun" | "topic0"> {
   decode(...log: Parameters<ArbitrumClaimKind<Event>["decode"]>): Event | undefined;
+  /** Place of a claim among others. */
+  orderOf(claim: FoundClaim<Event>): bigint;
   /** Unique name within one contract. */
   nameOf(event: Event): string;
   /** Name of the claim in the hub's blacklist. */
@@ -148,19 +141,6 @@ export function assertionClaims(deps: RollupDeps): ArbitrumClaimKind<AssertionCr
     claimHash: (event) => event.assertionHash,
     blockHash: (event) => event.afterState.globalState.blockHash,
     contestSlot: (event) => assertionSlot(event.previousAssertionHash),
-    // Every assertion stores when its first child was created: a child without a log is missing.
-    judge: async (found, poll, { newest }) => {
-      const events = found.map(({ event }) => event);
-      const parents = newest === undefined ? events : [newest.event, ...events];
-      if (parents.length === 0) return "unknown";
-      const words = await readWords(poll, parents.map(({ assertionHash }) => assertionSlot(assertionHash)));
-      const isMissing = parents.some(({ assertionHash }, index) => {
-        const word = words[index];
-        if (word === undefined || parseAssertionWord(word).firstChildBlock === 0n) return false;
-        return !events.some(({ previousAssertionHash }) => previousAssertionHash === assertionHash);
-      });
-      return isMissing ? "incomplete" : "complete";
-    },
     slots: assertionProofSlots,
     build: (parts) => ({ tag: "ArbitrumBold", value: buildAssertionProof(parts) }),
   });
@@ -176,16 +156,6 @@ export function nodeClaims(deps: RollupDeps): ArbitrumClaimKind<NodeCreated> {
     orderOf: ({ event }) => event.nodeNumber,
     claimHash: nodeClaimHash,
     blockHash: (event) => event.globalState.blockHash,
-    // Nodes are numbered: the ones found must reach from the last known node to the contract's newest.
-    judge: async (found, poll, { newest }) => {
-      const [word] = await readWords(poll, [nodeNumbersSlot]);
-      const latest = word === undefined ? 0n : latestNodeIn(word);
-      const numbers = new Set(found.map(({ event }) => event.nodeNumber));
-      if (newest !== undefined) numbers.add(newest.event.nodeNumber);
-      const [first] = [...numbers].sort((a, b) => Number(a - b));
-      if (latest === 0n || first === undefined || first > latest) return "unknown";
-      return latest - first + 1n === BigInt(numbers.size) ? "complete" : "incomplete";
-    },
     slots: nodeProofSlots,
     build: (parts) => ({ tag: "ArbitrumOrbit", value: buildNodeProof(parts) }),
   });

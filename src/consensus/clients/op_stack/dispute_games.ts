@@ -6,14 +6,7 @@ import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { dropOldest } from "../../../core/runtime/slices.ts";
-import type {
-  ClaimKind,
-  ClaimPoll,
-  Completeness,
-  Keep,
-  ProvenClaim,
-  SearchedRange,
-} from "../../rollup/claims.ts";
+import type { ClaimKind, ClaimPoll, Keep, ProvenClaim } from "../../rollup/claims.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
@@ -23,7 +16,6 @@ import {
   fetchBlockAt,
   fetchChallenges,
   fetchHead,
-  fetchNewestGames,
   fetchUnlistedGames,
   type Game,
   GameDetails,
@@ -68,7 +60,6 @@ export class DisputeGames
   readonly noun = "dispute games";
   readonly topic0 = DISPUTE_GAME_CREATED;
   readonly keyOf = ({ game }: FoundGame): string => game.proxy;
-  readonly orderOf = ({ l1Height }: FoundGame): bigint => l1Height;
   readonly describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">;
@@ -91,26 +82,6 @@ export class DisputeGames
   decode(log: RawLog & { readonly blockNumber: bigint }, factory: Address): FoundGame | undefined {
     const game = decodeDisputeGameCreated(log, factory);
     return game && { game, l1Height: log.blockNumber };
-  }
-
-  /**
-   * Compares the number of games found from an L1 block up to the hub's with the factory's own list: the game before
-   * them must be older than that block.
-   */
-  async judge(
-    found: readonly FoundGame[],
-    { contract: factory, l1, view, signal }: Poll,
-    { range: { from } }: SearchedRange<FoundGame>,
-  ): Promise<Completeness> {
-    const at = { l1, at: view.l1.height, signal };
-    const skipped = { most: 1n, skip: BigInt(found.length) };
-    const { count, newest: [before] } = await fetchNewestGames(at, factory, skipped);
-    if (count === 0n || BigInt(found.length) > count) return "unknown";
-    if (before === undefined) return "complete";
-    if (from === 0n) return "incomplete";
-    const outside = await l1.fetchHeader(from - 1n, signal);
-    if (outside === undefined) return "unknown";
-    return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
   /** Selects by log, claim, height, challenges, blacklist and implementation, in the order of their cost. */

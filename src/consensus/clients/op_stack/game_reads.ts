@@ -103,21 +103,16 @@ export async function fetchChallenges(
   return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
 }
 
-/** Fetches the newest games of all types from the factory's own list, the newest first. @param most number of games */
-export async function fetchNewestGames(
-  at: WordReads,
-  account: Address,
-  { most, skip = 0n }: { readonly most: bigint; readonly skip?: bigint },
-): Promise<{ readonly count: bigint; readonly newest: readonly GameId[] }> {
+/** Fetches the newest games of all types from the factory's own list, the newest first. */
+async function fetchNewestGames(at: WordReads, account: Address): Promise<readonly GameId[]> {
   const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
   // A factory with another storage layout has none here.
   const count = BigInt(length ?? 0n);
-  const left = count > skip ? count - skip : 0n;
   const places = Array.from(
-    { length: Number(left < most ? left : most) },
-    (_, index) => ({ account, slot: gameAtSlot(left - 1n - BigInt(index)) }),
+    { length: Number(count < MAX_NEWEST ? count : MAX_NEWEST) },
+    (_, index) => ({ account, slot: gameAtSlot(count - 1n - BigInt(index)) }),
   );
-  return { count, newest: (await fetchWords(at, places)).map(parseGameIdWord) };
+  return (await fetchWords(at, places)).map(parseGameIdWord);
 }
 
 /** Fetches the newest games if the hub lists none of their types, with the implementations of these. */
@@ -125,8 +120,7 @@ export async function fetchUnlistedGames(
   at: WordReads,
   { factory: account, gameTypes }: DisputeGameRules,
 ): Promise<(UnlistedGames & { readonly implementations: readonly string[] }) | undefined> {
-  const { newest } = await fetchNewestGames(at, account, { most: MAX_NEWEST });
-  const games = findUnlistedGames(newest, gameTypes);
+  const games = findUnlistedGames(await fetchNewestGames(at, account), gameTypes);
   if (games === undefined) return undefined;
   const places = games.types.map((type) => ({ account, slot: gameImplementationSlot(type) }));
   const implementations = (await fetchWords(at, places)).map((word) => `0x${word.slice(26)}`);

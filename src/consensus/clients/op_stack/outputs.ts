@@ -5,7 +5,6 @@ import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
 import { buildOutputOracleProof, oracleProofSlots } from "./spec/build_update.ts";
 import { decodeOutputProposed, OUTPUT_PROPOSED, type OutputProposed } from "./spec/claim_events.ts";
 import type { OpStackConsensusState } from "./spec/consensus_state.ts";
-import { outputCountSlot } from "./spec/output_root.ts";
 
 /** The outputs of one rollup. */
 export function outputClaims(
@@ -17,19 +16,7 @@ export function outputClaims(
     topic0: OUTPUT_PROPOSED,
     decode: decodeOutputProposed,
     keyOf: ({ index }) => index.toString(),
-    orderOf: ({ index }) => index,
     describe: ({ index }) => `output ${index}`,
-    // Outputs are an array: the ones found must reach from the known ones to its end.
-    judge: async (found, { contract: account, l1, signal }, { range, newest }) => {
-      const read = { kind: "word" as const, account, slot: outputCountSlot, at: range.to };
-      const [word] = await l1.fetchReads([read], signal);
-      const count = BigInt(word ?? 0n);
-      const first = newest === undefined ? found[0]?.index : newest.index + 1n;
-      // An oracle with another storage layout has none here; one whose outputs were deleted has fewer.
-      if (count === 0n || first === undefined || first > count) return "unknown";
-      const distinct = new Set(found.map(({ index }) => index).filter((index) => index >= first));
-      return count - first <= BigInt(distinct.size) ? "complete" : "incomplete";
-    },
     plan: (open, { view: { hubHeight } }, keep) => {
       const above = keep(
         open,
