@@ -47,7 +47,6 @@ import { LightClientStrategy } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
-import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
@@ -138,11 +137,10 @@ class SyncCommitteeProver implements ConsensusProver {
     const { clock, log, summariesText: text } = deps;
     const rest = new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes });
     const endpoints = new BeaconEndpointSet({ clock, log, network }, this.chain, rest);
-    const file = text && { text, log, network: network.genesisValidatorsRoot };
     const proofs = new PayloadProofs({
       endpoints,
       execution: deps.execution,
-      summaries: new SummariesMemory(file),
+      ...text && { summaries: { text, log, network: network.genesisValidatorsRoot } },
     });
     const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
     this.#context = { network, consensusStateId, endpoints, proofs, clock, noteHead };

@@ -21,8 +21,6 @@ export interface BeaconStateParts {
   readonly nextSyncCommittee: SyncCommittee;
   /** The payload header; in Gloas the hash of the last execution block. */
   readonly execution: ExecutionPayloadHeader | Hash256;
-  /** SSZ bytes. */
-  readonly historicalSummaries: Uint8Array;
 }
 
 /** Takes the bytes of a field in order, in pieces of any size. */
@@ -41,7 +39,6 @@ const keptFields: ReadonlySet<number> = new Set([
   STATE_FIELD.currentSyncCommittee,
   STATE_FIELD.nextSyncCommittee,
   STATE_FIELD.execution,
-  STATE_FIELD.historicalSummaries,
 ]);
 
 /** Keeps the bytes until all are there. */
@@ -140,7 +137,6 @@ export class FieldRoots {
       execution: this.#isProgressive
         ? toHash256(kept(STATE_FIELD.execution))
         : ExecutionPayloadHeader.fromBytes(kept(STATE_FIELD.execution)),
-      historicalSummaries: kept(STATE_FIELD.historicalSummaries),
     };
   }
 
