@@ -25,7 +25,9 @@ import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import type { Address } from "../core/evm/address.ts";
-import type { StateMachine } from "../core/ismp/state_machine.ts";
+import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
+import type { EvmBlockHeader } from "../core/evm/block_header.ts";
+import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
@@ -249,6 +251,35 @@ export class EvmReader {
     };
     return new EvmReader(this.chain, this.#context, guard);
   }
+}
+
+/** Fetches one header. @throws {RpcFault} `lagging` when no endpoint has the block */
+export async function fetchEvmHeader(
+  reader: Pick<EvmReader, "fetchHeaders">,
+  which: BlockReference,
+  signal: AbortSignal,
+): Promise<EvmBlockHeader> {
+  const [found] = await reader.fetchHeaders([which], signal);
+  if (found === undefined) throw new Error("A header without an answer");
+  return found.header;
+}
+
+/**
+ * Compares the chain id of every endpoint with the configuration. @param place.chain name of the rows; @param place.key
+ * setting with the URLs.
+ */
+export async function checkChainIds(
+  reader: Pick<EvmReader, "chain" | "fetchChainIds">,
+  { chain, key }: { readonly chain: StateMachine; readonly key: string },
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  return (await reader.fetchChainIds(signal)).flatMap((report): CheckRow[] => {
+    if (report.kind === "fault") return [silenceRow(chain, report.fault, true)];
+    if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
+    const found = `${key}: serves chain ${report.chainId}, and ${reader.chain} is configured`;
+    const row = { chain, endpoint: report.host, check: "chain_id" } as const;
+    return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
+  });
 }
 
 function queryOf(read: ContractRead): Query<Hex> {

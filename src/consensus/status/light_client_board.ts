@@ -5,7 +5,7 @@ import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/
 import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
-import { neverExpires } from "../client_usability.ts";
+import { neverExpires } from "../target_client.ts";
 import type { ConsensusProver } from "../prover.ts";
 import { planPause, type PollFailure, type PollResult } from "../schedule.ts";
 import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";

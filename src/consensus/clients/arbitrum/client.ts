@@ -23,14 +23,15 @@ const hostKeys = {
 };
 
 /** `type = "arbitrum_orbit"`: assertions or nodes on the L1. */
-export const arbitrumClient: ChainClient<"arbitrum_orbit", SectionValues<typeof hostKeys>> = {
-  type: "arbitrum_orbit",
+export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
+  knownChains: [42161, 421614],
   networks: {},
   host: {
     description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["beacon_rpc_url"],
   example: {
     section: "arbitrum",
     comment: "An Arbitrum Orbit chain. Optional keys as above.",

@@ -69,8 +69,7 @@ const proverKeys = {
 type ProverValues = SectionValues<typeof proverKeys>;
 
 /** `[hub] type = "beefy"`. Without `[hub.prover]`, proofs are taken from the hub only, and none are built. */
-export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
-  type: "beefy",
+export const beefyClient: HubClient<ProverValues | undefined> = {
   typeText: "`beefy` for EVM chains. With `beefy` there is no [hub.grandpa]: the proofs that " +
     "the hub has accepted are delivered, which needs a node behind `rpc_ws` of [hub.substrate] with " +
     "`--rpc-methods=unsafe` and `--enable-offchain-indexing=true`; a section [hub.prover] makes proofs where the " +

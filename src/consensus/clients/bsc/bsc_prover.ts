@@ -23,7 +23,8 @@ import { decodeBscState } from "./spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
-import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
+import { checkChainIds, fetchEvmHeader } from "../../evm_reader.ts";
+import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import {
   BaseProver,
   type ConsensusProver,
@@ -59,8 +60,7 @@ export function createBscProver(deps: BscProverDeps, options: BscProverOptions):
 }
 
 /** State of the hub's client. */
-interface TrustedState extends FinalClientState {
-  readonly state: BscConsensusState;
+interface TrustedState extends ClientState<BscConsensusState> {
   readonly epochLength: bigint;
 }
 
@@ -69,7 +69,7 @@ class BscProver extends BaseProver implements ConsensusProver {
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
   readonly #epochs: EpochReader;
-  readonly #client: ClientOnHub;
+  readonly #client: TargetClient<BscConsensusState>;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
     super(options);
@@ -79,7 +79,7 @@ class BscProver extends BaseProver implements ConsensusProver {
     this.#epochs = new EpochReader(deps.headers, network);
     const { chain, consensusStateId } = this;
     const clientId = consensusClientIds.bsc;
-    this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "BSC" });
+    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
@@ -91,8 +91,8 @@ class BscProver extends BaseProver implements ConsensusProver {
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { headers } = this.#deps;
-    const [chainIds, ofHub] = await Promise.all([headers.fetchChainIds(signal), this.checkHub(signal)]);
-    return [...findWrongChains(this.chain, this.#network.chainId, chainIds), ...ofHub];
+    const ofChain = checkChainIds(headers, { chain: this.chain, key: "rpc_urls" }, signal);
+    return (await Promise.all([ofChain, this.checkHub(signal)])).flat();
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -106,16 +106,16 @@ class BscProver extends BaseProver implements ConsensusProver {
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const trusted = await this.#fetchTrusted(signal);
     if (trusted === undefined) return UNTIL_FINAL;
-    const head = await this.#deps.headers.fetchHead(signal);
+    const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
     await this.#epochs.measure(head, trusted.epochLength, signal);
     return await this.#collect(trusted, head, signal);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
-    const head = await this.#deps.headers.fetchHead(signal);
+    const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
     const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
-    const epochHeader = await this.#epochs.fetchHeader(first, signal);
+    const epochHeader = await fetchEvmHeader(this.#deps.headers, first, signal);
     return {
       clientId: consensusClientIds.bsc,
       state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
@@ -152,12 +152,7 @@ class BscProver extends BaseProver implements ConsensusProver {
     if (epochLength === undefined || epochLength === 0n) {
       throw this.#client.fault("the hub has no epoch length for BSC and refuses every update");
     }
-    try {
-      return { ...client, state: decodeBscState(client.bytes), epochLength };
-    } catch (error) {
-      if (!(error instanceof BscError)) throw error;
-      throw this.#client.unreadable(error);
-    }
+    return { ...client, epochLength };
   }
 
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
@@ -263,12 +258,12 @@ const USUAL_BLOCK_MS = 450;
  * may throw an `RpcFault`.
  */
 class EpochReader {
-  readonly #headers: Pick<BscHeaders, "fetchRange">;
+  readonly #headers: Pick<BscHeaders, "fetchHeaders">;
   readonly #network: BscNetwork;
   #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   #epochMs: number | undefined;
 
-  constructor(headers: Pick<BscHeaders, "fetchRange">, network: BscNetwork) {
+  constructor(headers: Pick<BscHeaders, "fetchHeaders">, network: BscNetwork) {
     this.#headers = headers;
     this.#network = network;
   }
@@ -276,13 +271,6 @@ class EpochReader {
   /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
   get epochMs(): number | undefined {
     return this.#epochMs;
-  }
-
-  /** Fetches the header of one block. */
-  async fetchHeader(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
-    const [header] = await this.#headers.fetchRange({ from: block, to: block }, signal);
-    if (header === undefined) throw new RangeError(`No header of block ${block}`);
-    return header;
   }
 
   /**
@@ -294,7 +282,7 @@ class EpochReader {
     signal: AbortSignal,
   ): Promise<number | undefined> {
     if (this.#turnLength?.epoch !== epoch) {
-      const header = await this.fetchHeader(epochBlock(epoch, epochLength), signal);
+      const header = await fetchEvmHeader(this.#headers, epochBlock(epoch, epochLength), signal);
       this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
     }
     return this.#turnLength.blocks;
@@ -306,7 +294,7 @@ class EpochReader {
       this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
       return;
     }
-    const before = await this.fetchHeader(head.number - epochLength, signal);
+    const before = await fetchEvmHeader(this.#headers, head.number - epochLength, signal);
     this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
   }
 }

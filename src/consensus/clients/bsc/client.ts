@@ -5,13 +5,9 @@ import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
-import { type EvmReader, openEvmReader } from "../../evm_reader.ts";
+import { openEvmReader } from "../../evm_reader.ts";
 import { createBscProver } from "./bsc_prover.ts";
 import { findBscNetwork } from "./spec/bsc_network.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { BlockRange } from "./spec/plan_update.ts";
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { BscHeaders } from "./find_update.ts";
 
 /** Values of the host section. */
 interface BscHost {
@@ -20,8 +16,8 @@ interface BscHost {
 }
 
 /** `type = "bsc"`: votes in the chain's own headers. */
-export const bscClient: ChainClient<"bsc", BscHost> = {
-  type: "bsc",
+export const bscClient: ChainClient<BscHost> = {
+  knownChains: [56, 97],
   networks: { bsc_testnet: 97 },
   host: {
     description: "Of type `bsc`: votes in the chain's own headers.",
@@ -53,7 +49,7 @@ export const bscClient: ChainClient<"bsc", BscHost> = {
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
-    const headers = bscHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
+    const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return createBscProver({ hub: context.hub, headers }, {
       stateMachine,
       consensusStateId,
@@ -62,43 +58,3 @@ export const bscClient: ChainClient<"bsc", BscHost> = {
     });
   },
 };
-
-/** Headers per request: an ancestry may need a thousand. */
-const PER_REQUEST = 64n;
-
-/** Creates the header source of a reader. */
-export function bscHeadersOf(
-  reader: Pick<EvmReader, "hosts" | "fetchHeaders" | "fetchChainIds">,
-): BscHeaders {
-  return {
-    hosts: reader.hosts,
-    fetchHead: (signal) => fetchOne(reader, "latest", signal),
-    fetchByHash: (hash, signal) => fetchOne(reader, hash, signal),
-    fetchRange: (range, signal) => fetchRange(reader, range, signal),
-    fetchChainIds: (signal) => reader.fetchChainIds(signal),
-  };
-}
-
-async function fetchOne(
-  reader: Pick<EvmReader, "fetchHeaders">,
-  which: "latest" | Hash256,
-  signal: AbortSignal,
-): Promise<EvmBlockHeader> {
-  const [found] = await reader.fetchHeaders([which], signal);
-  if (found === undefined) throw new Error("A block was asked for and not answered");
-  return found.header;
-}
-
-async function fetchRange(
-  reader: Pick<EvmReader, "fetchHeaders">,
-  { from, to }: BlockRange,
-  signal: AbortSignal,
-): Promise<readonly EvmBlockHeader[]> {
-  const headers: EvmBlockHeader[] = [];
-  for (let first = from; first <= to; first += PER_REQUEST) {
-    const count = to - first + 1n < PER_REQUEST ? to - first + 1n : PER_REQUEST;
-    const wanted = Array.from({ length: Number(count) }, (_, at) => first + BigInt(at));
-    headers.push(...(await reader.fetchHeaders(wanted, signal)).map(({ header }) => header));
-  }
-  return headers;
-}

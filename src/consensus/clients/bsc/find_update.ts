@@ -9,21 +9,28 @@ import { chooseVote, type VoteRefusal } from "./spec/choose_vote.ts";
 import type { BlockRange, BscSearch } from "./spec/plan_update.ts";
 import type { BscUpdate } from "./spec/update.ts";
 import { type BscHubView, type VerifiedBscUpdate, verifyBscUpdate } from "./spec/verify_update.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { ChainIdReport } from "../../evm_reader.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 
 /** Headers of the chain. Each matches the hash of its fields; a missing header is a fault. */
-export interface BscHeaders {
-  /** Hosts of the endpoints. */
-  readonly hosts: readonly string[];
-  /** Fetches the newest header. */
-  fetchHead(signal: AbortSignal): Promise<EvmBlockHeader>;
-  fetchByHash(hash: Hash256, signal: AbortSignal): Promise<EvmBlockHeader>;
-  /** Fetches the headers of a range, ascending. */
-  fetchRange(range: BlockRange, signal: AbortSignal): Promise<readonly EvmBlockHeader[]>;
-  /** Fetches the chain id that each endpoint reports. */
-  fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
+export type BscHeaders = Pick<EvmReader, "chain" | "hosts" | "fetchHeaders" | "fetchChainIds">;
+
+/** Headers per request: an ancestry may need a thousand. */
+const PER_REQUEST = 64n;
+
+/** Fetches the headers of a range, ascending. */
+async function fetchRange(
+  reader: Pick<EvmReader, "fetchHeaders">,
+  { from, to }: BlockRange,
+  signal: AbortSignal,
+): Promise<readonly EvmBlockHeader[]> {
+  const headers: EvmBlockHeader[] = [];
+  for (let first = from; first <= to; first += PER_REQUEST) {
+    const count = to - first + 1n < PER_REQUEST ? to - first + 1n : PER_REQUEST;
+    const wanted = Array.from({ length: Number(count) }, (_, at) => first + BigInt(at));
+    headers.push(...(await reader.fetchHeaders(wanted, signal)).map(({ header }) => header));
+  }
+  return headers;
 }
 
 /** The chain and the hub's rules for it. */
@@ -76,7 +83,7 @@ export async function findBscUpdate(
   let otherSigners = 0;
   const voteFacts = { network, epochLength, finalizedHeight: trusted.finalizedHeight };
   for (const range of slices(wanted)) {
-    const fetched = await headers.fetchRange(range, signal);
+    const fetched = await fetchRange(headers, range, signal);
     for (const attested of wanted.startAt === "lowest" ? fetched : fetched.toReversed()) {
       const choice = chooseVote(wanted, attested, voteFacts);
       if (choice.action === "skip") {
@@ -84,9 +91,9 @@ export async function findBscUpdate(
         continue;
       }
       const [sourceHeader, targetHeader, epochHeaderAncestry] = await Promise.all([
-        headers.fetchByHash(choice.vote.sourceHash, signal),
-        headers.fetchByHash(choice.vote.targetHash, signal),
-        choice.ancestry === undefined ? [] : headers.fetchRange(choice.ancestry, signal),
+        fetchEvmHeader(headers, choice.vote.sourceHash, signal),
+        fetchEvmHeader(headers, choice.vote.targetHash, signal),
+        choice.ancestry === undefined ? [] : fetchRange(headers, choice.ancestry, signal),
       ]);
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
       const verified = verify(trusted, update, context.hub);

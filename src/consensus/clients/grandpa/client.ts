@@ -39,8 +39,7 @@ const grandpaKeys = {
 type GrandpaValues = SectionValues<typeof grandpaKeys>;
 
 /** `[hub] type = "grandpa"`. */
-export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {
-  type: "grandpa",
+export const grandpaClient: HubClient<GrandpaValues> = {
   typeText: "`grandpa` for Substrate chains (entries of type `substrate`; EVM chains are left out then)",
   sectionName: "grandpa",
   section: { description: "The chain that finalizes a hub of type `grandpa`.", keys: grandpaKeys },

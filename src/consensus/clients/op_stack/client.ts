@@ -41,14 +41,14 @@ const hostKeys = {
 };
 
 /** `type = "op_stack"`: dispute games or outputs on the L1. */
-export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKeys>> = {
-  type: "op_stack",
+export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
   networks: {},
   host: {
     description: "Of type `op_stack`: dispute games on the L1.",
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["beacon_rpc_url"],
   example: {
     section: "optimism",
     comment: "An OP-stack chain. Optional keys as above.",

@@ -5,9 +5,9 @@ import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
-import { type EvmReader, openEvmReader } from "../../evm_reader.ts";
+import { openEvmReader } from "../../evm_reader.ts";
 import { checkHeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
-import { createPolygonProver, type PolygonProverDeps } from "./polygon_prover.ts";
+import { createPolygonProver } from "./polygon_prover.ts";
 import { findPolygonNetwork, type PolygonNetwork } from "./spec/consensus_state.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
@@ -26,14 +26,15 @@ const hostKeys = {
 };
 
 /** `type = "polygon"`: milestones in the state of Heimdall. */
-export const polygonClient: ChainClient<"polygon", SectionValues<typeof hostKeys>> = {
-  type: "polygon",
+export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
+  knownChains: [137, 80002],
   networks: {},
   host: {
     description: "Of type `polygon`: milestones of Heimdall, which make blocks of the chain final.",
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["heimdall_rpc_url"],
   example: {
     section: "polygon",
     comment: "Polygon. Optional keys as above.",
@@ -59,7 +60,7 @@ export const polygonClient: ChainClient<"polygon", SectionValues<typeof hostKeys
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const { heimdallChain } = networkOf(stateMachine);
     const node = openHeimdallNode(context, { stateMachine, heimdallChain, url: host.heimdallRpcUrl });
-    const bor = borHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
+    const bor = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return createPolygonProver({ hub: context.hub, node, bor }, {
       stateMachine,
       consensusStateId,
@@ -72,12 +73,4 @@ function networkOf(chain: StateMachine): PolygonNetwork {
   const network = findPolygonNetwork(evmChainId(chain));
   if (network === undefined) throw new Error(`${chain} is not a Polygon chain`);
   return network;
-}
-
-function borHeadersOf(reader: EvmReader): PolygonProverDeps["bor"] {
-  return {
-    hosts: reader.hosts,
-    fetchByHash: async (hash, signal) => (await reader.fetchHeader(hash, signal))?.header,
-    fetchChainIds: (signal) => reader.fetchChainIds(signal),
-  };
 }

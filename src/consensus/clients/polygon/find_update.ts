@@ -2,8 +2,7 @@
  * Finds the updates that lead the hub's client to the newest Heimdall block: the last block of every set of validators
  * that it missed, then the newest block with its milestone. Each is verified as the hub will.
  */
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { EvmReader } from "../../evm_reader.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { ProverFault } from "../../prover.ts";
 import type { HeimdallNode, StoredMilestone } from "./heimdall_node.ts";
@@ -17,15 +16,8 @@ import { type PolygonHubView, verifyPolygonUpdate } from "./spec/verify_update.t
 export interface SearchPlace {
   readonly chain: StateMachine;
   readonly node: HeimdallNode;
-  readonly bor: BorHeaders;
+  readonly bor: Pick<EvmReader, "fetchHeader">;
   readonly hub: PolygonHubView;
-}
-
-/** Headers of Bor. */
-export interface BorHeaders {
-  readonly hosts: readonly string[];
-  /** Fetches a header by its hash; `undefined`: no endpoint has it. */
-  fetchByHash(hash: Hash256, signal: AbortSignal): Promise<EvmBlockHeader | undefined>;
 }
 
 /** Updates in the order in which the hub takes them. */
@@ -109,8 +101,8 @@ async function findMilestone(
   signal: AbortSignal,
 ): Promise<ProvenMilestone | undefined> {
   if (stored === undefined) return undefined;
-  const borHeader = await bor.fetchByHash(stored.milestone.hash, signal);
-  return borHeader && { ...stored, borHeader };
+  const found = await bor.fetchHeader(stored.milestone.hash, signal);
+  return found && { ...stored, borHeader: found.header };
 }
 
 /** Adds the validators of the next block. */

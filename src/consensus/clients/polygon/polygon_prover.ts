@@ -3,13 +3,13 @@
  * them final, and catches up on validators that changed. Start reading at {@link createPolygonProver}. Source:
  * docs/protocol/polygon.md section 4.
  */
+import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import type { CheckRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
-import type { ChainIdReport } from "../../evm_reader.ts";
+import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import {
   BaseProver,
   type ConsensusProver,
@@ -17,7 +17,7 @@ import {
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
-import { type BorHeaders, collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
+import { collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
 import type { HeimdallNode } from "./heimdall_node.ts";
 import { hashCometHeader, parseCometTime } from "./spec/comet_header.ts";
 import {
@@ -30,7 +30,6 @@ import {
   type PolygonNetwork,
 } from "./spec/consensus_state.ts";
 import { hashValidators } from "./spec/heimdall_validators.ts";
-import { PolygonError } from "./spec/polygon_error.ts";
 import { polygonUpdateCodec } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
 
@@ -38,10 +37,7 @@ import { decodePolygonState } from "./spec/verify_update.ts";
 export interface PolygonProverDeps {
   readonly hub: ConsensusTarget;
   readonly node: HeimdallNode;
-  readonly bor: BorHeaders & {
-    /** Fetches the chain id of every endpoint. */
-    fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
-  };
+  readonly bor: Pick<EvmReader, "chain" | "fetchHeader" | "fetchChainIds">;
 }
 
 /**
@@ -58,15 +54,13 @@ export function createPolygonProver(deps: PolygonProverDeps, options: ProverOpti
 }
 
 /** State of the hub's client. */
-interface TrustedState extends FinalClientState {
-  readonly state: PolygonConsensusState;
-}
+type TrustedState = ClientState<PolygonConsensusState>;
 
 class PolygonProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: PolygonProverDeps;
   readonly #network: PolygonNetwork;
-  readonly #client: ClientOnHub;
+  readonly #client: TargetClient<PolygonConsensusState>;
 
   constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
     super(options);
@@ -75,13 +69,18 @@ class PolygonProver extends BaseProver implements ConsensusProver {
     this.#network = network;
     const { chain, consensusStateId } = this;
     const clientId = consensusClientIds.polygon;
-    this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "Polygon" });
+    this.#client = new TargetClient(deps.hub, {
+      chain,
+      consensusStateId,
+      clientId,
+      decode: decodePolygonState,
+    });
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { bor, node } = this.#deps;
-    const [chainIds, heimdall] = await Promise.all([bor.fetchChainIds(signal), this.#isOfNetwork(signal)]);
-    const rows = findWrongChains(this.chain, this.#network.chainId, chainIds);
+    const ofBor = checkChainIds(bor, { chain: this.chain, key: "rpc_urls" }, signal);
+    const [rows, heimdall] = await Promise.all([ofBor, this.#isOfNetwork(signal)]);
     if (heimdall) return rows;
     const found = `does not serve ${this.#network.heimdallChain}`;
     const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
@@ -140,8 +139,8 @@ class PolygonProver extends BaseProver implements ConsensusProver {
       const detail = `its validators are not those of block ${latestHeight}`;
       throw this.fault("bad_data", detail, { endpoint: node.host });
     }
-    const borHeader = await bor.fetchByHash(milestone.milestone.hash, signal);
-    if (borHeader === undefined) {
+    const found = await bor.fetchHeader(milestone.milestone.hash, signal);
+    if (found === undefined) {
       throw this.fault("not_served", `no endpoint of rpc_urls has block ${milestone.milestone.endBlock}`);
     }
     const state: PolygonConsensusState = {
@@ -160,7 +159,7 @@ class PolygonProver extends BaseProver implements ConsensusProver {
       finalizedHash: milestone.milestone.hash,
       chainId: this.#network.chainId,
     };
-    const { timestampSec, stateRoot } = borHeader;
+    const { timestampSec, stateRoot } = found.header;
     return {
       clientId: consensusClientIds.polygon,
       state: polygonConsensusStateCodec.enc(state),
@@ -204,23 +203,12 @@ class PolygonProver extends BaseProver implements ConsensusProver {
   /** Fetches the client's state; `undefined` while it is not final. */
   async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
     const client = await this.#client.fetchFinal(signal);
-    if (client === undefined) return undefined;
-    const state = this.#decode(client.bytes);
-    this.#requireTrust(state, client.nowSec);
-    return { ...client, state };
-  }
-
-  #decode(bytes: Uint8Array): PolygonConsensusState {
-    try {
-      return decodePolygonState(bytes);
-    } catch (cause) {
-      if (!(cause instanceof PolygonError)) throw cause;
-      throw this.#client.unreadable(cause);
-    }
+    if (client !== undefined) this.#requireTrust(client);
+    return client;
   }
 
   /** @throws {ProverFault} `expired` when the header that the client trusts is too old for any update. */
-  #requireTrust({ heimdall }: PolygonConsensusState, nowSec: bigint): void {
+  #requireTrust({ state: { heimdall }, nowSec }: TrustedState): void {
     const { height, timestampSec, trustingPeriodSec } = heimdall;
     const ageSec = nowSec - timestampSec;
     if (ageSec < trustingPeriodSec) return;

@@ -8,18 +8,17 @@ import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/con
 import { BEACON_CHALLENGE_SEC, BEACON_UNBONDING_SEC, initialBeaconState } from "./spec/initial_state.ts";
 import { evmStateMachine, type StateCommitmentHeight } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import type { BeaconContext } from "./update_attempt.ts";
-import { fetchExecutionHeader } from "./payload_sources.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 
 /** Fetches everything that governance needs to create the client. @throws {RpcFault} */
 export async function fetchInitialBeaconState(
   context: BeaconContext,
-  execution: RpcEndpointSet,
+  execution: EvmReader,
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const { network, consensusStateId } = context;
@@ -80,7 +79,7 @@ async function fromState(node: BeaconNode): Promise<BeaconConsensusState> {
  * Fetches the newest block of the execution chain, as the reference does. Updates below that height add no commitment
  * on the hub until finality has passed it.
  */
-async function fetchNewest(execution: RpcEndpointSet, signal: AbortSignal): Promise<StateCommitmentHeight> {
-  const { number: height, timestampSec, stateRoot } = await fetchExecutionHeader(execution, "latest", signal);
+async function fetchNewest(execution: EvmReader, signal: AbortSignal): Promise<StateCommitmentHeight> {
+  const { number: height, timestampSec, stateRoot } = await fetchEvmHeader(execution, "latest", signal);
   return { height, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
 }

@@ -7,9 +7,7 @@ import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import * as z from "zod";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
-import { type BlockReference, headerAt } from "../../../core/chains/evm/queries.ts";
-import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";
-import { encodeBlockHeader, type EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import { encodeBlockHeader } from "../../../core/evm/block_header.ts";
 import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_update.ts";
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
@@ -32,7 +30,7 @@ import type {
   SyncCommittee,
 } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
@@ -77,7 +75,7 @@ type ReadProof = (node: BeaconNode) => Promise<SourcedProof>;
 export interface PayloadProofsDeps {
   readonly endpoints: BeaconEndpointSet;
   /** Nodes of the execution chain. */
-  readonly execution: RpcEndpointSet;
+  readonly execution: EvmReader;
   /** Absent: nothing outlives the program. */
   readonly summaries?: SummariesFile;
 }
@@ -85,7 +83,7 @@ export interface PayloadProofsDeps {
 /** Finds proofs, and caches data for the next one. */
 export class PayloadProofs {
   readonly #endpoints: BeaconEndpointSet;
-  readonly #execution: RpcEndpointSet;
+  readonly #execution: EvmReader;
   readonly #summaries: SummariesRoot;
 
   constructor({ endpoints, execution, summaries }: PayloadProofsDeps) {
@@ -138,7 +136,7 @@ export class PayloadProofs {
   async #complete(proof: SourcedProof, signal: AbortSignal): Promise<ExecutionPayloadProof> {
     if (!("blockHash" in proof)) return proof;
     const { blockHash, executionPayloadBranch } = proof;
-    const header = await fetchExecutionHeader(this.#execution, blockHash, signal);
+    const header = await fetchEvmHeader(this.#execution, blockHash, signal);
     const { stateRoot, number: blockNumber, timestampSec } = header;
     const executionHeader = encodeBlockHeader(header);
     return { stateRoot, blockNumber, timestampSec, executionHeader, executionPayloadBranch };
@@ -350,21 +348,4 @@ function worstOf(faults: readonly RpcFault[]): RpcFault {
     faults.find(({ code }) => code === "not_found") ?? faults[0];
   if (worst === undefined) throw new Error("The whole state is always asked for");
   return worst;
-}
-
-/** Fetches the header of a block, whose hash is verified. @throws {RpcFault} `not_found` when no node has it. */
-export async function fetchExecutionHeader(
-  execution: RpcEndpointSet,
-  which: BlockReference,
-  signal: AbortSignal,
-): Promise<EvmBlockHeader> {
-  const query = headerAt(which);
-  const found = await callOne(execution, query, { signal });
-  if (found !== undefined) return found.header;
-  const place = {
-    chain: execution.chain,
-    endpointHost: execution.hosts.join(", "),
-    method: query.call.method,
-  };
-  throw faultAt("not_found", place, `no block ${which}`);
 }

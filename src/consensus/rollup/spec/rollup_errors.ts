@@ -1,14 +1,11 @@
 /** Refusals of updates by the hub's clients of rollups, and contradictions between data of an L1 and of a rollup's node. */
-import { type Codec, decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { ClientError, decodeClientData } from "../../spec/client_error.ts";
+import { type Codec } from "../../../core/encoding/scale.ts";
 import { EvmProofError } from "../../../core/merkle/evm_proof.ts";
 
 /** An update that the hub would refuse, or a state that it could not read. */
-export class RollupUpdateError<Code extends string = string> extends Error {
+export class RollupUpdateError<Code extends string = string> extends ClientError<Code> {
   override readonly name = "RollupUpdateError";
-
-  constructor(readonly code: Code, options?: ErrorOptions) {
-    super(`Rollup update refused: ${code}`, options);
-  }
 }
 
 /** Runs `read` on a proof. @throws {RollupUpdateError} with `code` when the proof is inconclusive. */
@@ -26,12 +23,7 @@ export function fromL1Proof<T>(code: `${string}_proof`, read: () => T): T {
  * `undecodable_update`
  */
 export function decodeRollupUpdate<T>(codec: Codec<T>, bytes: Uint8Array): T {
-  try {
-    return decodeStrict(codec, bytes, "rollup update");
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new RollupUpdateError("undecodable_update", { cause });
-    throw cause;
-  }
+  return decodeClientData(codec, bytes, (options) => new RollupUpdateError("undecodable_update", options));
 }
 
 /** Relation that does not hold. */
@@ -46,10 +38,6 @@ export type RollupDataErrorCode =
   | "false_claim";
 
 /** Contradictory data: a false claim, or a faulty or dishonest node. */
-export class RollupDataError extends Error {
+export class RollupDataError extends ClientError<RollupDataErrorCode> {
   override readonly name = "RollupDataError";
-
-  constructor(readonly code: RollupDataErrorCode, options?: ErrorOptions) {
-    super(`Rollup data refused: ${code}`, options);
-  }
 }

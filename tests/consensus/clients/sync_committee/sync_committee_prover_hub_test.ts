@@ -152,7 +152,7 @@ Deno.test("sync committee prover: a hub without a usable client is reported as s
   equal(await prover.check(never), []);
   const changes = [
     ["frozen", { isFrozen: true }, /is frozen/],
-    ["hub_state", { clientId: toConsensusClientId("GNOS") }, /is a GNOS/],
+    ["hub_state", { clientId: toConsensusClientId("GNOS") }, /is GNOS/],
     ["hub_state", { state: view.state.subarray(1) }, /unreadable/],
     [
       "hub_state",

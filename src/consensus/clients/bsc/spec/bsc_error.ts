@@ -1,6 +1,7 @@
 /**
  * Refusals of the BSC client, one code per rule.
  */
+import { ClientError } from "../../../spec/client_error.ts";
 
 /**
  * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
@@ -45,10 +46,6 @@ export type BscErrorCode =
   | "epoch_ahead";
 
 /** An update that the hub would refuse. */
-export class BscError extends Error {
+export class BscError extends ClientError<BscErrorCode> {
   override readonly name = "BscError";
-
-  constructor(readonly code: BscErrorCode, options?: ErrorOptions) {
-    super(`BSC update refused: ${code}`, options);
-  }
 }

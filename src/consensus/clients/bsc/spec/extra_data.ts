@@ -3,6 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs (parse_extra);
  * bnb-chain/bsc: consensus/parlia/parlia.go, core/types/vote.go.
  */
+import { ClientError } from "../../../spec/client_error.ts";
 import { RLP } from "@ethereumjs/rlp";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
@@ -67,12 +68,8 @@ export type ExtraDataErrorCode =
   | "malformed_attestation";
 
 /** Extra data that cannot be read. */
-export class ExtraDataError extends Error {
+export class ExtraDataError extends ClientError<ExtraDataErrorCode> {
   override readonly name = "ExtraDataError";
-
-  constructor(readonly code: ExtraDataErrorCode, options?: ErrorOptions) {
-    super(`BSC extra data: ${code}`, options);
-  }
 }
 
 const VANITY_LENGTH = 32;

@@ -1,6 +1,7 @@
 /**
  * Refusals of the GRANDPA client, one code per rule.
  */
+import { ClientError } from "../../../spec/client_error.ts";
 
 /**
  * Rule that a message breaks. Source: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/{lib,error}.rs.
@@ -55,10 +56,6 @@ export type GrandpaErrorCode =
   | "coprocessor_missing";
 
 /** A message that the verifier refuses. */
-export class GrandpaError extends Error {
+export class GrandpaError extends ClientError<GrandpaErrorCode> {
   override readonly name = "GrandpaError";
-
-  constructor(readonly code: GrandpaErrorCode, options?: ErrorOptions) {
-    super(`GRANDPA message refused: ${code}`, options);
-  }
 }

@@ -3,8 +3,9 @@
  * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs; paritytech/finality-grandpa:
  * src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
  */
+import { decodeClientData } from "../../../spec/client_error.ts";
 import { concatBytes, fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
-import { decodeStrict, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
+import { u32, u64 } from "../../../../core/encoding/scale.ts";
 import { hashSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
 import {
@@ -25,12 +26,11 @@ const MAX_JUSTIFICATION_BYTES = 512 * 1024;
 /** Decodes a justification; no bytes may follow it. @throws {GrandpaError} `undecodable_justification` */
 export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustification {
   require(encoded.length <= MAX_JUSTIFICATION_BYTES, "undecodable_justification");
-  try {
-    return decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification");
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new GrandpaError("undecodable_justification", { cause });
-    throw cause;
-  }
+  return decodeClientData(
+    grandpaJustificationCodec,
+    encoded,
+    (options) => new GrandpaError("undecodable_justification", options),
+  );
 }
 
 /** Weight that finalizes a block: more than two thirds. */

@@ -106,12 +106,9 @@ export function gameImplementationSlot(gameType: number): Hash256 {
   return mapSlot(word(BigInt(gameType)), word(opStackSlots.gameImplementations));
 }
 
-/** Slot of the number of all outputs of the oracle (length of `l2Outputs`). */
-export const outputCountSlot: Hash256 = word(opStackSlots.l2Outputs);
-
 /** Slots of an output in the oracle: root, then block number (high half) and time (low half). */
 export function outputSlots(index: bigint): { readonly root: Hash256; readonly block: Hash256 } {
-  const items = toHash256(keccak256(fromHex(outputCountSlot)));
+  const items = toHash256(keccak256(fromHex(word(opStackSlots.l2Outputs))));
   const root = offset(items, 2n * index);
   return { root, block: offset(root, 1n) };
 }

@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/polygon/src/lib.rs (verify_consensus),
  * modules/consensus/tendermint/verifier/src/verifier.rs (verify_header_update).
  */
-import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import { decodeClientData } from "../../../spec/client_error.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
@@ -42,7 +42,11 @@ export interface VerifiedPolygonUpdate {
 
 /** Decodes a consensus state as the hub stores it. @throws {PolygonError} `undecodable_state` */
 export function decodePolygonState(bytes: Uint8Array): PolygonConsensusState {
-  return decode(polygonConsensusStateCodec, bytes, "undecodable_state");
+  return decodeClientData(
+    polygonConsensusStateCodec,
+    bytes,
+    (options) => new PolygonError("undecodable_state", options),
+  );
 }
 
 /**
@@ -50,16 +54,11 @@ export function decodePolygonState(bytes: Uint8Array): PolygonConsensusState {
  * `undecodable_update`
  */
 export function decodePolygonUpdate(bytes: Uint8Array): PolygonUpdate {
-  return decode(polygonUpdateCodec, bytes, "undecodable_update");
-}
-
-function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: PolygonErrorCode): T {
-  try {
-    return decodeStrict(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new PolygonError(code, { cause });
-    throw cause;
-  }
+  return decodeClientData(
+    polygonUpdateCodec,
+    bytes,
+    (options) => new PolygonError("undecodable_update", options),
+  );
 }
 
 /** Verifies an update as the hub does. @throws {PolygonError} */
