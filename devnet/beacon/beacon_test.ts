@@ -1,7 +1,10 @@
 import { deepStrictEqual as equal, notStrictEqual, ok, rejects } from "node:assert/strict";
 import { ssz } from "@lodestar/types";
 import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
-import { type BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import type {
+  BeaconConsensusState,
+  SyncCommitteeUpdate,
+} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   type VerifiedBeaconUpdate,
   verifyBeaconUpdate,
@@ -11,13 +14,12 @@ import {
   deriveExecutionPayloadProof,
   deriveNextCommitteeBranch,
 } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type {
   FinalityUpdate,
   LightClientUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import type { SyncCommitteeUpdate } from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   SyncCommitteeError,
   type SyncCommitteeErrorCode,

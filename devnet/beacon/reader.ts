@@ -5,8 +5,8 @@ import {
   electraStateIndices,
   periodOfSlot,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { initialBeaconState } from "../../src/consensus/clients/sync_committee/spec/initial_state.ts";
+import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/update.ts";
+import { initialBeaconState } from "../../src/consensus/clients/sync_committee/initial_state.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,

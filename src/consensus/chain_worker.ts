@@ -12,10 +12,8 @@ import type { Worker } from "../core/runtime/worker.ts";
 import type { ProverTurns } from "./control/prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
-import { type Pollable, runPollLoop } from "./poll_loop.ts";
+import { type Pollable, type PollResult, runPollLoop, type UpdateRoute } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
-import type { PollResult } from "./schedule.ts";
-import type { UpdateRoute } from "./update_observer.ts";
 
 /** Dependencies that the workers of all chains share. */
 export interface ChainWorkerDeps extends DeliverDeps {

@@ -24,7 +24,7 @@ import type { HubConsensus } from "./followers/hub_consensus.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
-import type { L1Readers } from "./rollup/l1_readers.ts";
+import type { L1Readers } from "./evm_reader.ts";
 
 /** Dependencies of the provers of chains. */
 export interface ProverContext {

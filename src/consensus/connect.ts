@@ -16,7 +16,7 @@ import { memoryText, type PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { chainClients, hubClients, parachains, type ProvedChainConfig } from "./registry.ts";
 import { connectFinality } from "./relay_chain/relay_chain.ts";
-import { L1Readers } from "./rollup/l1_readers.ts";
+import { L1Readers } from "./evm_reader.ts";
 import type { Connections } from "./session.ts";
 
 /** Dependencies of the adapters besides the network. */

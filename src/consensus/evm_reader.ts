@@ -2,6 +2,7 @@
  * Reads of an execution chain for provers: answers are verified while their endpoint is known, so that a fault names it
  * and the next endpoint is tried. Start reading at {@link EvmReader}.
  */
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import {
   createEvmEndpointSet,
   type EvmEndpointSetDeps,
@@ -22,10 +23,9 @@ import {
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
-import type { Hash256, Hex } from "../core/encoding/bytes.ts";
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
-import type { Address } from "../core/evm/address.ts";
 import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
+import type { Hash256, Hex } from "../core/encoding/bytes.ts";
+import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
 import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
@@ -307,4 +307,23 @@ function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest
 /** True when every endpoint answered and none has the block. */
 function isMissingBlock(fault: unknown): boolean {
   return fault instanceof RpcFault && fault.code === "lagging";
+}
+
+/** See the head of the file. */
+export class L1Readers {
+  readonly #known = new Map<string, EvmReader>();
+
+  /** Returns the reader of these endpoints, opened for the first rollup. Sends no request. */
+  open(deps: EvmEndpointSetDeps & { readonly log: TelemetryLog }, options: EvmReaderOptions): EvmReader {
+    const { stateMachine, urls, blocksPerLogQuery, maxConcurrent } = options;
+    const key = JSON.stringify([
+      stateMachine,
+      urls.map((url) => url.reveal()),
+      blocksPerLogQuery?.toString() ?? null,
+      maxConcurrent ?? null,
+    ]);
+    const reader = this.#known.get(key) ?? openEvmReader(deps, options);
+    this.#known.set(key, reader);
+    return reader;
+  }
 }

@@ -5,8 +5,7 @@ import { RpcFault } from "../core/rpc/call.ts";
 import { type Backoff, DeadlineFault, endpointBackoff } from "../core/runtime/retry.ts";
 import type { EventCode, Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
-import type { PollFailure, PollResult } from "./schedule.ts";
-import type { UpdateObserver, UpdateRoute } from "./update_observer.ts";
+import type { PollFailure, PollResult, UpdateObserver, UpdateRoute } from "./poll_loop.ts";
 
 /** Log events of prover faults. */
 export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {

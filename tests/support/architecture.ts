@@ -45,7 +45,7 @@ const pureLibraries =
 
 /** Of libraries that have effects, what has none: file to library. */
 const pureUses: ReadonlyMap<string, string> = new Map([
-  ["consensus/clients/grandpa/spec/vote_signature.ts", "node:crypto"], // checks a signature
+  ["consensus/clients/grandpa/spec/verify_justification.ts", "node:crypto"], // checks a signature
 ]);
 
 /** Where the outside world may be touched. */

@@ -15,7 +15,7 @@ import {
 } from "../../core/config/commented_file.ts";
 import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
-import { findRollupClient, knownClaimContract } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient, knownClaimContract } from "../rollup/spec/rollup_client.ts";
 
 /** Its reader and its descriptions. */
 export const consensusFile: ConfigFileKind = {

@@ -10,12 +10,11 @@ import type { HubSubstrateConfig } from "../config/hub_keys.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "../chain_worker.ts";
-import type { PollDeps } from "../poll_loop.ts";
+import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
 import type { ProverTurns } from "../control/prover_turns.ts";
-import type { UpdateObserver } from "../update_observer.ts";
 
 /** A Substrate chain that follows the hub. */
 export interface HubFollower {

@@ -3,17 +3,72 @@
  * that can be proved is offered. A bad claim never blocks the others, and none is dropped for what an endpoint did. The
  * kinds are behind {@link ClaimKind}. Start reading at {@link Claims.find}.
  */
-import type { RawLog } from "../../core/evm/host_events.ts";
-import type { Address } from "../../core/evm/address.ts";
-import type { Hex } from "../../core/encoding/bytes.ts";
-import { EvmProofError } from "../../core/merkle/evm_proof.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
-import type { EvmReader } from "../evm_reader.ts";
-import { ProverFault } from "../prover.ts";
+import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
+import { ProverFault, type ProverOptions } from "../prover.ts";
 import { ClaimSearch, type L1Range } from "./claim_search.ts";
-import type { RollupDeps, RollupView } from "./rollup_options.ts";
 import type { RollupClientState } from "./spec/rollup_client.ts";
 import { RollupDataError, RollupUpdateError } from "./spec/rollup_errors.ts";
+import type { TargetReads } from "../../core/chains/consensus_target.ts";
+import type { Hex } from "../../core/encoding/bytes.ts";
+import type { Address } from "../../core/evm/address.ts";
+import type { RawLog } from "../../core/evm/host_events.ts";
+import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
+import { EvmProofError } from "../../core/merkle/evm_proof.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+
+/** Dependencies of a rollup's prover. It closes none of them. */
+export interface RollupDeps {
+  readonly hub: {
+    readonly reads: Pick<
+      TargetReads,
+      "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+    >;
+  };
+  /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
+  readonly l1: EvmReader;
+  /** The rollup itself. */
+  readonly l2: EvmReader;
+  readonly log: Log;
+}
+
+/** Current state of the hub's clients of a rollup and its L1. */
+export interface RollupView<State extends RollupClientState> {
+  readonly state: State;
+  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
+  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
+  /** Newest height of the rollup on the hub; `undefined`: none. */
+  readonly hubHeight: bigint | undefined;
+}
+
+/** Configured options of any rollup. */
+export interface RollupOptions extends ProverOptions {
+  /**
+   * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
+   * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
+   */
+  readonly consensusStateId: ConsensusStateId;
+  /** `l1_state_machine` and `l1_consensus_state_id`. */
+  readonly l1: StateMachineId;
+}
+
+/** Configured options of an OP stack chain. The hub's own addresses take precedence; these are compared with them. */
+export interface OpStackOptions extends RollupOptions {
+  /** Contract of the L1 in which games are created. */
+  readonly disputeGameFactory: Address | undefined;
+  /** Type of games to try first; every type that the hub lists counts. */
+  readonly respectedGameType?: number | undefined;
+  /** `message_parser`: address of `L2ToL1MessagePasser` on the rollup. */
+  readonly messageParser: Address;
+  /** `L2OutputOracle` of chains without dispute games. */
+  readonly l2Oracle?: Address | undefined;
+}
+
+/** Configured options of an Arbitrum chain. */
+export interface ArbitrumOptions extends RollupOptions {
+  /** Rollup contract on the L1. The hub's own address takes precedence; this one is compared with it. */
+  readonly rollupCore: Address | undefined;
+}
 
 /** Claims to try in one poll. */
 const MAX_ATTEMPTS = 32;

@@ -4,9 +4,9 @@
  */
 import { type CheckRow, eventRow } from "../../core/checks/check_row.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
-import { findRollupClient } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
+  findRollupClient,
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
@@ -28,8 +28,7 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import type { ClaimFinding } from "./claims.ts";
-import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
+import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
 import type { EventCode } from "../../core/telemetry/log.ts";
 import { proverEvents } from "../poll_fault.ts";
 

@@ -7,8 +7,14 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { neverExpires } from "../target_client.ts";
 import type { ConsensusProver } from "../prover.ts";
-import { planPause, type PollFailure, type PollResult } from "../schedule.ts";
-import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
+import {
+  type ObservedUpdate,
+  planPause,
+  type PollFailure,
+  type PollResult,
+  type UpdateObserver,
+  type UpdateRoute,
+} from "../poll_loop.ts";
 
 /** Names under which a target stores a light client and its heights; a rollup's may change when the hub was read. */
 export type PlannedProver = Pick<ConsensusProver, "chain" | "consensusStateId" | "commitmentId">;

@@ -4,9 +4,9 @@
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
-import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
   type GrandpaConsensusState,
+  GrandpaError,
   grandpaNumberCodec,
   messageVariantOf,
   supportedStateMachineKey,

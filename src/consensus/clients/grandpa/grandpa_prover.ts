@@ -6,12 +6,12 @@ import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
   currentSetIdKey,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  GrandpaError,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,

@@ -6,8 +6,14 @@ import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { dropOldest } from "../../../core/runtime/slices.ts";
-import type { ClaimKind, ClaimPoll, Keep, ProvenClaim } from "../../rollup/claims.ts";
-import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
+import type {
+  ClaimKind,
+  ClaimPoll,
+  Keep,
+  OpStackOptions,
+  ProvenClaim,
+  RollupDeps,
+} from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
 import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
@@ -22,9 +28,13 @@ import {
 } from "./game_reads.ts";
 import { buildDisputeGameProof, type ClaimedOutput, factoryProofSlots } from "./spec/build_update.ts";
 import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
-import type { GameTypeConfig, OpStackConsensusState } from "./spec/consensus_state.ts";
-import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
-import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
+import {
+  blacklistedGameKey,
+  type DisputeGameRules,
+  type GameTypeConfig,
+  type OpStackConsensusState,
+} from "./spec/update.ts";
+import { challengeWord, gameImplementationSlot, type SuperRootClaim } from "./spec/output_root.ts";
 import {
   findUnknownImplementations,
   type FoundGame,
@@ -35,7 +45,6 @@ import {
   skipReason,
   typesOtherThanRespected,
 } from "./spec/plan_update.ts";
-import type { SuperRootClaim } from "./spec/super_root.ts";
 
 /** Time without a game of a listed type after which that is reported, seconds of the L1. */
 const UNLISTED_AFTER_SEC = 3_600n;

@@ -8,7 +8,7 @@ import type { ChainClient } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
-import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/known_networks.ts";
+import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/beacon_network.ts";
 import { createSyncCommitteeProver } from "./sync_committee_prover.ts";
 
 const hostKeys = {

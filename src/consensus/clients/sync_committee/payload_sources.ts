@@ -12,9 +12,8 @@ import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
-import { branchOfNodes } from "./spec/merkle.ts";
+import { branchOfNodes, committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import { branchOfBootstrap, branchOfFields } from "./spec/state_proof.ts";
-import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import { readNeighbourFields } from "./spec/state_prefix.ts";
 import {
   executionNodes,

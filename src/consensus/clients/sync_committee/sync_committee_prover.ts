@@ -8,15 +8,15 @@ import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
 import { type BeaconNetwork, isGloasAt, isStartOfGloas } from "./spec/beacon_network.ts";
-import type { BeaconConsensusState } from "./spec/consensus_state.ts";
-import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import {
+  type BeaconConsensusState,
   canCarry,
   type StateUpdate,
   stateUpdateCodecs,
   type UpdateLayout,
   updateLayouts,
 } from "./spec/update.ts";
+import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";

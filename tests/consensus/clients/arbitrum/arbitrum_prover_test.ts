@@ -1,7 +1,7 @@
 // The prover of Arbitrum chains on real nodes: assertions and nodes, contested and false ones, none of which is lost.
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
-import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

@@ -1,6 +1,6 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import {
   BSC_UNBONDING_SEC,
   type BscConsensusState,
@@ -8,7 +8,7 @@ import {
   epochLengthCodec,
   epochLengthKey,
   initialBscState,
-} from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+} from "../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,
   decodeBscUpdate,
@@ -21,7 +21,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
 import { type ClientKind, ClientTarget } from "../../../support/client_target.ts";

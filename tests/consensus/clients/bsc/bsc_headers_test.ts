@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { decodeBscState } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";

@@ -1,6 +1,6 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";

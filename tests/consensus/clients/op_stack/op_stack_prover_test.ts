@@ -5,7 +5,7 @@ import {
   blacklistedGameKey,
   disputeGameRulesKey,
   outputOracleKey,
-} from "../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+} from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import { decodeOpStackUpdate } from "../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";

@@ -13,12 +13,12 @@ import {
 import {
   createPolygonProver,
   type PolygonProverDeps,
-} from "../../../../src/consensus/clients/polygon/polygon_prover.ts";
+} from "../../../../src/consensus/clients/polygon/client.ts";
 import {
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
   polygonConsensusStateCodec,
-} from "../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+} from "../../../../src/consensus/clients/polygon/spec/update.ts";
 import {
   decodePolygonState,
   decodePolygonUpdate,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { createPolygonProver } from "../../../../src/consensus/clients/polygon/polygon_prover.ts";
+import { createPolygonProver } from "../../../../src/consensus/clients/polygon/client.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { usualSigners } from "../../../../devnet/heimdall/heimdall_chain.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
@@ -199,7 +199,7 @@ Deno.test("a Polygon prover names clients that are missing, of another type or u
   hub.change({ state: Uint8Array.of(1) });
   assert.match(
     (await catchProverFault(prover.next(signal))).detail,
-    /the state of client POLY is unreadable/,
+    /the state of client POLY of the hub is unreadable/,
   );
   hub.state = state;
   hub.change({ clientId: consensusClientIds.bsc });

@@ -7,7 +7,7 @@ import {
 import {
   gnosisMainnet,
   sepolia,
-} from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";

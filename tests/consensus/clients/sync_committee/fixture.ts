@@ -10,8 +10,8 @@ import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sy
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
-} from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";

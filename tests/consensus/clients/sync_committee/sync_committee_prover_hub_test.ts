@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
 import { beaconTarget, changeAt, eth0, Fixture, type HubRuntime, never } from "./fixture.ts";
 

@@ -1,18 +1,18 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import {
+  commitmentIdOf,
+  findRollupClient,
+  ROLLUP_UNBONDING_SEC,
+  rollupCommitment,
+} from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   accountNodesOf,
   provenStorageRoot,
   provenWord,
   slotNodesOf,
 } from "../../../../src/consensus/rollup/spec/l1_storage.ts";
-import {
-  commitmentIdOf,
-  ROLLUP_UNBONDING_SEC,
-  rollupCommitment,
-} from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { word } from "../../../../src/core/evm/host_storage.ts";
 import {
   evmStateMachine,

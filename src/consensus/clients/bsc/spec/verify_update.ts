@@ -8,23 +8,28 @@ import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
-import { BscError, type BscErrorCode } from "./bsc_error.ts";
-import { type BscNetwork, epochOfBlock, rotationBlock, voteThreshold } from "./bsc_network.ts";
+import {
+  BscError,
+  type BscErrorCode,
+  type BscNetwork,
+  epochOfBlock,
+  ExtraDataError,
+  isSignedByVoters,
+  parseExtraData,
+  rotationBlock,
+  type VoteAttestation,
+  voteMessage,
+  voteThreshold,
+} from "./extra_data.ts";
 import {
   announcedVoteKeys,
   type BscConsensusState,
   bscConsensusStateCodec,
+  type BscUpdate,
+  bscUpdateCodec,
   type StagedValidators,
   type VoteKeys,
-} from "./consensus_state.ts";
-import {
-  ExtraDataError,
-  isSignedByVoters,
-  parseExtraData,
-  type VoteAttestation,
-  voteMessage,
-} from "./extra_data.ts";
-import { type BscUpdate, bscUpdateCodec } from "./update.ts";
+} from "./update.ts";
 
 /** State of the hub besides the trusted state that an update is verified against. */
 export interface BscHubView {

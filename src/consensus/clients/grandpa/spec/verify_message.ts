@@ -22,17 +22,18 @@ import {
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
-import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
 import {
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  GrandpaError,
+  type GrandpaErrorCode,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
   messageVariantOf,
   type ParachainHeaders,
+  scheduledAuthorities,
 } from "./message.ts";
-import { scheduledAuthorities } from "./set_change.ts";
 import { decodeGrandpaJustification, verifyGrandpaJustification } from "./verify_justification.ts";
 
 /** State of the verifying chain besides the trusted state. */

@@ -21,19 +21,6 @@ import {
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
-  type VerifierState,
-} from "./consensus_state.ts";
-import { branchRoot, depthOf, multiproofRoot } from "./merkle.ts";
-import {
-  checkpointRoot,
-  committeeRoot,
-  headerRoot,
-  signingRoot,
-  syncCommitteeDomain,
-  uint64Root,
-} from "./ssz_roots.ts";
-import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
-import {
   countSigners,
   type GloasPayloadProof,
   isSigner,
@@ -44,7 +31,20 @@ import {
   type SyncAggregate,
   type SyncCommittee,
   type UpdateLayout,
+  type VerifierState,
 } from "./update.ts";
+import {
+  branchRoot,
+  checkpointRoot,
+  committeeRoot,
+  depthOf,
+  headerRoot,
+  multiproofRoot,
+  signingRoot,
+  syncCommitteeDomain,
+  uint64Root,
+} from "./ssz_roots.ts";
+import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
 
 /** Generalized indices of state root, block number and time in the execution payload header. */
 export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 } as const;

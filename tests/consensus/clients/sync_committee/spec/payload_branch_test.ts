@@ -4,13 +4,15 @@ import {
   DerivationError,
   type DerivationErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import {
+  committeeRoot,
+  sha256Pair,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   branchOfFields,
   type NeighbourFields,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { stateProofFormat } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   readNeighbourFields,
   STATE_PREFIX_BYTES,

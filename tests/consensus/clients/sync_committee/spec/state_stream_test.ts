@@ -12,13 +12,13 @@ import { DerivationError } from "../../../../../src/consensus/clients/sync_commi
 import {
   branchOfNodes,
   branchRoot,
-} from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { layoutOfState } from "../../../../../src/consensus/clients/sync_committee/spec/state_layout.ts";
 import { StateJsonReader } from "../../../../../src/consensus/clients/sync_committee/spec/state_json.ts";
 import {
   type BeaconStateParts,
   BeaconStateReader,
-} from "../../../../../src/consensus/clients/sync_committee/spec/state_stream.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/field_roots.ts";
 import { seededRandomness } from "../../../../support/seeded_randomness.ts";
 
 const chance = seededRandomness(7);
