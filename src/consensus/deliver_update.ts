@@ -66,7 +66,7 @@ export async function deliverUpdate(
     logAccepted(deps, finding, result);
   }
   if (result.kind === "overtaken") {
-    log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
+    log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
     if (result.hubHeight !== undefined) notifier.notify({ id: commitmentId, height: result.hubHeight });
   }
   return result;
@@ -102,7 +102,7 @@ function logAccepted(
     const heights = advanced.map((of) => of.height).join(", ");
     return log.info("update_accepted", { heights, ...fields });
   }
-  log.info(height === undefined ? "rotation_accepted" : "update_superseded", { height, ...fields });
+  log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
 }
 
 /** Dependencies of the submission. */
@@ -186,7 +186,7 @@ class UpdateSubmission {
         { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
     }
     log.debug("update_sent", { chain, extrinsic: submission.hash });
-    const awaited = { event: "update_inclusion_awaited" as const, fields: { chain } };
+    const awaited = { event: "long_wait.update_inclusion" as const, fields: { chain } };
     // The transaction pool already has these bytes, or another relayer's update to the same height.
     const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
     return await awaitLogged(this.#deps, awaited, () => this.#follow(submission, othersMs, signal));

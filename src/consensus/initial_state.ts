@@ -6,7 +6,7 @@ import { consensusClientIds, findAcceptedChains } from "../core/ismp/consensus_c
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/call.ts";
+import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { DeadlineFault, endpointBackoff, retry, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
@@ -40,9 +40,12 @@ export function printConsensusState(
       ? hubState
       : proved.find((candidate) => candidate.chain === chain);
     if (prover === undefined) {
-      deps.log.error(receiveOnly.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", {
-        chain,
-      });
+      deps.log.error(
+        receiveOnly.includes(chain) ? "command_failed.receive_only" : "command_failed.chain_not_configured",
+        {
+          chain,
+        },
+      );
       return exitCodes.failed;
     }
     try {
@@ -57,7 +60,7 @@ export function printConsensusState(
       const isExpected = error instanceof RpcFault || error instanceof ProverFault ||
         error instanceof DeadlineFault;
       if (!isExpected) throw error;
-      deps.log.error("initial_state_failed", { chain, error });
+      deps.log.error("command_failed.initial_state", { chain, error });
       return exitCodes.failed;
     }
   }, signal);
@@ -72,17 +75,14 @@ function fetchState(
   const options = {
     backoff: endpointBackoff,
     withinMs: RETRY_WITHIN_MS,
-    decide: (error: unknown) => {
-      const isPassing = error instanceof RpcFault && error.reaction === "retry";
-      return isPassing ? { kind: "again" as const } : { kind: "giveUp" as const };
-    },
+    pauseAfter: pauseAfterFault,
   };
   const fetchOnce = (inner: AbortSignal): Promise<InitialConsensusState> => prover.fetchInitialState(inner);
   const attempt = (inner: AbortSignal): Promise<InitialConsensusState> =>
     retry({ clock: deps.clock, randomness: deps.random, signal: inner }, options, fetchOnce);
   return awaitLogged(
     deps,
-    { event: "initial_state_awaited", fields: { chain: prover.chain } },
+    { event: "long_wait.initial_state", fields: { chain: prover.chain } },
     () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS, signal }, attempt),
   );
 }

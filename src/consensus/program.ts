@@ -12,6 +12,7 @@ import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
+import { ChainNames } from "../core/config/chain_names.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
@@ -20,7 +21,7 @@ import { type Clock, systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { ConsensusRun } from "./commands/command.ts";
+import { type ConsensusRun, workHere } from "./commands/command.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
@@ -31,16 +32,23 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const read = (): ConfigResult<ConsensusConfig> => readConsensusConfig({ ...world, ...files }, args.config);
+  const chainNames = new ChainNames();
+  const read = (): ConfigResult<ConsensusConfig> => {
+    const reading = readConsensusConfig({ ...world, ...files }, args.config);
+    const { hub, chains = [] } = reading.config ?? {};
+    if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
+    return reading;
+  };
   const reading = read();
-  const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "");
+  const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "", chainNames);
   using app = openApp(world, {
     arguments: args,
     reading,
     readAgain: read,
     keepFixed: keepHub,
-    onWarning: (line) => watch.program.noteWarning(line),
-    onEvent: (...event) => watch.program.troubles.note(...event),
+    names: chainNames,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
     onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
@@ -73,12 +81,19 @@ export async function runProgram(
     return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
   };
   if (command.kind !== "relay") {
-    const isJson = args.logFormat === "json";
-    const printError = (text: string): void => world.writeError(`${text}\n`);
-    const askRunning: ConsensusRun["askRunning"] = (request) =>
-      path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
-    const run = { deps: depsWith(config), print, printError, askRunning, hasColour, isJson, signal };
-    return await command.run(run);
+    const of = depsWith(config);
+    return await command.run({
+      deps: of,
+      print,
+      printError: (text) => world.writeError(`${text}\n`),
+      hasColour,
+      isJson: args.logFormat === "json",
+      nowMs: () => systemClock.now(),
+      askRunning: (request) =>
+        path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request }),
+      here: (needs, work) => workHere(of, needs, work, signal),
+      signal,
+    });
   }
   const { listen: address, listenName: names, base } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
@@ -96,7 +111,7 @@ export async function runProgram(
 /** False where `--base` names a chain that the configuration does not have, which is logged. */
 function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
   const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
-  if (!isKnown) log.error("chain_not_configured", { base });
+  if (!isKnown) log.error("command_failed.chain_not_configured", { base });
   return isKnown;
 }
 
@@ -110,7 +125,7 @@ function openTexts(
     return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
-    log.error("cache_unusable", { explanation: error.message });
+    log.error("command_failed.cache_unusable", { explanation: error.message });
     return undefined;
   }
 }

@@ -3,16 +3,16 @@
  * abort is a clean end.
  */
 import type { BaseState } from "./client.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { CheckBoard } from "../core/checks/check_board.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
+import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 import type { UpdateObserver } from "./poll_loop.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import type { ConsensusStatus } from "./status/consensus_status.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { CheckJob } from "../core/checks/check_row.ts";
-import type { CheckBoard } from "../core/checks/program_status.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
-import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -69,10 +69,8 @@ export interface SessionWatch {
   open(): void;
   /** Workers that only watch. */
   workers(): readonly Worker[];
-  readonly program: {
-    noteWorkers(workers: readonly Worker[]): void;
-    noteRestart(worker: string): void;
-  };
+  noteWorkers(workers: readonly Worker[]): void;
+  noteRestart(worker: string): void;
 }
 
 /** Runs `work` between connecting and closing. */

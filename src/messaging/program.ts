@@ -1,6 +1,6 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { CheckBoard } from "../core/checks/program_status.ts";
+import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -15,11 +15,11 @@ import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
-import type { CommandDeps, MessagingRun } from "./commands/command.ts";
+import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
-import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
+import { isHeld, openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
 
@@ -29,9 +29,14 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const board = new CheckBoard();
-  const watch = new RelayWatch(systemClock, board);
-  const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
+  const names = new ChainNames();
+  const watch = new RelayWatch(systemClock, names);
+  const { checks: board } = watch;
+  const read = (): ConfigResult<MessagingConfig> => {
+    const reading = readMessagingConfig({ ...world, ...files }, args.config);
+    if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
+    return reading;
+  };
   using app = openApp(world, {
     arguments: args,
     reading: read(),
@@ -39,8 +44,9 @@ export async function runProgram(
     keepFixed,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-    onWarning: (line) => watch.program.noteWarning(line),
-    onEvent: (...event) => watch.program.troubles.note(...event),
+    names,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
     onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
   });
   if (app === undefined) return exitCodes.failed;
@@ -69,20 +75,35 @@ export async function runProgram(
     },
     dropWriteAccess: () => dropWriteAccess(log),
     openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
-    askRunning: (request) => askControl(base, { path, ...request }),
+    isHeld: () => isHeld(args.db),
     connect: (checked) =>
       watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
     fetch: platformFetch,
-    print,
-    hasColour,
     database: args.db,
     machine,
-    printError: (text) => world.writeError(`${text}\n`),
-    logFormat: args.logFormat,
   };
-  if (command.kind !== "relay") return await command.run({ deps, config, signal });
-  const { listen: address, listenName: names } = args;
-  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  if (command.kind !== "relay") {
+    return await command.run({
+      deps,
+      config,
+      signal,
+      print,
+      printError: (text) => world.writeError(`${text}\n`),
+      hasColour,
+      isJson: args.logFormat === "json",
+      nowMs: () => systemClock.now(),
+      askRunning: (request) => askControl(base, { path, ...request }),
+      here: (needs, work) => workHere({ deps, config, signal }, needs, work),
+    });
+  }
+  const { listen: address, listenName } = args;
+  const server = {
+    openListener: platformListener,
+    log,
+    address,
+    names: listenName,
+    sources: watch.sources(),
+  };
   const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));

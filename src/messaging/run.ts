@@ -14,13 +14,13 @@ import type { AppContext } from "../core/runtime/app.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
-import type { Log } from "../core/telemetry/log.ts";
-import { controlWorker } from "./control/answer.ts";
-import type { Relaying } from "./control/operation.ts";
+import type { Log, LogFields } from "../core/telemetry/log.ts";
+import type { Relaying } from "./commands/command.ts";
+import { controlWorker } from "./commands/commands.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
-import { behindGates } from "../core/chains/check.ts";
+import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session, withLedger } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
@@ -89,13 +89,13 @@ async function relay(
     relaying: () => planned,
   }, socket)];
   const workers = [
+    behindGates(startWorker(() => logStart(deps.log, config)), [hubGate]),
     ...planned.workers,
     ...checking,
     ...control,
     ...watch?.workers(deps.log) ?? [],
   ];
-  watch?.program.noteWorkers(workers);
-  logStart(deps.log, config);
+  watch?.noteWorkers(workers);
   try {
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -103,7 +103,7 @@ async function relay(
       {
         isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
         isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
+        onRestart: (worker) => watch?.noteRestart(worker),
         signal,
       },
     );
@@ -199,42 +199,52 @@ function logStart(log: Log, config: MessagingConfig): void {
 const PRUNE_EVERY_MS = 3_600_000;
 const SUMMARY_EVERY_MS = 600_000;
 
-/** Creates a worker that logs a summary every ten minutes and removes expired rows every hour. */
+/** Line of the summary. */
+type SummaryLine = readonly [event: "messages_counted" | "gas_spent", fields: LogFields];
+
+/**
+ * Creates a worker that summarises legs and spending every ten minutes, in lines for what has changed since, and removes
+ * expired rows every hour.
+ */
 export function housekeepingWorker(deps: RelayDeps): Worker {
   return {
     name: "housekeeping",
     run: async (signal) => {
       let prunedMs = -Infinity;
+      let before: ReadonlySet<string> = new Set();
       while (!signal.aborted) {
         if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
           prunedMs = deps.clock.now();
-          deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
+          deps.ledger.prune(prunedMs);
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
-        logSummary(deps);
-        logSpending(deps);
+        const lines = [...countMessages(deps), ...sumSpending(deps)];
+        for (const [event, fields] of lines) {
+          if (!before.has(JSON.stringify(fields))) deps.log.info(event, fields);
+        }
+        before = new Set(lines.map(([, fields]) => JSON.stringify(fields)));
       }
     },
   };
 }
 
-/** Logs one line per leg with rows, one number per state. */
-function logSummary(deps: RelayDeps): void {
+/** One line per leg with rows, one number per state. */
+function countMessages({ ledger }: RelayDeps): readonly SummaryLine[] {
   const legs = new Map<string, Record<string, number>>();
-  for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
+  for (const { source, target, state, count } of ledger.messages.countByState()) {
     const leg = `${source} -> ${target}`;
     legs.set(leg, { ...legs.get(leg), [state]: count });
   }
-  for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });
+  return [...legs].map(([leg, counts]) => ["messages_counted", { leg, ...counts }]);
 }
 
-/** Logs one line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
-function logSpending({ ledger, log, clock }: RelayDeps): void {
+/** One line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
+function sumSpending({ ledger, clock }: RelayDeps): readonly SummaryLine[] {
   const sinceMs = clock.now() - DAY_MS;
-  for (const chain of ledger.spending.listChains(sinceMs)) {
+  return ledger.spending.listChains(sinceMs).flatMap((chain): readonly SummaryLine[] => {
     const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
-    if (sum.spentWei === 0n) continue;
-    log.info("gas_spent", {
+    if (sum.spentWei === 0n) return [];
+    return [["gas_spent", {
       chain,
       transactions: sum.transactions,
       spent: formatDecimal(sum.spentWei, 18),
@@ -243,8 +253,8 @@ function logSpending({ ledger, log, clock }: RelayDeps): void {
       earnedNothing: formatDecimal(sum.unearnedWei, 18),
       earnedNothingUsd: dollars(sum.unearnedUsd18),
       ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
-    });
-  }
+    }]];
+  });
 }
 
 /** Formats dollars, rounded to a millionth. */
@@ -285,7 +295,7 @@ export function listModules(
       return READ_EVERY_MS;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("module_list_unreadable", { error });
+      deps.log.debug("read_failed.module_list", { error });
       return RETRY_MS;
     }
   };

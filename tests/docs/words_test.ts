@@ -31,6 +31,43 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\b(?:MOST|LEAST|LONGEST|SHORTEST)_[A-Z]/, "MAX_ or MIN_"],
 ];
 
+/** Refused in documents, too: words of riddles, and clauses as subjects of sentences. */
+const REFUSED_IN_DOCUMENTS: readonly (readonly [RegExp, string])[] = [
+  [/\bwhoever\b/i, "a name for that person or program"],
+  [/\b(?:worlds?|surroundings?)\b/i, "context"],
+  [/\bourself\b/i, "our own account"],
+  [/\btrials?\b/i, "simulation, dry run"],
+  [/\bmisfits\b/i, "mismatches"],
+  [/\b(?:told|tellings?)\b/i, "reported, named"],
+  [/\bfor want of\b/i, "without"],
+  [/\bby halves\b/i, "in parts"],
+  [/\bwhat became of\b/i, "the outcome of"],
+  [/(?<=^(?!#)(?:|.*[.;:] |.*\| ))What (?=[a-z])(?!.*\?)/, "a noun as the subject"],
+];
+
+/** Documents that are written from `src`, where the words of code count. */
+const GENERATED = /^docs\/(?:operations\/(?:logs|monitoring)|configuration\/(?:consensus|messaging))\.md$/;
+
+/** Verbs that machines do not do, refused in texts of more than one word that the programs show. */
+const HUMAN_VERBS =
+  /\b(?:tells?|telling|told|takes?|taken|took|learn(?:s|ed|t)?|look(?:s|ed|ing)?|says?|said|minds?|wants?|wanted)\b/i;
+
+/** Lines of code with such a verb in a text: what stands between quotes, without values, where it has a space. */
+function findHumanVerbs(path: string, text: string): readonly string[] {
+  const lines = text.split("\n").map((line) =>
+    /^\s*(?:\/?\*|\/\/)/.test(line) ? "" : line.replace(/ \/\/ .*/, "")
+  );
+  return lines.flatMap((line, index) =>
+    [...line.matchAll(/"[^"]*"|`[^`]*`/g)].flatMap(([quoted]) => {
+      const said = quoted.replaceAll(/\$\{[^}]*\}?/g, "");
+      const verb = said.includes(" ") ? HUMAN_VERBS.exec(said)?.[0] : undefined;
+      return verb === undefined
+        ? []
+        : [`${path}:${index + 1}: machines report, accept, check, need; not "${verb}"`];
+    })
+  );
+}
+
 /** A library's own option has that name; the glossary and this file name the words. */
 const EXEMPT: ReadonlySet<string> = new Set([
   "src/core/telemetry/open_log.ts",
@@ -45,9 +82,11 @@ const READ =
 /** Lines with a refused word, and what to write; names of tests in code spans are left out. */
 function findRefused(path: string, text: string): readonly string[] {
   const isDocument = path.endsWith(".md");
+  const isProse = isDocument && path !== "CHANGELOG.md" && !GENERATED.test(path);
+  const refused = isProse ? [...REFUSED, ...REFUSED_IN_DOCUMENTS] : REFUSED;
   return text.split("\n").flatMap((line, index) => {
     const said = isDocument ? line.replaceAll(/`[^`]*`/g, "") : line;
-    return REFUSED.flatMap(([pattern, instead]) => {
+    return refused.flatMap(([pattern, instead]) => {
       const word = pattern.exec(said)?.[0];
       return word === undefined ? [] : [`${path}:${index + 1}: write ${instead}, not "${word}"`];
     });
@@ -66,9 +105,22 @@ Deno.test("words: code and documents use the words of the glossary", async () =>
   assert.deepEqual(found, []);
 });
 
+Deno.test("words: texts that the programs show have no verbs of people", async () => {
+  const files = await readFiles((path) => /^src\/.*\.ts$/.test(path));
+  assert.deepEqual([...files].flatMap(([path, text]) => findHumanVerbs(path, text)), []);
+  const code = 'const told = "told";\n// "it says a word"\nfail(`the ${told} host takes ${n}`);';
+  assert.deepEqual(findHumanVerbs("src/a.ts", code).map((line) => line.slice(0, 10)), ["src/a.ts:3"]);
+});
+
 Deno.test("words: a refused word is found in code and documents, not in names of tests", () => {
   assert.deepEqual(findRefused("src/a.ts", "// The sink is asked anew.\nconst MOST_BYTES = 1;").length, 3);
   assert.deepEqual(findRefused("docs/a.md", "`a rival of ours` mends it"), [
     'docs/a.md:1: write fix, not "mends"',
   ]);
+  const text = "## 3. What happens\nWhat it costs: see b.\nWhat is it?\nA pair, whoever sent it.";
+  assert.deepEqual(findRefused("docs/a.md", text).map((each) => each.slice(0, 11)), [
+    "docs/a.md:2",
+    "docs/a.md:4",
+  ]);
+  assert.deepEqual(findRefused("docs/operations/logs.md", text), []);
 });

@@ -28,9 +28,9 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
+import { proverFaultRow } from "../poll_fault.ts";
 import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
-import type { EventCode } from "../../core/telemetry/log.ts";
-import { proverEvents } from "../poll_fault.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
 type TypedState = RollupClientState & { readonly consensusType: string | undefined };
@@ -95,7 +95,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+    const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
       eventRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
     if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
@@ -117,7 +117,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      rows.push(row(proverEvents[fault.code], "failed", fault.message));
+      rows.push({ ...proverFaultRow(this.chain, fault), result: "failed" });
     }
     return rows;
   }

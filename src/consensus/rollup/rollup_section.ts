@@ -12,7 +12,7 @@ import { httpUrls, stateMachine } from "../../core/config/values.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
-import type { EventCode } from "../../core/telemetry/log.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
 
 /** Keys of the host sections of all kinds of rollups. */
 export const rollupHostKeys = {
@@ -20,7 +20,7 @@ export const rollupHostKeys = {
     name: "beacon_rpc_url",
     alias: "ethereum_rpc_url",
     description:
-      "JSON-RPC endpoints of the L1: execution nodes, whatever the name says, with the state of the last " +
+      "JSON-RPC endpoints of the L1: execution nodes, despite the name, with the state of the last " +
       "hour.",
     example: ["https://ethereum.example.org/v1/YOUR-KEY"],
   }),
@@ -142,7 +142,7 @@ export function unlessUnreadable(found: Promise<Address | undefined>): Promise<A
 }
 
 /** Row about what needs attention. */
-export function warning(id: StateMachineId, event: EventCode, text: string): CheckRow {
+export function warning(id: StateMachineId, event: FindingCode, text: string): CheckRow {
   const found = `${stateMachineIdKey(id)}: ${text}`;
   return eventRow(id.stateMachine, event, { result: "warning", found });
 }

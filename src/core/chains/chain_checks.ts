@@ -86,13 +86,13 @@ export function judgeKnownHeight(
   view: KnownHeight,
 ): CheckRow {
   const row = { chain, check: "hub_view" } as const;
-  const update = `run a consensus relayer for ${chain} (causeway-consensus), or look at the one that runs`;
+  const update = `run a consensus relayer for ${chain} (causeway-consensus), or check the running one`;
   if (view.isFrozen) {
     return {
       ...row,
       result: "failed",
       found: `the light client "${id}" on ${observer} is frozen`,
-      advice: `ask the governance of ${observer}: nothing of ${chain} is accepted until it thaws the client`,
+      advice: `ask the governance of ${observer}: ${chain} is rejected until the client is unfrozen`,
     };
   }
   if (view.height === 0n) {

@@ -2,7 +2,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckBoard, CheckChange } from "./program_status.ts";
+import type { CheckBoard, CheckChange } from "./check_board.ts";
 import { type CheckJob, runChecks } from "./check_row.ts";
 
 /** Pause between two rounds. */
@@ -36,7 +36,7 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
   };
 }
 
-/** Logs a check whose result changed; that everything is in order is no news at the start. */
+/** Logs a check whose result changed; an initial pass is not logged. */
 export function logChange(log: Log, { row, before }: CheckChange): void {
   const { chain, endpoint, check, result, found, advice } = row;
   const fields = { chain, endpoint, check, found, advice };

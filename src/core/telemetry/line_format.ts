@@ -1,5 +1,6 @@
 /** Formats a log entry as one line of text, for people or for programs. Pure. */
 import { bytesToHex } from "@noble/hashes/utils.js";
+import { ChainNames } from "../config/chain_names.ts";
 import { escapeControls, quoted } from "../config/redact.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
@@ -8,8 +9,10 @@ export interface Entry {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly level: LogLevel;
-  /** Stable event code, see events.ts. */
+  /** Stable name of the event, see log.ts. */
   readonly event: string;
+  /** Variant of the event; absent: it has only one. */
+  readonly code?: string | undefined;
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -22,6 +25,8 @@ export interface FormatOptions {
   readonly withStack: boolean;
   /** True: the system's journal reads the lines, which adds the time itself and takes the level from a prefix. */
   readonly isJournal?: boolean;
+  /** Names of chains; human format only. */
+  readonly names?: ChainNames | undefined;
 }
 
 /** Formats an entry, without the line break. */
@@ -60,6 +65,8 @@ export const humanLine: LineFormat = (entry, options) => {
   return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
 };
 
+const UNNAMED = new ChainNames();
+
 /** Formats the leg or chain of an entry, and its text with its values, without time and level. */
 export function humanText(
   entry: Entry,
@@ -73,7 +80,11 @@ export function humanText(
     : "";
   const message = `${entry.message}${again}`;
   const text = typeof explanation === "string" ? `${message}: ${explanation}` : message;
-  return { place: escapeControls(place), said: [escapeControls(text), ...values].join(" ") };
+  const { names = UNNAMED } = options;
+  return {
+    place: names.short(escapeControls(place)),
+    said: names.full([escapeControls(text), ...values].join(" ")),
+  };
 }
 
 /** Formats a time in the words of a log line. */
@@ -83,9 +94,10 @@ function formatSpan(seconds: number): string {
   return `${minutes} minutes`;
 }
 
-function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): string {
+function shownEvent({ level, event, code }: Entry, { hasColour }: FormatOptions): string {
   if (level !== "warn" && level !== "error") return "";
-  return hasColour ? ` ${faint}[${event}]${colourEnd}` : ` [${event}]`;
+  const name = code === undefined ? event : `${event}.${code}`;
+  return hasColour ? ` ${faint}[${name}]${colourEnd}` : ` [${name}]`;
 }
 
 function humanField(name: string, value: unknown, options: FormatOptions): string[] {
@@ -112,11 +124,17 @@ export function explainError(error: Error, depth = 0): string {
 }
 
 /**
- * One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field with one of these names
- * gets a trailing `_`.
+ * One JSON object per line: `time`, `level`, `event`, `code` where the event has several, `message`, then the fields. A
+ * field with one of these names gets a trailing `_`.
  */
-export const jsonLine: LineFormat = ({ timeMs, level, event, message, fields }, options) => {
-  const line = { time: new Date(timeMs).toISOString(), level, event, message };
+export const jsonLine: LineFormat = ({ timeMs, level, event, code, message, fields }, options) => {
+  const line = {
+    time: new Date(timeMs).toISOString(),
+    level,
+    event,
+    ...code !== undefined && { code },
+    message,
+  };
   const named = Object.entries(fields).map(([name, value]) => [name in line ? `${name}_` : name, value]);
   return JSON.stringify({ ...line, ...Object.fromEntries(named) }, replaceWith(options));
 };

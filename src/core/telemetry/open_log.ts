@@ -1,7 +1,7 @@
 /** Log of a program: levels, formats, repeated lines, redaction. */
+import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
-import type { EventText } from "./events/event_text.ts";
 import {
   type Entry,
   errorCode,
@@ -21,6 +21,8 @@ export interface RecentWarning {
   readonly event: string;
   /** Place, text and values, without secrets; may hold text from chains. */
   readonly text: string;
+  /** When an event said that it is over, Unix milliseconds; absent: none has. */
+  readonly endedAtMs?: number;
 }
 
 /** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
@@ -54,8 +56,10 @@ export interface LogOptions {
   readonly secrets?: readonly string[];
   /** Shows progress; absent where nobody watches. */
   readonly progress?: Log["progress"];
-  /** Called with each warning and error that is written, without secrets; must not throw. */
-  readonly onWarning?: (line: RecentWarning) => void;
+  /** Names of chains, for lines that people read. */
+  readonly names?: ChainNames | undefined;
+  /** Called with each warning and error that is written, without secrets, and with its values; must not throw. */
+  readonly onWarning?: (line: RecentWarning, fields: LogFields) => void;
   /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
   readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
   /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
@@ -81,7 +85,10 @@ export function openLog(options: LogOptions): OpenLog {
   const take: TakeEvent = (level, event, fields) => {
     options.onEvent?.(event, fields, () => writer.explain(fields));
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
-    writer.take({ timeMs: options.clock.now(), level, event, message: events[event].text, fields });
+    const { event: name, code, text: message, reaction, action } = events[event];
+    const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
+    const entry = { timeMs: options.clock.now(), level, event: name, code, message };
+    writer.take({ ...entry, fields: { ...fields, ...next } });
   };
   return {
     ...createLog({}, options.progress, take),
@@ -126,7 +133,8 @@ function createWriter(options: LogOptions): EntryWriter {
   const format = options.format === "json" ? jsonLine : humanLine;
   const isJournal = options.isJournal ?? false;
   const hasColour = options.format === "human" && (options.hasColour ?? false) && !isJournal;
-  let details: FormatOptions = { hasColour, isJournal, withStack: options.level === "debug" };
+  const { names } = options;
+  let details: FormatOptions = { hasColour, isJournal, names, withStack: options.level === "debug" };
   const hidden = new Set(options.secrets ?? []);
   let redact = createRedactor([...hidden]);
   const repeats = new Repeats();
@@ -140,7 +148,8 @@ function createWriter(options: LogOptions): EntryWriter {
       options.write(redact(safely(() => format(entry, details), entry)));
       const { level, event, timeMs: atMs } = entry;
       if (options.onWarning === undefined || (level !== "warn" && level !== "error")) continue;
-      options.onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) });
+      const text = redact(safely(() => plainText(entry), entry));
+      options.onWarning({ atMs, level, event, text }, entry.fields);
     }
   };
   return {
@@ -152,7 +161,7 @@ function createWriter(options: LogOptions): EntryWriter {
         if (options.onUnknown(toUnknown(entry), entry.timeMs)) writeAll([entry]);
         return;
       }
-      writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));
+      writeAll(repeats.admit(entry));
       if (entry.level === "error") options.flush?.();
     },
     flush: () => {
@@ -168,13 +177,6 @@ function createWriter(options: LogOptions): EntryWriter {
       redact = createRedactor([...hidden]);
     },
   };
-}
-
-/** Adds to an error what the program does next, and what the operator can do. */
-function withAdvice(entry: Entry): Entry {
-  const known: Readonly<Record<string, EventText>> = events;
-  const { reaction, action: advice } = known[entry.event] ?? {};
-  return { ...entry, fields: { ...entry.fields, reaction, advice: entry.fields.advice ?? advice } };
 }
 
 /** Text of an entry after its time and level. */
@@ -210,7 +212,7 @@ interface Kind {
 
 /**
  * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
- * told it, and those are news when they come again. Two lines are equal if level, event, explanation, place (including
+ * told it, and those are news when they come again. Two lines are equal if level, event, code, explanation, place (including
  * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
  */
 class Repeats {
@@ -276,9 +278,19 @@ function kindOf(entry: Entry): string {
   const { explanation, leg, chain, to, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
   return JSON.stringify(
-    [entry.level, entry.event, explanation, leg, chain, to, worker, accusedOf(error) ?? endpoint, said].map(
-      String,
-    ),
+    [
+      entry.level,
+      entry.event,
+      entry.code,
+      explanation,
+      leg,
+      chain,
+      to,
+      worker,
+      accusedOf(error) ?? endpoint,
+      said,
+    ]
+      .map(String),
   );
 }
 

@@ -1,6 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { fstatSync } from "node:fs";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
@@ -32,7 +33,7 @@ function parsed(lines: readonly string[]): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-const fault = new RpcFault("timeout", "retry", {
+const fault = new RpcFault("timeout", {
   chain: "EVM-1",
   endpointHost: "rpc.example",
   method: "eth_call",
@@ -133,7 +134,7 @@ Deno.test("log: braces in a text are no placeholders", () => {
 Deno.test("log: no text starts a line of its own or moves the cursor", () => {
   const { lines, log } = newScene();
   const words = "no\n2026 ERROR fake \u001b[31m\u2028x";
-  log.info("transaction_rejected", { detail: words, explanation: words, leg: "a\nb" });
+  log.info("transaction_failed.rejected", { detail: words, explanation: words, leg: "a\nb" });
   equal(lines[0]?.split("\n").length, 1);
   // deno-lint-ignore no-control-regex
   doesNotMatch(lines[0] ?? "", /[\u0000-\u001f\u2028]/);
@@ -158,7 +159,7 @@ for (const format of ["human", "json"] as const) {
       secrets: [key, 'pass "word"', "ETHERSCANKEY12345"],
     });
     const cause = new Error(`request to wss://user:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
-    log.error("client_unusable", {
+    log.error("client_unusable.hub_state", {
       explanation: `cannot sign with ${key.toLowerCase().slice(2)}`,
       key: key.toUpperCase().slice(2),
       note: 'the pass "word" is',
@@ -248,17 +249,19 @@ Deno.test("log: other places, codes and levels are other lines; infos are never 
 Deno.test("log: what is said of one receiver holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
   for (const to of ["SUBSTRATE-aaaa", "SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]) {
-    log.with({ to, chain: "KUSAMA-4009" }).error("client_frozen", { error: new Error("It is frozen") });
+    log.with({ to, chain: "KUSAMA-4009" }).error("client_unusable.frozen", {
+      error: new Error("It is frozen"),
+    });
   }
   deepEqual(parsed(lines).map(({ to }) => to), ["SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]);
 });
 
 Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
-  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid", { endpoint });
+  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid.contradiction", { endpoint });
   deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
   for (const endpoint of ["a:1", "a:1", "b:2"]) {
-    log.error("endpoint_data_invalid", {
+    log.error("endpoint_data_invalid.contradiction", {
       error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }),
     });
   }
@@ -423,7 +426,7 @@ Deno.test("log: only the stream that systemd names is its journal", () => {
 Deno.test("log: repeated faults are folded by endpoint, and say how often in which time", async () => {
   const { clock, lines, log } = newScene();
   const of = (endpointHost: string): RpcFault =>
-    new RpcFault("timeout", "retry", { chain: "EVM-1", endpointHost, method: "eth_call" });
+    new RpcFault("timeout", { chain: "EVM-1", endpointHost, method: "eth_call" });
   for (let count = 0; count < 38; count++) {
     log.warn("poll_failed", { chain: "EVM-1", error: of("one.example") });
     if (count === 0) log.warn("poll_failed", { chain: "EVM-1", error: of("two.example") });
@@ -511,4 +514,15 @@ Deno.test("log: what the program does not know is named once, and kept for check
   }
   equal(board.unknown.length, 100);
   equal(lines.length, 101);
+});
+
+Deno.test("log: people read the names of chains, programs their identifiers", () => {
+  const names = new ChainNames([{ section: "base", stateMachine: "EVM-8453" }]);
+  const fields = { leg: "EVM-8453 -> EVM-1", explanation: "EVM-8453 is gone" };
+  const human = newScene({ names });
+  human.log.info("leg_paused", fields);
+  match(human.lines.join(), /INFO {2}base -> EVM-1 .*: base \(EVM-8453\) is gone/);
+  const json = newScene({ names, format: "json" });
+  json.log.info("leg_paused", fields);
+  match(json.lines.join(), /"leg":"EVM-8453 -> EVM-1","explanation":"EVM-8453 is gone"/);
 });

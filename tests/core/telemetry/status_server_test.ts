@@ -15,7 +15,7 @@ import {
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
 import { renderPage } from "../../../src/core/telemetry/http/page.ts";
-import { tableSection } from "../../../src/core/telemetry/status_sections.ts";
+import { type Cell, tableSection } from "../../../src/core/telemetry/status_sections.ts";
 import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
 import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
@@ -284,9 +284,8 @@ Deno.test("status server: with its port in use nothing is started, and the log s
       return Promise.resolve(exitCodes.ok);
     });
     assert.deepEqual([code, isStarted], [exitCodes.failed, false]);
-    const [line] = log.linesOf("status_server_failed");
+    const [line] = log.linesOf("status_server_failed.address_unusable");
     assert.equal(line?.fields.address, formatAddress(address));
-    assert.equal(line?.fields.code, "in_use");
     assert.match(String(line?.fields.explanation), /another process listens there already/);
   }));
 
@@ -360,8 +359,9 @@ Deno.test("page: what stands in cells is escaped in text and attributes, and wha
     undefined,
     0,
   ];
-  const section = tableSection(
-    { title: "All", rows: cells },
+  const section = tableSection<Cell>(
+    "All",
+    cells,
     [{ name: hostile, cell: (cell) => cell }, { name: "empty", cell: () => undefined }],
   );
   const page = renderPage({

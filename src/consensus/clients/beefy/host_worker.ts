@@ -17,7 +17,7 @@ import { reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, type PollResult, runPollLoop } from "../../poll_loop.ts";
 import type { ProofResult } from "../../proven.ts";
 import type { Refusal, SpentGas } from "../../../core/chains/submission.ts";
-import { OperationRefusal } from "../../../core/commands/control_operation.ts";
+import { OperationRefusal } from "../../../core/commands/operation.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Backoff } from "../../../core/runtime/retry.ts";
@@ -93,7 +93,7 @@ class HostWorker implements Pollable {
         case "pending":
           this.#poolWaits++;
           this.#awaits = "proofs of another relayer are pending";
-          log.debug("competitor_proof_pending");
+          log.debug("proofs_overtaken.pending");
           return { kind: "nothing", againInMs: SETTLING_MS };
         case "proofs": {
           const report = { observer, findMs: clock.now() - startMs };
@@ -120,7 +120,7 @@ class HostWorker implements Pollable {
       case "refused":
         return this.#afterRefusal(result.refusal, proofs, failures);
       case "lost":
-        log.warn("proofs_lost", { reason: result.reason });
+        log.warn("proofs_failed.lost", { reason: result.reason });
         return { kind: "failed", failure: { text: `the transaction was lost: ${result.reason}` } };
     }
   }
@@ -135,12 +135,12 @@ class HostWorker implements Pollable {
     if (code === "too_expensive") return { kind: "suspended", failure: { text: detail ?? code } }; // reported
     if (code === "too_large") {
       // Every validator set of this size has such proofs: polling often does not help.
-      log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
+      log.error("proofs_failed.too_large", { bytes: proofs[0]?.bytes.length, detail });
       return { kind: "suspended", failure };
     }
     // The host may have advanced between the poll and the simulation; a second refusal is not a coincidence.
     const level = failures === 0 ? "info" : "warn";
-    log[level]("proofs_rejected", { code, detail });
+    log[level]("proofs_failed.rejected", { reason: code, detail });
     return { kind: "failed", failure };
   }
 }
@@ -202,7 +202,7 @@ async function simulate(
   return {
     proofs,
     outcome: "possible",
-    text: `Verified and simulated; ${target} would take it.`,
+    text: `Verified and simulated; ${target} would accept it.`,
     cost: toCost(result, false),
   };
 }
@@ -222,7 +222,7 @@ async function send(
     case "wasted": {
       const { block, transaction, spent } = result;
       const [outcome, text] = result.kind === "mined"
-        ? ["accepted" as const, `${target} took it in block ${block}.`]
+        ? ["accepted" as const, `${target} accepted it in block ${block}.`]
         : [
           "overtaken" as const,
           `Another relayer's came first: it was paid for in block ${block} and changed nothing.`,

@@ -210,7 +210,7 @@ class RelaySource implements HostProofSource {
     }
     const reason = isLong
       ? `${relay.host} proves no leaves itself (mmr_generateProof): waits for a block with a shorter proof`
-      : "no justified block of the relay chain has the wanted head yet";
+      : "no justified block of the relay chain has the required head yet";
     return { kind: "nothing", reason };
   }
 
@@ -249,7 +249,7 @@ class RelaySource implements HostProofSource {
     const mayRead = (leaves: number): boolean => {
       if (leaves <= (this.#options.maxMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
-      log.info("rotation_leaves_read", { relayBlock: number, leaves });
+      log.info("endpoint_limited.mmr_proofs", { relayBlock: number, leaves });
       return true;
     };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);

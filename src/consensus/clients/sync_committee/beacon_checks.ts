@@ -13,7 +13,7 @@ import {
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
-import type { EventCode } from "../../../core/telemetry/log.ts";
+import type { FindingCode } from "../../../core/checks/findings.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
@@ -277,7 +277,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   if (nodes.length === 0) return [];
   const hosts = nodes.map(({ host }) => host).join(", ");
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
-  const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+  const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
     eventRow(chain, event, { result, found });
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
@@ -308,7 +308,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   if (hasLightClient && isBytes) {
     const slow = may(({ states }) => states === "bytes" || states === "unknown")
       ? ""
-      : ", and the first byte takes its time (up to ten minutes are waited)";
+      : ", and the first byte may come only after ten minutes";
     return [
       row("partial_states_read", "ok", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
     ];

@@ -293,7 +293,7 @@ class SummariesRoot {
     } catch (error) {
       if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
     }
-    if (this.#known === undefined) file.log.info("summaries_discarded");
+    if (this.#known === undefined) file.log.info("cache_fault.summaries_discarded");
   }
 
   /** Returns the root in the state of a slot; `undefined`: not known. */
@@ -310,7 +310,7 @@ class SummariesRoot {
   forgetUnproven(): void {
     if (!this.isUnproven) return;
     this.#known = undefined;
-    this.#file?.log.info("summaries_discarded");
+    this.#file?.log.info("cache_fault.summaries_discarded");
   }
 
   /** Notes the root in the state of a slot. It must have been proved. */
@@ -320,7 +320,9 @@ class SummariesRoot {
     this.#known = { span, root, isProven: true };
     if (this.#file === undefined || (before?.span === span && before.root === root)) return;
     const { text, network, log } = this.#file;
-    if (!text.write(JSON.stringify({ network, span: String(span), root }))) log.warn("summaries_unwritable");
+    if (!text.write(JSON.stringify({ network, span: String(span), root }))) {
+      log.warn("cache_fault.summaries_unwritable");
+    }
   }
 }
 

@@ -15,7 +15,7 @@ import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../..
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { EventCode } from "../../telemetry/log.ts";
+import type { FindingCode } from "../../checks/findings.ts";
 import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
 import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
@@ -112,7 +112,7 @@ async function checkEndpoint(
 function judgeHeads(best: bigint, final: bigint): Pick<CheckRow, "check" | "result" | "found" | "advice"> {
   const found = `block ${best}, final block ${final}`;
   if (best - final <= MAX_UNFINAL) return { check: "head", result: "ok", found };
-  const advice = "look at the node: it may be syncing, or the chain's finality is late";
+  const advice = "check the node: it may be syncing, or the chain's finality is late";
   return { check: "head", result: "warning", found: `${found}, ${best - final} behind`, advice };
 }
 
@@ -123,8 +123,7 @@ async function checkState(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const final = await client.call(calls.header(await client.call(calls.finalizedHash(), signal)), signal);
-  if (final === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
+  const { header: final } = await node.finalBlocks.fetch(signal);
   const height = needed ?? (final.height > ARCHIVE_DEPTH ? final.height - ARCHIVE_DEPTH : 0n);
   const why = needed === undefined
     ? `${final.height - height} blocks below the final one`
@@ -161,7 +160,7 @@ const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
 /** Event of a method that is missing, and what is done instead. */
 interface Alternative {
-  readonly event: EventCode;
+  readonly event: FindingCode;
   readonly text: string;
 }
 
@@ -368,15 +367,15 @@ export class Findings {
     return this.all.some(keepsOut);
   }
 
-  fatal(event: EventCode, text: string): void {
+  fatal(event: FindingCode, text: string): void {
     this.#add(event, "failed", text);
   }
 
-  warn(event: EventCode, text: string): void {
+  warn(event: FindingCode, text: string): void {
     this.#add(event, "warning", text);
   }
 
-  #add(event: EventCode, result: CheckRow["result"], text: string): void {
+  #add(event: FindingCode, result: CheckRow["result"], text: string): void {
     const { id, client } = this.node;
     this.all.push(
       eventRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),

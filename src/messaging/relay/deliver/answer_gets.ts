@@ -60,7 +60,7 @@ export async function answerGets(
       await answerGroup(work);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      leg.log.debug("get_requests_delayed", { leg: legName(leg), error });
+      leg.log.debug("read_failed.get_values", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }
@@ -102,7 +102,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     const detail = "the source cannot prove the request";
     return await answerSeparately(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
-  if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
+  if (proof.kind !== "state") throw new Error("The hub accepts state proofs only");
   const call: RelayerHubCall = {
     kind: "answerGets",
     answer: {

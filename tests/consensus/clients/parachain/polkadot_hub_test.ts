@@ -1,7 +1,7 @@
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
 import { type Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import assert from "node:assert/strict";
 import type { IsmpHostReader } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
@@ -48,7 +48,7 @@ function hostWith(
       fetchLogs: (_, { from, to }) => {
         const hasLogs = has(from, to);
         if (hasLogs === undefined) {
-          return Promise.reject(new RpcFault("lagging", reactionTo("lagging"), where));
+          return Promise.reject(new RpcFault("lagging", where));
         }
         return Promise.resolve(hasLogs ? [log] : []);
       },

@@ -114,7 +114,7 @@ Deno.test("sync committee prover: summaries that an earlier run kept save the wh
   kept = good.slice(0, -20);
   match(await summaryOfRestart(), /by whole state of honest/);
   equal(fixture.log.events("warn"), []);
-  ok(fixture.log.events("info").includes("summaries_discarded"));
+  ok(fixture.log.events("info").includes("cache_fault.summaries_discarded"));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {

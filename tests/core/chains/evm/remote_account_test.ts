@@ -50,7 +50,6 @@ function scene({ chainId = 31337, keys = ["user", "relayer"], url, wrap }: Scene
     observer: {
       noteAsked: () => () => {},
       noteRequest: (request) => void observed.push(request),
-      noteHeights: () => {},
     },
   }, {
     chain: evmStateMachine(31337),
@@ -220,7 +219,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     {},
     { kind: "status", status: 500 },
     3,
-    /^server_error: HTTP 500; look at the log of Web3Signer/,
+    /^server_error: HTTP 500; check the log of Web3Signer/,
   ],
   [
     "HTTP 401",
@@ -243,7 +242,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     1,
     /HTTP 403; start Web3Signer with .*--http-host-allowlist/,
   ],
-  ["no answer in time", {}, { kind: "hangs" }, 1, /^timeout: no answer within 5000 ms; look at the log/],
+  ["no answer in time", {}, { kind: "hangs" }, 1, /^timeout: no answer within 5000 ms; check the log/],
   [
     "an internal error",
     {},
