@@ -231,10 +231,10 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 2918,
+  "consensus": 2934,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 900,
-  "consensus/clients/beefy": 3336,
+  "consensus/clients/beefy": 3319,
   "consensus/clients/bsc": 1556,
   "consensus/clients/grandpa": 1681,
   "consensus/clients/op_stack": 1951,
@@ -243,7 +243,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/sync_committee": 5616,
   "consensus/commands": 479,
   "consensus/config": 1059,
-  "consensus/followers": 144,
+  "consensus/followers": 137,
   "consensus/relay_chain": 496,
   "consensus/rest": 511,
   "consensus/rollup": 1253,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_576,
+  "lines of src": 84_568,
   "lines of devnet": 36_742,
-  "lines of tests": 103_650,
+  "lines of tests": 103_649,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 36,
   "files of src with one importer, in the same folder": 86,
   "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_028,
+  "words of docs": 75_022,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

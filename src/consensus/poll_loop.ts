@@ -1,8 +1,16 @@
-/** Loop of a worker that polls a chain: poll, log the result, wait as long as the result asks for. */
+/**
+ * Loop of a worker that advances a light client: poll, report the result, wait as long as the result asks for. Faults of
+ * endpoints and of the chain that stores the client are waited out here. Start reading at {@link runPollLoop}.
+ */
+import type { Limit } from "../core/runtime/limit.ts";
+import { ProverFault } from "./prover.ts";
+import { type CheckRow, keepsOut } from "../core/checks/check_row.ts";
+import { BlockHeaderError } from "../core/evm/block_header.ts";
+import { RpcFault } from "../core/rpc/call.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
-import { type Backoff, nextDelayMs } from "../core/runtime/retry.ts";
+import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs } from "../core/runtime/retry.ts";
 import type { Wake } from "../core/runtime/waiting.ts";
-import type { Log } from "../core/telemetry/log.ts";
+import { type EventCode, events, type Log } from "../core/telemetry/log.ts";
 
 /** Dependencies of the loop. */
 export interface PollDeps {
@@ -11,13 +19,17 @@ export interface PollDeps {
   readonly log: Log;
   /** Notified of polls and updates; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
+  /** Locks of the light clients, which operators' commands take, too; absent: there are none. */
+  readonly turns?: { of(route: UpdateRoute): Pick<Limit, "run"> } | undefined;
 }
 
 /** Subject of a poll loop. */
 export interface Pollable {
+  /** The light client that is advanced. */
+  readonly route: UpdateRoute;
   /** Default poll interval, milliseconds; it may change. */
   readonly intervalMs: number;
-  /** Polls once and acts on the result. @param failures consecutive failures before this poll. */
+  /** Polls once and acts on what it finds. @param failures consecutive failures before this poll. */
   poll(failures: number, signal: AbortSignal): Promise<PollResult>;
 }
 
@@ -26,13 +38,14 @@ export interface Pollable {
  * does.
  */
 export async function runPollLoop(
-  { clock, random, log }: PollDeps,
+  deps: PollDeps,
   pollable: Pollable,
   { wake, signal }: { readonly wake?: Wake; readonly signal: AbortSignal },
 ): Promise<never> {
+  const { clock, random, log } = deps;
   for (let failures = 0;;) {
     const startMs = clock.now();
-    const result = await pollable.poll(failures, signal);
+    const result = await pollOnce(deps, { pollable, failures }, signal);
     const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs, failures };
     const pause = planPause(result, pace, random.fraction());
     failures = pause.failures;
@@ -40,6 +53,26 @@ export async function runPollLoop(
     if (wake !== undefined && pause.interruptible) await wake.wait(pause.delayMs, signal);
     else await clock.sleep(pause.delayMs, signal);
   }
+}
+
+/** Polls in the turn of the light client, and reports the result. */
+async function pollOnce(
+  { log, turns, observer }: PollDeps,
+  { pollable, failures }: { readonly pollable: Pollable; readonly failures: number },
+  signal: AbortSignal,
+): Promise<PollResult> {
+  const poll = async (): Promise<PollResult> => {
+    try {
+      return await pollable.poll(failures, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return reportFailedPoll(log, error, failures);
+    }
+  };
+  const { route } = pollable;
+  const result = await (turns === undefined ? poll() : turns.of(route).run(poll, signal));
+  observer?.notePoll(route, result, result.kind === "nothing" ? result.reason : undefined);
+  return result;
 }
 
 /** Time that a stopping program waits for pending submissions, milliseconds. */
@@ -71,8 +104,11 @@ export function delayAbort(
 
 /** Result of a poll and of the submission of its updates. */
 export type PollResult =
-  /** The hub already knows everything that can be proved. `againInMs`: the prover's override of the interval. */
-  | { readonly kind: "nothing"; readonly againInMs: number | undefined }
+  /**
+   * The hub already knows everything that can be proved. `againInMs`: the prover's override of the interval; `reason`:
+   * why, where the prover says so.
+   */
+  | { readonly kind: "nothing"; readonly againInMs: number | undefined; readonly reason?: string }
   /** The hub accepted the updates, ours or another relayer's. `hasMore`: it is still behind. */
   | { readonly kind: "updated"; readonly hasMore: boolean }
   /** A retry may succeed. `backoff`: pauses of this kind of failure; default 1 s to 1 min. */
@@ -170,4 +206,108 @@ export interface UpdateObserver {
   noteUpdate(route: UpdateRoute, update: ObservedUpdate): void;
   /** @param reason why there is nothing to prove, where the prover says so. */
   notePoll(route: UpdateRoute, result: PollResult, reason?: string): void;
+}
+
+/** Log event of a prover's fault. */
+function proverEvent({ code }: ProverFault): EventCode {
+  if (code === "bad_data") return "endpoint_data_invalid.contradiction";
+  return code === "not_served" ? "data_unavailable" : `client_unusable.${code}`;
+}
+
+/** Row of a check that ended with a fault of the prover: a wrong answer may be right at the next poll. */
+export function proverFaultRow(chain: string, fault: ProverFault): CheckRow {
+  const { action: advice } = events[proverEvent(fault)];
+  return { chain, check: "light_client", result: "warning", found: fault.message, advice };
+}
+
+/** Pauses while a node lacks a method: operators restart nodes, gateways change their rules. */
+const missingMethodBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
+
+const USUAL_ADVICE =
+  "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +
+  "--rpc-methods=unsafe)";
+
+/**
+ * Advice for methods that depend on a node's command line. Source: polkadot-fellows and paritytech/polkadot-sdk:
+ * polkadot/cli.
+ */
+const advices: ReadonlyMap<string, string> = new Map([
+  [
+    "beefy_getFinalizedHead",
+    "use a relay chain node with BEEFY, that is one started without --no-beefy, or remove [hub.prover]",
+  ],
+  [
+    "offchain_localStorageGet",
+    "use a node of the hub with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]",
+  ],
+]);
+
+/**
+ * Logs a failed poll and returns its result. @param failures consecutive failures before this poll. @throws defects,
+ * that is errors that are neither endpoint faults nor timeouts.
+ */
+export function reportFailedPoll(
+  log: Log,
+  error: unknown,
+  failures: number,
+): PollResult {
+  const failure = describeFailure(error);
+  if (error instanceof ProverFault) {
+    log.error(proverEvent(error), { failures: failures + 1, error });
+    return { kind: error.code === "unrecoverable" ? "suspended" : "failed", failure };
+  }
+  if (error instanceof BlockHeaderError) {
+    log.error("client_unusable.header_unknown", { error });
+    return { kind: "suspended", failure };
+  }
+  if (error instanceof RpcFault && error.code === "missing_method") {
+    const { method } = error.where;
+    const advice = advices.get(method) ?? USUAL_ADVICE;
+    log.error("endpoint_unusable.method_missing", { method, explanation: advice, error });
+    return { kind: "failed", failure, backoff: missingMethodBackoff };
+  }
+  if (error instanceof RpcFault || error instanceof DeadlineFault) {
+    if (error instanceof RpcFault && error.code === "wrong_chain") {
+      log.error("endpoint_unusable.wrong_chain", { error });
+    } else log.warn("poll_failed", { failures: failures + 1, error });
+    return { kind: "failed", failure, backoff: endpointBackoff };
+  }
+  throw error;
+}
+
+/** Describes a fault for the operator, without what a node said: that may hold anything. */
+export function describeFailure(error: unknown): PollFailure {
+  if (error instanceof ProverFault) return { text: error.detail, host: error.endpoint };
+  if (error instanceof RpcFault) {
+    const { chain, endpointHost, method } = error.where;
+    return { text: `${method} on ${chain}: ${error.code}`, host: endpointHost };
+  }
+  return { text: error instanceof Error ? error.message : String(error) };
+}
+
+/** A check of a light client's chains. */
+interface ObservedCheck {
+  readonly route: UpdateRoute;
+  /** Absent: nobody observes. */
+  readonly observer: UpdateObserver | undefined;
+  readonly check: () => Promise<readonly CheckRow[]>;
+}
+
+/** Makes a check and notes its fault, or what keeps the chain out. @throws what the check throws */
+export async function observeCheck(
+  { route, observer, check }: ObservedCheck,
+): Promise<readonly CheckRow[]> {
+  try {
+    const rows = await check();
+    const texts = rows.filter(keepsOut).map(({ found }) => found);
+    if (texts.length > 0) {
+      observer?.notePoll(route, { kind: "suspended", failure: { text: texts.join("; ") } });
+    }
+    return rows;
+  } catch (error) {
+    if (error instanceof RpcFault) {
+      observer?.notePoll(route, { kind: "failed", failure: describeFailure(error) });
+    }
+    throw error;
+  }
 }

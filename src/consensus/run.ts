@@ -19,7 +19,7 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
-import { observeCheck } from "./poll_fault.ts";
+import { observeCheck } from "./poll_loop.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 

@@ -14,7 +14,6 @@ import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
-import type { ProverTurns } from "../prover_turns.ts";
 
 /** A Substrate chain that follows the hub. */
 export interface HubFollower {
@@ -49,15 +48,9 @@ export interface ProveByHand {
 }
 
 /** Dependencies of the workers of hosts. */
-export interface HostWorkerDeps extends WorkDeps {
+export interface HostWorkerDeps extends PollDeps {
   /** Poll interval when there is nothing to do. */
   readonly intervalMs: number;
-}
-
-/** Dependencies of all workers that prove the hub. */
-export interface WorkDeps extends PollDeps {
-  /** Locks of the light clients, which operators' commands take, too; absent: there are none. */
-  readonly turns?: ProverTurns | undefined;
 }
 
 /** Followers of the hub. */
@@ -106,7 +99,7 @@ export interface FollowerPlan {
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
-  deps: WorkDeps,
+  deps: PollDeps,
   consensus: HubConsensus,
   plan: FollowerPlan,
 ): readonly Worker[] {

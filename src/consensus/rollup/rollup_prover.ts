@@ -28,7 +28,7 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import { proverFaultRow } from "../poll_fault.ts";
+import { proverFaultRow } from "../poll_loop.ts";
 import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
 import type { FindingCode } from "../../core/checks/findings.ts";
 

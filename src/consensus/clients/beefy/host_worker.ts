@@ -13,8 +13,7 @@ import {
 } from "./host_delivery.ts";
 import type { BatchedProof } from "./proof_finder.ts";
 import type { HostWorkerDeps, ProveByHand } from "../../followers/hub_consensus.ts";
-import { reportFailedPoll } from "../../poll_fault.ts";
-import { type Pollable, type PollResult, runPollLoop } from "../../poll_loop.ts";
+import { type Pollable, type PollResult, runPollLoop, type UpdateRoute } from "../../poll_loop.ts";
 import type { ProofResult } from "../../proven.ts";
 import type { Refusal, SpentGas } from "../../../core/chains/submission.ts";
 import { OperationRefusal } from "../../../core/commands/operation.ts";
@@ -55,56 +54,40 @@ export function hostWorker(deps: BeefyWorkerDeps): Worker {
 /** Polls one host and delivers proofs. */
 class HostWorker implements Pollable {
   readonly intervalMs: number;
+  readonly route: UpdateRoute;
   readonly #deps: BeefyWorkerDeps;
   #poolWaits = 0;
-  /** What the last poll found to wait for. */
-  #awaits: string | undefined;
 
   constructor(deps: BeefyWorkerDeps) {
     this.intervalMs = deps.intervalMs;
+    this.route = deps.delivery.route;
     this.#deps = deps;
   }
 
   /** Polls once and delivers the proofs that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
-    this.#awaits = undefined;
-    const { delivery: { route }, turns, observer } = this.#deps;
-    const poll = (): Promise<PollResult> => this.#poll(failures, signal);
-    const result = await (turns === undefined ? poll() : turns.of(route).run(poll, signal));
-    observer?.notePoll(route, result, this.#awaits);
-    return result;
-  }
-
-  async #poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     const { clock, log, delivery, observer } = this.#deps;
-    try {
-      const startMs = clock.now();
-      const finding = await delivery.find(this.#poolWaits < MAX_POOL_WAITS ? "pool" : "blocks", signal);
-      switch (finding.kind) {
-        case "unusable":
-          return { kind: "failed", failure: { text: finding.detail }, backoff: unusableBackoff };
-        case "settling":
-          return { kind: "nothing", againInMs: SETTLING_MS };
-        case "nothing":
-        case "unable":
-          this.#poolWaits = 0;
-          this.#awaits = finding.reason;
-          return { kind: "nothing", againInMs: undefined };
-        case "pending":
-          this.#poolWaits++;
-          this.#awaits = "proofs of another relayer are pending";
-          log.debug("proofs_overtaken.pending");
-          return { kind: "nothing", againInMs: SETTLING_MS };
-        case "proofs": {
-          const report = { observer, findMs: clock.now() - startMs };
-          const sent = await delivery.send(finding, report, signal);
-          this.#poolWaits = 0;
-          return this.#conclude(sent, failures);
-        }
+    const startMs = clock.now();
+    const finding = await delivery.find(this.#poolWaits < MAX_POOL_WAITS ? "pool" : "blocks", signal);
+    switch (finding.kind) {
+      case "unusable":
+        return { kind: "failed", failure: { text: finding.detail }, backoff: unusableBackoff };
+      case "settling":
+        return { kind: "nothing", againInMs: SETTLING_MS };
+      case "nothing":
+      case "unable":
+        this.#poolWaits = 0;
+        return { kind: "nothing", againInMs: undefined, reason: finding.reason };
+      case "pending":
+        this.#poolWaits++;
+        log.debug("proofs_overtaken.pending");
+        return { kind: "nothing", againInMs: SETTLING_MS, reason: "proofs of another relayer are pending" };
+      case "proofs": {
+        const report = { observer, findMs: clock.now() - startMs };
+        const sent = await delivery.send(finding, report, signal);
+        this.#poolWaits = 0;
+        return this.#conclude(sent, failures);
       }
-    } catch (error) {
-      signal.throwIfAborted();
-      return reportFailedPoll(log, error, failures);
     }
   }
 

@@ -43,7 +43,7 @@ import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_
 import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
-import { proverFaultRow } from "../../poll_fault.ts";
+import { proverFaultRow } from "../../poll_loop.ts";
 
 /** Dependencies of the prover. */
 export interface SyncCommitteeProverDeps {
