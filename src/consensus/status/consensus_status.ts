@@ -8,8 +8,8 @@ import { findChainReasons, listed, programStatus } from "../../core/checks/progr
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import type { PollFailure } from "../schedule.ts";
-import type { ObservedUpdate } from "../update_observer.ts";
+import type { PollFailure } from "../poll_loop.ts";
+import type { ObservedUpdate } from "../poll_loop.ts";
 
 /** A light client as last seen. Absent: not yet. */
 const lightClient = z.object({

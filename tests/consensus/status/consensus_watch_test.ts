@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
-import { describeFailure } from "../../../src/consensus/poll_fault.ts";
+import { describeFailure } from "../../../src/consensus/poll_loop.ts";
 import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
