@@ -270,20 +270,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 820,
   "messaging/fees": 3174,
   "messaging/ledger": 5059,
-  "messaging/relay": 8033,
+  "messaging/relay": 7962,
   "messaging/status": 1183,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_150,
+  "lines of src": 84_079,
   "lines of devnet": 36_742,
-  "lines of tests": 103_564,
+  "lines of tests": 103_589,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 36,
   "files of src with one importer, in the same folder": 87,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_298,
+  "words of docs": 75_315,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
