@@ -67,7 +67,7 @@ async function relay(
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   watch?.open();
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
@@ -75,7 +75,7 @@ async function relay(
     {
       isFatal: (error) => error instanceof StallFault,
       isPassing: (error) => error instanceof RpcFault,
-      onRestart: (worker) => watch?.program.noteRestart(worker),
+      onRestart: (worker) => watch?.noteRestart(worker),
       signal,
     },
   );

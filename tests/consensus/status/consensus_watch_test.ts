@@ -274,7 +274,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   });
   watch.open();
   const text = formatConsensusStatus(JSON.parse(JSON.stringify(watch.status())));
-  const lines = text.split("\n").map((line) => line.trim().split(/ {3,}/));
+  const lines = `${text}\n\n`.split("\n").map((line) => line.trim().split(/ {3,}/));
   const rowsOf = (title: string): readonly (readonly string[])[] => {
     const start = lines.findIndex(([first]) => first === title);
     return lines.slice(start + 1, lines.findIndex(([first], at) => at > start && first === ""));

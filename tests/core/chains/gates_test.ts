@@ -7,7 +7,7 @@ import {
   openGates,
 } from "../../../src/core/chains/check.ts";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

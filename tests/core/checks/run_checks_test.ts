@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
 import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";

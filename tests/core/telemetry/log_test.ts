@@ -1,6 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { fstatSync } from "node:fs";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
@@ -513,4 +514,15 @@ Deno.test("log: what the program does not know is named once, and kept for check
   }
   equal(board.unknown.length, 100);
   equal(lines.length, 101);
+});
+
+Deno.test("log: people read the names of chains, programs their identifiers", () => {
+  const names = new ChainNames([{ section: "base", stateMachine: "EVM-8453" }]);
+  const fields = { leg: "EVM-8453 -> EVM-1", explanation: "EVM-8453 is gone" };
+  const human = newScene({ names });
+  human.log.info("leg_paused", fields);
+  match(human.lines.join(), /INFO {2}base -> EVM-1 .*: base \(EVM-8453\) is gone/);
+  const json = newScene({ names, format: "json" });
+  json.log.info("leg_paused", fields);
+  match(json.lines.join(), /"leg":"EVM-8453 -> EVM-1","explanation":"EVM-8453 is gone"/);
 });

@@ -268,7 +268,7 @@ async function checkBatch(endpoint: RpcEndpointSet, signal: AbortSignal): Promis
   return {
     result: "warning",
     found,
-    advice: "use an endpoint that takes batches: this one needs many requests",
+    advice: "use an endpoint that accepts batches: this one needs many requests",
   };
 }
 
@@ -307,7 +307,7 @@ async function checkLogs(
   return {
     result: "warning",
     found: `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`,
-    advice: `set query_batch_size to ${width} or more, up to what the endpoint takes`,
+    advice: `set query_batch_size to ${width} or more, up to the limit of the endpoint`,
   };
 }
 
@@ -348,7 +348,7 @@ async function checkSimulation(
   if (simulate === true) {
     return {
       result: "warning",
-      found: `${why}; eth_simulateV1 is used, which does not tell what each message of a batch costs`,
+      found: `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`,
       advice: "use an endpoint with debug_traceCall for exact costs",
     };
   }

@@ -250,9 +250,9 @@ function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
     case "timeout":
     case "throttled":
     case "server_error":
-      return "look at the log of Web3Signer, and at the vault that holds its keys";
+      return "check the log of Web3Signer, and the vault that holds its keys";
     default:
-      return "look at the log of Web3Signer, and check the URL behind web3signer: in `signer`";
+      return "check the log of Web3Signer, and the URL behind web3signer: in `signer`";
   }
 }
 

@@ -20,7 +20,7 @@ import { RpcBatch } from "./rpc_batch.ts";
 const ENDPOINT_TIMEOUT_MS = 10_000;
 
 /** Advice about a host whose own parameters are wrong. */
-const AT_FAULT = "correct ismp_host, or tell those who run the host";
+const AT_FAULT = "correct ismp_host, or report it to the host's operators";
 
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointAnswers {

@@ -112,7 +112,7 @@ async function checkEndpoint(
 function judgeHeads(best: bigint, final: bigint): Pick<CheckRow, "check" | "result" | "found" | "advice"> {
   const found = `block ${best}, final block ${final}`;
   if (best - final <= MAX_UNFINAL) return { check: "head", result: "ok", found };
-  const advice = "look at the node: it may be syncing, or the chain's finality is late";
+  const advice = "check the node: it may be syncing, or the chain's finality is late";
   return { check: "head", result: "warning", found: `${found}, ${best - final} behind`, advice };
 }
 
