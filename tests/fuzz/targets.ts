@@ -99,12 +99,7 @@ import {
   leafCodec,
   postRequestCodec,
 } from "../../src/core/ismp/message.ts";
-import {
-  parseEvent,
-  parseEventBlocks,
-  parseIsmpEvent,
-  parseProofAnswer,
-} from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
 import {
   parseStateMachine,
   stateCommitmentCodec,
@@ -268,7 +263,7 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseHashedBlock", (json) => parseHashedBlock(json)),
   ofJson("parseIsmpEvent", (json) => parseIsmpEvent(json)),
   ofJson("parseProofAnswer", (json) => parseProofAnswer(json)),
-  ofJson("parseEvents", (json) => [...parseEventBlocks(json).values()].flat().map(parseEvent)),
+  ofJson("parseEvents", (json) => parseEvents(json)),
   ofJson("parseFinalityUpdate", (json) => parseFinalityUpdate(json)),
   ofJson("parseLightClientUpdate", (json) => parseLightClientUpdate(json)),
   ofJson("parseLightClientBootstrap", (json) => parseLightClientBootstrap(json)),

@@ -9,8 +9,8 @@ import {
   byteArrayToJson,
   IsmpJsonError,
   parseDispatchedRequest,
-  parseEvent,
   parseEventBlocks,
+  parseEvents,
   parseIsmpEvent,
   parseProofAnswer,
   parseU64,
@@ -66,10 +66,6 @@ for (const vector of hub.vectors) {
     equal(Object.keys(Object(json)), [vector.name.split(".")[1]]);
   });
 }
-
-/** All events of an answer. */
-const parseEvents = (json: unknown): ReturnType<typeof parseEvent>[] =>
-  [...parseEventBlocks(json).values()].flat().map(parseEvent);
 
 Deno.test("event JSON: field names are those of the node", () => {
   const id = { stateMachine: evmStateMachine(1), consensusStateId: toConsensusStateId("ETH0") };
