@@ -19,7 +19,7 @@ export async function checkMessageBodies(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const { header: { height } } = await node.finalBlocks.fetch(signal);
+  const { height } = await node.finalBlocks.fetch(signal);
   const first = height > READ_BLOCKS ? height - READ_BLOCKS + 1n : 1n;
   const blocks = `blocks ${first} to ${height}`;
   try {
