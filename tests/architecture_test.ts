@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_288,
+  "core/chains": 13_313,
   "core/checks": 1123,
   "core/commands": 1589,
   "core/config": 3302,
@@ -264,26 +264,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2774,
-  "messaging": 1191,
+  "messaging": 1201,
   "messaging/checks": 343,
-  "messaging/commands": 2344,
+  "messaging/commands": 2381,
   "messaging/config": 820,
-  "messaging/fees": 3404,
+  "messaging/fees": 3174,
   "messaging/ledger": 5067,
-  "messaging/relay": 8283,
+  "messaging/relay": 8033,
   "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_550,
+  "lines of src": 85_142,
   "lines of devnet": 36_757,
-  "lines of tests": 103_590,
+  "lines of tests": 103_400,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
-  "files of src with one importer, in the same folder": 96,
-  "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_022,
+  "files of src with one importer, in the same folder": 97,
+  "files of messaging/relay that the delivery of a batch reaches": 16,
+  "words of docs": 75_216,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
