@@ -250,14 +250,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_313,
+  "core/chains": 13_298,
   "core/checks": 1123,
   "core/commands": 1589,
   "core/config": 3302,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
-  "core/ismp": 2055,
+  "core/ismp": 2050,
   "core/merkle": 975,
   "core/pricing": 380,
   "core/rpc": 3956,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_142,
-  "lines of devnet": 36_757,
-  "lines of tests": 103_400,
+  "lines of src": 85_122,
+  "lines of devnet": 36_767,
+  "lines of tests": 103_401,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 43,
-  "files of src with one importer, in the same folder": 97,
+  "files of src with one importer, in the same folder": 96,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_216,
+  "words of docs": 75_219,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
