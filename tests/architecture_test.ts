@@ -250,14 +250,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 148,
   "consensus/status": 483,
   "core/beefy": 461,
-  "core/chains": 13_313,
+  "core/chains": 13_298,
   "core/checks": 1135,
   "core/commands": 1589,
   "core/config": 3303,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
-  "core/ismp": 2055,
+  "core/ismp": 2050,
   "core/merkle": 975,
   "core/pricing": 380,
   "core/rpc": 3956,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_079,
-  "lines of devnet": 36_742,
-  "lines of tests": 103_589,
+  "lines of src": 84_059,
+  "lines of devnet": 36_752,
+  "lines of tests": 103_590,
   "lines of the longest function of src": 84,
   "files of src below 40 lines": 36,
-  "files of src with one importer, in the same folder": 87,
+  "files of src with one importer, in the same folder": 86,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_315,
+  "words of docs": 75_319,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
