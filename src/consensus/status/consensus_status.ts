@@ -29,7 +29,7 @@ const lightClient = z.object({
   lastUpdate: z.custom<ObservedUpdate & { readonly atMs: number }>().optional(),
   /** Updates of ours that were accepted since the start. */
   accepted: z.number(),
-  /** Last update of the light client, whoever sent it. */
+  /** Last update of the light client, from any relayer. */
   updatedMs: z.number().optional(),
   isFrozen: z.boolean().optional(),
   /** Height of the chain that the target knows. */
@@ -59,7 +59,7 @@ export const consensusGauges: SnapshotGauges<ConsensusStatus> = gaugesOf(
   ["chain", "target"],
   {
     causeway_update_age_seconds: [
-      "Time since the light client of `chain` on `target` last accepted an update, whoever sent it",
+      "Time since the light client of `chain` on `target` last accepted an update of any relayer",
       ({ updatedMs = 0 }, { nowMs }) => Math.max(0, nowMs - updatedMs) / 1_000,
     ],
   },

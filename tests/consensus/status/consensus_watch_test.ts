@@ -290,6 +290,12 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
     "a.example",
     "eth_call on EVM-97: timeout",
   ]]);
+  watch.updates.noteHost(route, { ...onHost, hubHeight: 70n });
+  assert.match(
+    formatConsensusStatus(watch.status()),
+    /EVM-97 +70 +70 /,
+    "what is known is never above the newest",
+  );
   const page = await watch.sources().page();
   assert.match(page, /relay block 1234, authority set 9/);
   assert.match(page, /a\.example.*eth_call on EVM-97: timeout/s);
