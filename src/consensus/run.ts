@@ -65,6 +65,7 @@ async function relay(
     ...planChecking(deps, connections),
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
+    ...deps.notify?.(deps.config) ?? [],
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();

@@ -52,6 +52,8 @@ export interface RunDeps {
   readonly board?: CheckBoard | undefined;
   /** Notified of connections and workers; absent: nobody watches. */
   readonly watch?: SessionWatch | undefined;
+  /** Creates the workers that post changes of readiness; absent: none. */
+  readonly notify?: ((config: ConsensusConfig) => readonly Worker[]) | undefined;
   /** Socket for the operator's commands; absent: there is none. */
   readonly controlSocket?: ControlSocket | undefined;
 }

@@ -1,5 +1,7 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
+import { listSecrets } from "../core/config/redact.ts";
+import { namesOf, Notifier } from "../core/checks/notifier.ts";
 import { CheckBoard } from "../core/checks/program_status.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
@@ -13,6 +15,8 @@ import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
+import { createRedactor } from "../core/telemetry/redactor.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
@@ -32,9 +36,10 @@ export async function runProgram(
   const board = new CheckBoard();
   const watch = new RelayWatch(systemClock, board);
   const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
+  const reading = read();
   using app = openApp(world, {
     arguments: args,
-    reading: read(),
+    reading,
     readAgain: read,
     keepFixed,
     hasResult: command.kind === "command" && command.hasResult,
@@ -45,6 +50,7 @@ export async function runProgram(
   });
   if (app === undefined) return exitCodes.failed;
   const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
+  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
   const { fence } = args;
   let mayWork: MayWork | undefined;
   if (fence !== undefined) {
@@ -85,14 +91,22 @@ export async function runProgram(
       printError: (text) => world.writeError(`${text}\n`),
       hasColour,
       isJson: args.logFormat === "json",
-      nowMs: () => systemClock.now(),
+      clock: systemClock,
       askRunning: (request) => askControl(base, { path, ...request }),
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });
   }
   const { listen: address, listenName: names } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
-  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };
+  const notifier = new Notifier({ ...base, fetch: platformFetch, reasons: () => watch.reasons() });
+  const notify = ({ hub, relayer: { notify }, chains }: MessagingConfig): readonly Worker[] =>
+    notifier.workers(notify?.webhook, {
+      name: "causeway",
+      hub: hub.stateMachine,
+      nameOf: namesOf([hub, ...chains]),
+      redact,
+    });
+  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, notify };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));
   } finally {

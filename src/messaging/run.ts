@@ -34,6 +34,8 @@ import { RpcFault } from "../core/rpc/call.ts";
 interface RelayerDeps extends RunDeps {
   /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
   readonly controlSocket?: () => ControlSocket | undefined;
+  /** Creates the workers that post changes of readiness; absent: none. */
+  readonly notify?: (config: MessagingConfig) => readonly Worker[];
   /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
   readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
@@ -93,6 +95,7 @@ async function relay(
     ...checking,
     ...control,
     ...watch?.workers(deps.log) ?? [],
+    ...deps.notify?.(config) ?? [],
   ];
   watch?.program.noteWorkers(workers);
   logStart(deps.log, config);

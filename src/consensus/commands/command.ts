@@ -13,8 +13,6 @@ import type { Proving } from "./prove_now.ts";
 /** One run of a command; its signal is aborted when the program is asked to stop. */
 export interface ConsensusRun extends OperationRun<ConsensusControl> {
   readonly deps: RunDeps;
-  /** True: standard output is a terminal that shows colours. */
-  readonly hasColour: boolean;
 }
 
 /** Context of every operation. */
@@ -36,7 +34,11 @@ export function workHere(
     throw new OperationRefusal("No relayer answers: name the --socket or --cache that it was started with.");
   }
   const { clock, log, config } = deps;
-  const own = { turns: new ProverTurns(), notifier: new HeightNotifier(), sections: provableSections(config) };
+  const own = {
+    turns: new ProverTurns(),
+    notifier: new HeightNotifier(),
+    sections: provableSections(config),
+  };
   return runSession(
     deps,
     (connections) => work({ log, proving: { ...connections, ...own, clock, log }, status: () => undefined }),

@@ -57,7 +57,11 @@ export function writeConsensusSchema(): string {
     };
   };
   return writeSchema("Configuration file of causeway-consensus", {
-    properties: { hub, hyperbridge: hub, relayer: objectOf(sections.relayer) },
+    properties: {
+      hub,
+      hyperbridge: hub,
+      relayer: objectOf(sections.relayer, { notify: objectOf(sections.notify) }),
+    },
     additionalProperties: { anyOf: [...CHAIN_TYPES.map(chain), objectOf(sections.substrate)] },
   });
 }

@@ -21,6 +21,7 @@ import {
   readConfigFile,
   readDocument,
   readInner,
+  readOptional,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -154,9 +155,13 @@ function readHubClient<T extends HubType>(
 
 /** Reads the section; if it is missing, its defaults apply. */
 function readRelayer(
-  { relayer }: Sections,
-  { sections, diagnostics }: ConfigDocument,
+  { relayer, notify }: Sections,
+  document: ConfigDocument,
 ): ConsensusRelayerConfig | undefined {
+  const { sections, diagnostics } = document;
+  const table = sections.get("relayer") ?? {};
   if (sections.has("relayer") && sections.get("relayer") === undefined) return undefined;
-  return readSection(sections.get("relayer") ?? {}, diagnostics.section(["relayer"]), relayer).complete;
+  const { complete } = readSection(table, diagnostics.section(["relayer"]), relayer);
+  const notified = readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document);
+  return complete && notified && { ...complete, ...notified.config && { notify: notified.config } };
 }

@@ -6,6 +6,7 @@
  */
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { logLevels } from "../telemetry/log.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
@@ -24,6 +25,8 @@ export interface Operation<Context, Options, Output> extends CommandSyntax<Optio
   readonly needs: OperationNeed;
   /** True: the running program may take any time for it, not a minute. */
   readonly isLong?: boolean;
+  /** True: it has `--watch`, which prints it again and again. */
+  readonly isWatched?: boolean;
   /** True: the log goes to standard output, as that of the program does. */
   readonly isLogged?: boolean;
   /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
@@ -63,9 +66,24 @@ export interface OperationRun<Context> {
   readonly printError: (text: string) => void;
   /** True with `--log-format=json`: results are JSON as well. */
   readonly isJson: boolean;
-  readonly nowMs: () => number;
+  /** True: standard output is a terminal that shows colours. */
+  readonly hasColour: boolean;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
+
+/** A command line with an operation. */
+interface Chosen<Options> {
+  readonly options: Options;
+  readonly json?: boolean;
+  readonly watch?: boolean;
+}
+
+/** Pause of `--watch`, ms. */
+const WATCH_EVERY_MS = 2_000;
+
+/** Moves the cursor of a terminal to the top of an empty screen. */
+const CLEAR_SCREEN = "\x1b[2J\x1b[H";
 
 /** Defines the command of an operation, which has `--json` beside its own options. */
 export function defineOperation<Context, Options, Output>(
@@ -73,17 +91,39 @@ export function defineOperation<Context, Options, Output>(
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
     operation,
-    ...defineCommand<OperationRun<Context>, { readonly options: Options; readonly json: boolean }>({
+    ...defineCommand<OperationRun<Context>, Chosen<Options>>({
       ...operation,
       hasResult: operation.isLogged !== true,
       addOptions: (parser, choose) => {
-        operation.addOptions(parser, (options) => choose({ options, json: parser.opts()["json"] === true }));
+        operation.addOptions(
+          parser,
+          (options) => choose({ options, ...parser.opts<Omit<Chosen<Options>, "options">>() }),
+        );
         parser.option("--json", "print JSON");
+        if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
       },
-      run: (run, { options, json }) =>
-        runOperation({ ...run, isJson: json || run.isJson }, operation, options),
+      run: async (run, { options, json = false, watch = false }) => {
+        const asked = { ...run, isJson: json || run.isJson };
+        let code = await runOperation(asked, operation, options);
+        while (watch && code === exitCodes.ok && await isNextDue(run)) {
+          if (run.hasColour) run.print(CLEAR_SCREEN);
+          code = await runOperation(asked, operation, options);
+        }
+        return code;
+      },
     }),
   };
+}
+
+/** Waits for the next print of `--watch`; false: the operator ends it. */
+async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | "signal">): Promise<boolean> {
+  try {
+    await clock.sleep(WATCH_EVERY_MS, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
 }
 
 async function runOperation<Context, Options, Output>(
@@ -93,7 +133,7 @@ async function runOperation<Context, Options, Output>(
 ): Promise<ExitCode> {
   const { work, needs } = operation;
   const show = async (output: Output): Promise<ExitCode> => {
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(output, options, run.nowMs());
+    const text = run.isJson ? JSON.stringify(output) : await operation.show(output, options, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };

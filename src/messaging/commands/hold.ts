@@ -61,7 +61,9 @@ Exit status: 0 done, 1 it is no module or route, or the database cannot be used,
 function toSubject({ config }: OperationContext, text: string): HoldSubject {
   const named = text.split(/\s*(?::|->)\s*/);
   const isRoute = named.length === 2;
-  const ends = isRoute ? named.map((end) => end === "*" ? end : findChain(chainSections(config), end)) : named;
+  const ends = isRoute
+    ? named.map((end) => end === "*" ? end : findChain(chainSections(config), end))
+    : named;
   const subject = parseHoldSubject(ends.join(":"));
   if (subject === undefined) {
     throw new OperationRefusal(

@@ -44,7 +44,10 @@ export function writeMessagingSchema(): string {
     properties: {
       hub,
       hyperbridge: hub,
-      relayer: objectOf(sections.relayer, { [FLEET_SECTION]: objectOf(sections.fleet) }),
+      relayer: objectOf(sections.relayer, {
+        [FLEET_SECTION]: objectOf(sections.fleet),
+        notify: objectOf(sections.notify),
+      }),
     },
     required: ["relayer"],
     additionalProperties: {

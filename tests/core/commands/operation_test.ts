@@ -13,6 +13,7 @@ import {
 import { ControlFault } from "../../../src/core/runtime/control_client.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
 const signal = new AbortController().signal;
@@ -61,7 +62,8 @@ async function run(args: readonly string[], answer?: (line: string) => Promise<s
     print: (text) => void shown.push(text),
     printError: (text) => void errors.push(text),
     isJson: false,
-    nowMs: () => 0,
+    hasColour: false,
+    clock: new FakeClock(),
     signal,
   });
   return { code, shown, errors, needs };

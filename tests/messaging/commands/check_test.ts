@@ -137,7 +137,7 @@ ${setUp.more ?? ""}
     signal: setUp.signal ?? never,
     isJson,
     hasColour: false,
-    nowMs: () => systemClock.now(),
+    clock: systemClock,
     printError: () => assert.fail(),
     askRunning: () => Promise.resolve(setUp.answer),
     here: () => assert.fail(),

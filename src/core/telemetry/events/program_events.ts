@@ -70,6 +70,13 @@ export const programEvents = {
     action:
       "Follow the explanation (a shorter path, a file with that name, a file system without sockets) and restart.",
   },
+  relayer_runs_already: {
+    text: "Another relayer runs with this configuration or at this socket",
+    meaning: "Two programs that sign with one account take each other's nonces; nothing was started.",
+    action:
+      "Stop the other one first. A second relayer needs accounts, a configuration and a `--cache` of its own.",
+    reaction: "the program ends",
+  },
   control_request_failed: {
     text: "Request of a command failed",
     meaning: "A command connected to the socket and could not be answered.",
@@ -78,6 +85,11 @@ export const programEvents = {
   operator_request: {
     text: "Request of the operator",
     meaning: "A command asks the running relayer for something; `operation` and `input` say what.",
+  },
+  notification_failed: {
+    text: "Webhook does not take notifications",
+    meaning: "A change of readiness could not be posted; it is tried again every minute, and told once.",
+    action: "Check the URL of `[relayer.notify]`, and that this machine reaches it.",
   },
   worker_failed: {
     text: "Worker failed with an unrecoverable error",
