@@ -230,8 +230,8 @@ Deno.test("source is stripped without losing lines or code", () => {
  * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  "build": 836,
-  "consensus": 2997,
+  "build": 848,
+  "consensus": 3014,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 969,
   "consensus/clients/beefy": 3340,
@@ -241,8 +241,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 661,
   "consensus/clients/polygon": 2222,
   "consensus/clients/sync_committee": 6025,
-  "consensus/commands": 475,
-  "consensus/config": 1081,
+  "consensus/commands": 478,
+  "consensus/config": 1102,
   "consensus/followers": 204,
   "consensus/relay_chain": 496,
   "consensus/rest": 526,
@@ -251,9 +251,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 520,
   "core/beefy": 461,
   "core/chains": 13_423,
-  "core/checks": 624,
-  "core/commands": 1589,
-  "core/config": 3244,
+  "core/checks": 846,
+  "core/commands": 1627,
+  "core/config": 3273,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 781,
@@ -261,13 +261,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 975,
   "core/pricing": 380,
   "core/rpc": 4047,
-  "core/runtime": 2171,
+  "core/runtime": 2182,
   "core/substrate": 270,
-  "core/telemetry": 3568,
-  "messaging": 1198,
+  "core/telemetry": 3580,
+  "messaging": 1211,
   "messaging/checks": 343,
   "messaging/commands": 2350,
-  "messaging/config": 820,
+  "messaging/config": 834,
   "messaging/fees": 3404,
   "messaging/ledger": 5097,
   "messaging/relay": 8026,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_700,
+  "lines of src": 86_092,
   "lines of devnet": 36_634,
-  "lines of tests": 103_406,
+  "lines of tests": 103_553,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 43,
   "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 101_865,
+  "words of docs": 102_409,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -2,16 +2,15 @@
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
-import { type ConsensusConfig, provableSections } from "./config/schema.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { connectChains, type ConnectDeps, isProved } from "./connect.ts";
 import type { LossOptions } from "./client.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
-import { namesOf, Notifier } from "../core/checks/notifier.ts";
+import { Webhook } from "../core/checks/webhook.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import { platformFetch } from "../core/rpc/http.ts";
-import type { Worker } from "../core/runtime/worker.ts";
 import type { NotReadyReason } from "../core/telemetry/readiness.ts";
 import { createRedactor } from "../core/telemetry/redactor.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
@@ -101,20 +100,13 @@ export async function runProgram(
   const { listen: address, listenName: names, base } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
   const reasons = (): readonly NotReadyReason[] => watch.status().reasons;
-  const notifier = new Notifier({ ...control, fetch: platformFetch, reasons });
   const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
-  const notify = (current: ConsensusConfig): readonly Worker[] =>
-    notifier.workers(current.relayer.notify?.webhook, {
-      name: "causeway-consensus",
-      hub: current.hub.substrate.stateMachine,
-      nameOf: namesOf(provableSections(current)),
-      redact,
-    });
+  const webhook = new Webhook({ ...control, fetch: platformFetch, reasons, redact });
   try {
     if (!isConfigured(config, base, log)) return exitCodes.failed;
     return await serveStatus(
       server,
-      () => inRounds((current, ending) => runConsensus({ ...depsWith(current), notify }, { base }, ending)),
+      () => inRounds((current, ending) => runConsensus({ ...depsWith(current), webhook }, { base }, ending)),
     );
   } finally {
     controlSocket?.close();

@@ -65,7 +65,10 @@ async function relay(
     ...planChecking(deps, connections),
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
-    ...deps.notify?.(deps.config) ?? [],
+    ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
+      name: "causeway-consensus",
+      chains: sections,
+    }) ?? [],
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();

@@ -3,6 +3,7 @@
  * abort is a clean end.
  */
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
+import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/program_status.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
@@ -52,8 +53,8 @@ export interface RunDeps {
   readonly board?: CheckBoard | undefined;
   /** Notified of connections and workers; absent: nobody watches. */
   readonly watch?: SessionWatch | undefined;
-  /** Creates the workers that post changes of readiness; absent: none. */
-  readonly notify?: ((config: ConsensusConfig) => readonly Worker[]) | undefined;
+  /** Posts changes of readiness; absent: nobody does. */
+  readonly webhook?: Pick<Webhook, "workers"> | undefined;
   /** Socket for the operator's commands; absent: there is none. */
   readonly controlSocket?: ControlSocket | undefined;
 }

@@ -1,7 +1,7 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { listSecrets } from "../core/config/redact.ts";
-import { namesOf, Notifier } from "../core/checks/notifier.ts";
+import { Webhook } from "../core/checks/webhook.ts";
 import { CheckBoard } from "../core/checks/program_status.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
@@ -16,7 +16,6 @@ import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import { createRedactor } from "../core/telemetry/redactor.ts";
-import type { Worker } from "../core/runtime/worker.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
@@ -50,7 +49,6 @@ export async function runProgram(
   });
   if (app === undefined) return exitCodes.failed;
   const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
-  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
   const { fence } = args;
   let mayWork: MayWork | undefined;
   if (fence !== undefined) {
@@ -98,15 +96,9 @@ export async function runProgram(
   }
   const { listen: address, listenName: names } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
-  const notifier = new Notifier({ ...base, fetch: platformFetch, reasons: () => watch.reasons() });
-  const notify = ({ hub, relayer: { notify }, chains }: MessagingConfig): readonly Worker[] =>
-    notifier.workers(notify?.webhook, {
-      name: "causeway",
-      hub: hub.stateMachine,
-      nameOf: namesOf([hub, ...chains]),
-      redact,
-    });
-  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, notify };
+  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
+  const webhook = new Webhook({ ...base, fetch: platformFetch, reasons: () => watch.reasons(), redact });
+  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, webhook };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));
   } finally {

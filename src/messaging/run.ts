@@ -3,6 +3,7 @@
  * is asked to stop. Everything it needs from its environment is passed in.
  */
 import type { HubRewards } from "../core/chains/hub.ts";
+import type { Webhook } from "../core/checks/webhook.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
@@ -34,8 +35,8 @@ import { RpcFault } from "../core/rpc/call.ts";
 interface RelayerDeps extends RunDeps {
   /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
   readonly controlSocket?: () => ControlSocket | undefined;
-  /** Creates the workers that post changes of readiness; absent: none. */
-  readonly notify?: (config: MessagingConfig) => readonly Worker[];
+  /** Posts changes of readiness; absent: nobody does. */
+  readonly webhook?: Pick<Webhook, "workers">;
   /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
   readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
@@ -95,7 +96,10 @@ async function relay(
     ...checking,
     ...control,
     ...watch?.workers(deps.log) ?? [],
-    ...deps.notify?.(config) ?? [],
+    ...deps.webhook?.workers(config.relayer.notify?.webhook, {
+      name: "causeway",
+      chains: [config.hub, ...config.chains],
+    }) ?? [],
   ];
   watch?.program.noteWorkers(workers);
   logStart(deps.log, config);

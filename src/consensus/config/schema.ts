@@ -36,10 +36,16 @@ export interface ConsensusHubConfig {
   readonly substrate: HubSubstrateConfig;
 }
 
+/** A chain by the name of its section. */
+interface NamedChain {
+  readonly section: string;
+  readonly stateMachine: StateMachine;
+}
+
 /** Sections of chains with the names that the operator gave them, the hub's first. */
 export function provableSections(
   { hub, chains }: Pick<ConsensusConfig, "hub" | "chains">,
-): readonly { readonly section: string; readonly stateMachine: StateMachine }[] {
+): readonly [NamedChain, ...NamedChain[]] {
   return [{ section: hub.section, stateMachine: hub.substrate.stateMachine }, ...chains];
 }
 

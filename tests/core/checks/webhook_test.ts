@@ -1,6 +1,6 @@
 /** Posts to a webhook: what changed, once, with what helps and without secrets. */
 import assert from "node:assert/strict";
-import { namesOf, Notifier } from "../../../src/core/checks/notifier.ts";
+import { Webhook } from "../../../src/core/checks/webhook.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import type { NotReadyReason } from "../../../src/core/telemetry/readiness.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
@@ -22,10 +22,11 @@ class Scene {
 
   constructor() {
     const { clock, log } = this;
-    const notifier = new Notifier({
+    const poster = new Webhook({
       clock,
       log,
       reasons: () => this.reasons,
+      redact: createRedactor(["nodepathkey1234567890"]),
       fetch: async (url, init) => {
         const answer = await this.answer();
         this.asked.push(url);
@@ -33,11 +34,12 @@ class Scene {
         return answer;
       },
     });
-    const [worker] = notifier.workers(new EndpointUrl(`https://hooks.example.org/${URL_KEY}`), {
+    const [worker] = poster.workers(new EndpointUrl(`https://hooks.example.org/${URL_KEY}`), {
       name: "causeway",
-      hub: "KUSAMA-4009",
-      nameOf: namesOf([{ section: "base-sepolia", stateMachine: "EVM-84532" }]),
-      redact: createRedactor(["nodepathkey1234567890"]),
+      chains: [
+        { section: "hub", stateMachine: "KUSAMA-4009" },
+        { section: "base-sepolia", stateMachine: "EVM-84532" },
+      ],
     });
     assert.ok(worker !== undefined);
     this.#running = worker.run(this.#stop.signal).catch(() => undefined);
@@ -58,7 +60,7 @@ class Scene {
   }
 }
 
-Deno.test("notifier: a reason that holds is posted once with what helps, and once more when it is over", async () => {
+Deno.test("webhook: a reason that holds is posted once with what helps, and once more when it is over", async () => {
   await using scene = new Scene();
   const { clock } = scene;
   scene.reasons = [scene.reason("wallet_empty")];
@@ -78,7 +80,7 @@ Deno.test("notifier: a reason that holds is posted once with what helps, and onc
   );
 });
 
-Deno.test("notifier: a reason that comes and goes is one, and posts are at least a minute apart", async () => {
+Deno.test("webhook: a reason that comes and goes is one, and posts are at least a minute apart", async () => {
   await using scene = new Scene();
   const { clock } = scene;
   const flapping = scene.reason("light_client_stale");
@@ -96,7 +98,7 @@ Deno.test("notifier: a reason that comes and goes is one, and posts are at least
   assert.ok(scene.texts.join().includes("reason_11"));
 });
 
-Deno.test("notifier: no secret, no mention of people and no line of a node's own gets into a post", async () => {
+Deno.test("webhook: no secret, no mention of people and no line of a node's own gets into a post", async () => {
   await using scene = new Scene();
   scene.reasons = [
     scene.reason(
@@ -111,7 +113,7 @@ Deno.test("notifier: no secret, no mention of people and no line of a node's own
   assert.deepEqual(scene.asked, [`https://hooks.example.org/${URL_KEY}`]);
 });
 
-Deno.test("notifier: a webhook that fails or hangs is one warning, and gets the news once it works", async () => {
+Deno.test("webhook: a webhook that fails or hangs is one warning, and gets the news once it works", async () => {
   await using scene = new Scene();
   const { clock } = scene;
   const answers = [

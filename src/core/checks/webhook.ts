@@ -37,10 +37,10 @@ interface PostedReason {
 }
 
 /** Reasons that were posted, by what makes them the same. */
-export type PostedReasons = ReadonlyMap<string, PostedReason>;
+type PostedReasons = ReadonlyMap<string, PostedReason>;
 
 /** What changed since the last post. */
-export interface News {
+interface News {
   readonly appeared: readonly NotReadyReason[];
   readonly ended: readonly NotReadyReason[];
   /** As it is without a post. */
@@ -50,7 +50,7 @@ export interface News {
 }
 
 /** Finds what is to be posted. Pure. */
-export function findNews(known: PostedReasons, reasons: readonly NotReadyReason[], nowMs: number): News {
+function findNews(known: PostedReasons, reasons: readonly NotReadyReason[], nowMs: number): News {
   const now = new Map(reasons.map((reason) => [keyOf(reason), reason]));
   const kept = [...known].map(([key, { reason, goneSinceMs = nowMs }]): [string, PostedReason] =>
     now.has(key) ? [key, { reason }] : [key, { reason, goneSinceMs }]
@@ -74,27 +74,33 @@ function keyOf({ code, chain, leg }: NotReadyReason): string {
   return JSON.stringify([code, chain, leg]);
 }
 
-/** What the notifier says of the program. */
-export interface NotifiedProgram {
+/** A chain's section of the configuration. */
+interface NamedChain {
+  readonly section: string;
+  readonly stateMachine: string;
+}
+
+/** What posts say of the program. */
+interface PostingProgram {
   readonly name: string;
-  readonly hub: string;
-  /** A chain as the operator names it. */
-  readonly nameOf: (chain: string) => string;
-  /** Takes the secrets out of a text. */
-  readonly redact: (text: string) => string;
+  /** The hub first. */
+  readonly chains: readonly [NamedChain, ...NamedChain[]];
 }
 
 /**
  * A post as JSON. Slack, Telegram and Mattermost show `text`, Discord `content`, and ntfy what its template names; the
  * rest is for other receivers. Pure.
  */
-export function toPost(
-  { name, hub, nameOf, redact }: NotifiedProgram,
-  { appeared, ended, reasons, nowMs }: Pick<News, "appeared" | "ended"> & {
+function toPost(
+  { name, chains }: PostingProgram,
+  { appeared, ended, reasons, nowMs, redact }: Pick<News, "appeared" | "ended"> & {
     readonly reasons: readonly NotReadyReason[];
     readonly nowMs: number;
+    readonly redact: (text: string) => string;
   },
 ): string {
+  const nameOf = namesOf(chains);
+  const hub = chains[0].stateMachine;
   const placeOf = ({ chain, leg }: NotReadyReason): string =>
     leg?.split(" -> ").map(nameOf).join(" -> ") ?? (chain === undefined ? name : nameOf(chain));
   const since = ({ sinceMs }: NotReadyReason): string => formatDuration(nowMs - sinceMs);
@@ -130,37 +136,37 @@ function harmless(text: string): string {
 }
 
 /** Names chains as the operator does: by their section, with the state machine behind it. */
-export function namesOf(
-  sections: readonly { readonly section: string; readonly stateMachine: string }[],
-): (chain: string) => string {
+function namesOf(chains: readonly NamedChain[]): (chain: string) => string {
   const names = new Map(
-    sections.map(({ section, stateMachine }) => [stateMachine, `${section} (${stateMachine})`]),
+    chains.map(({ section, stateMachine }) => [stateMachine, `${section} (${stateMachine})`]),
   );
   return (chain) => names.get(chain) ?? chain;
 }
 
-/** Dependencies of a {@link Notifier}. */
-export interface NotifierDeps {
+/** Dependencies of a {@link Webhook}. */
+interface WebhookDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: Fetch;
   /** What is in the way now. */
   readonly reasons: () => readonly NotReadyReason[];
+  /** Takes the secrets out of a text. */
+  readonly redact: (text: string) => string;
 }
 
 /** Posts for one program as long as it runs, whatever configuration it works with. */
-export class Notifier {
-  readonly #deps: NotifierDeps;
+export class Webhook {
+  readonly #deps: WebhookDeps;
   #known: PostedReasons = new Map();
   #postedMs = -Infinity;
   #isFailing = false;
 
-  constructor(deps: NotifierDeps) {
+  constructor(deps: WebhookDeps) {
     this.#deps = deps;
   }
 
   /** The worker that posts; none without a webhook. */
-  workers(webhook: EndpointUrl | undefined, program: NotifiedProgram): readonly Worker[] {
+  workers(webhook: EndpointUrl | undefined, program: PostingProgram): readonly Worker[] {
     if (webhook === undefined) return [];
     const { clock } = this.#deps;
     return [{
@@ -174,14 +180,18 @@ export class Notifier {
     }];
   }
 
-  async #round(webhook: EndpointUrl, program: NotifiedProgram, signal: AbortSignal): Promise<void> {
+  async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.now();
     const reasons = this.#deps.reasons();
     const news = findNews(this.#known, reasons, nowMs);
     this.#known = news.unposted;
     if (news.appeared.length + news.ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
     this.#postedMs = nowMs;
-    const failure = await this.#post(webhook, toPost(program, { ...news, reasons, nowMs }), signal);
+    const failure = await this.#post(
+      webhook,
+      toPost(program, { ...news, reasons, nowMs, redact: this.#deps.redact }),
+      signal,
+    );
     if (failure === undefined) this.#known = news.posted;
     else if (!this.#isFailing) {
       this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
@@ -191,13 +201,13 @@ export class Notifier {
 
   /** Posts once; returns what went wrong. */
   async #post(webhook: EndpointUrl, body: string, signal: AbortSignal): Promise<string | undefined> {
-    const { clock, fetch } = this.#deps;
+    const { clock } = this.#deps;
     const { url, headers } = splitAuthorization(webhook.reveal());
     const init = { method: "POST", headers: { ...headers, "content-type": JSON_TYPE }, body };
     try {
       const deadline = { what: "the webhook", afterMs: TIMEOUT_MS, signal };
       const answer = await withDeadline(clock, deadline, async (ends) => {
-        const given = await fetch(url.href, { ...init, signal: ends, redirect: "manual" });
+        const given = await this.#deps.fetch(url.href, { ...init, signal: ends, redirect: "manual" });
         await given.body?.cancel();
         return given;
       });
