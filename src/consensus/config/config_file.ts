@@ -2,7 +2,7 @@
 import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
 import { readConsensusConfig } from "./read.ts";
 import { type ConsensusConfig, consensusSections } from "./schema.ts";
-import { type JsonSchema, noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
+import { type JsonSchema, noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, HUB_TYPES, hubClients } from "../registry.ts";
 import {
   accountBlanks,
@@ -62,7 +62,7 @@ export function writeConsensusSchema(): string {
       hyperbridge: hub,
       relayer: objectOf(sections.relayer, { notify: objectOf(sections.notify) }),
     },
-    additionalProperties: { anyOf: [...CHAIN_TYPES.map(chain), objectOf(sections.substrate)] },
+    additionalProperties: objectByType([...CHAIN_TYPES.map(chain), objectOf(sections.substrate)]),
   });
 }
 

@@ -6,6 +6,7 @@
 import {
   checkDistinct,
   checkLiveIds,
+  checkNetworks,
   checkTries,
   type KnownSection,
   toKnown,
@@ -66,6 +67,7 @@ function checkTogether(
 ): void {
   const known = chains.map((chain) => chain.known);
   checkDistinct(hub?.known, known);
+  checkNetworks(hub?.known, known);
   for (const { l1 } of chains) if (l1 !== undefined) noteUnconfiguredL1(l1, known);
   checkLiveIds(chains.flatMap((chain) => chain.l1 === undefined ? [chain.known] : []));
   checkLiveIds(

@@ -198,7 +198,7 @@ export function judgeMachine({ keyFiles: files }: MachineFacts): readonly CheckR
   if (open.length === 0) {
     const found = files.length === 0
       ? "no key is read from a file"
-      : `${files.length} files, closed to others`;
+      : `${files.length} file${files.length === 1 ? "" : "s"}, closed to others`;
     return [{ ...row, result: "ok", found }];
   }
   return [{

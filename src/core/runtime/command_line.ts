@@ -207,7 +207,7 @@ export function addCommand(
   { name, description, summary, afterHelp, isDefault = false }: CommandDescription,
 ): Command {
   return parent.command(name, { isDefault })
-    .description(description)
+    .description(description.replaceAll("\n", " ")) // the library breaks the lines
     .summary(summary)
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)

@@ -4,7 +4,13 @@
  * "Messaging relayer configuration"; docs/protocol/messaging.md section 3. Checks across sections use the valid values,
  * so that they report what they can even when other values of the file are invalid.
  */
-import { checkDistinct, checkLiveIds, type KnownSection, toKnown } from "../../core/config/chain_checks.ts";
+import {
+  checkDistinct,
+  checkLiveIds,
+  checkNetworks,
+  type KnownSection,
+  toKnown,
+} from "../../core/config/chain_checks.ts";
 import { type NotifyConfig, usualHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
 import { findLiveChain, findOtherTrie, liveHints } from "../../core/config/live_network.ts";
@@ -61,6 +67,7 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   checkDistinct(hub?.known, known);
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
+  checkNetworks(hub?.known, known);
   checkProvenTries(known);
   checkBuffers(relayer?.partial.minimumProfitPercent, known);
   const policy = relayer && completeRelayer(relayer, {
