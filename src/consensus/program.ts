@@ -116,7 +116,7 @@ export async function runProgram(
 /** False where `--base` names a chain that the configuration does not have, which is logged. */
 function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
   const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
-  if (!isKnown) log.error("chain_not_configured", { base });
+  if (!isKnown) log.error("command_failed.chain_not_configured", { base });
   return isKnown;
 }
 
@@ -130,7 +130,7 @@ function openTexts(
     return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
-    log.error("cache_unusable", { explanation: error.message });
+    log.error("command_failed.cache_unusable", { explanation: error.message });
     return undefined;
   }
 }

@@ -3,7 +3,7 @@
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
 import type { CheckRow } from "../core/checks/check_row.ts";
-import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
@@ -60,6 +60,7 @@ async function relay(
   const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
   const control = { log, setLogLevel, proving, status: () => watch?.status() };
   const workers = [
+    behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
     ...planWorkers({ ...deps, turns, notifier }, connections, gates),
     ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
     ...planChecking(deps, connections),
@@ -72,7 +73,6 @@ async function relay(
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();
-  logStart(deps, connections);
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
     workers,
@@ -187,7 +187,7 @@ function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): 
   return {
     name: `receive-only ${chain}`,
     run: (signal) => {
-      log.info("chain_receive_only", { chain });
+      log.info("chain_limited.receive_only", { chain });
       if (signal.aborted) return Promise.resolve();
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
@@ -207,7 +207,9 @@ function logStart(
   });
   const hosts = hubConsensus?.hosts.map(({ id }) => id.stateMachine) ?? [];
   if (hosts.length > 0 && config.relayer.maximumDailyLoss === undefined) {
-    log.info("losses_unlimited", { chains: hosts.join(", ") });
+    const explanation =
+      "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
+    log.info("configuration_note", { chains: hosts.join(", "), explanation });
   }
 }
 
@@ -230,7 +232,7 @@ function baseWorker(
   return {
     name: "base",
     run: async (signal) => {
-      if (fetchBase === undefined) return log.info("base_ignored", { base });
+      if (fetchBase === undefined) return log.info("base_checked.ignored", { base });
       const again = (error: unknown): boolean => error instanceof RpcFault && error.reaction === "retry";
       const options = {
         backoff: endpointBackoff,
@@ -239,12 +241,12 @@ function baseWorker(
       try {
         const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
         const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);
-        if (state === undefined) return log.error("base_client_missing", { base });
-        log.info("base_confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
+        if (state === undefined) return log.error("base_checked.client_missing", { base });
+        log.info("base_checked.confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
-        log.error("base_state_unreadable", { base, error });
+        log.error("base_checked.unreadable", { base, error });
       }
     },
   };

@@ -112,7 +112,7 @@ export function planHubConsensus(
   plan: FollowerPlan,
 ): readonly Worker[] {
   for (const chain of consensus.skipped) {
-    deps.log.info("hub_proofs_unsupported", { chain, explanation: consensus.skippedText });
+    deps.log.info("chain_limited.no_hub_proofs", { chain, explanation: consensus.skippedText });
   }
   const intervalMs = plan.hub.pollIntervalSec * 1_000;
   const hosts = consensus.hosts.map((host) =>

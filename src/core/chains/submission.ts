@@ -81,7 +81,7 @@ export type Simulation =
     /** Gas limit that a transaction with this content needs, margins included. */
     readonly gasLimit: bigint;
     /**
-     * Gas that each message adds, over all steps in order: its own dispatch and an equal share of the rest. Together
+     * Gas that each message adds, over all steps in order: its own dispatch and a share of the rest by its bytes. Together
      * at most `gasUsed`; the remainder belongs to the consensus proofs (consensus steps). Zeros on chains without
      * gas.
      */

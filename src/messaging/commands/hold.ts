@@ -9,7 +9,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { SuspensionRow } from "../ledger/ledger.ts";
 import { messageStates } from "../ledger/message_state.ts";
-import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../relay/decisions/hold_subject.ts";
+import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../relay/decisions/route.ts";
 import { releaseAll } from "../relay/limits/suspension.ts";
 import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";

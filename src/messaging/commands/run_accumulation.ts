@@ -62,11 +62,11 @@ const MAX_PAUSE_SEC = 6;
 
 function logClaims(log: Log, summary: ClaimSummary): void {
   const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  log.info("accumulation_finished", totals);
+  log.info("accumulation_finished.claims", totals);
 }
 
 function logWithdrawals(log: Log, { paid, gated, open, failed }: WithdrawalRun): void {
-  log.info("withdrawals_finished", { paid, gated, underWay: open, failed });
+  log.info("accumulation_finished.withdrawals", { paid, gated, underWay: open, failed });
 }
 
 /** Result of the pass. */
@@ -190,7 +190,7 @@ class WithdrawalPass {
     const awaited = this.#touched().filter((row) => this.#isAwaited(row));
     for (const { chain, id, state } of awaited) {
       this.#notices.waiting(`${id}`, {
-        event: "withdrawals_awaited",
+        event: "long_wait.withdrawals",
         fields: { chain, withdrawal: id, state },
       });
     }

@@ -91,7 +91,7 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
     db.atClose(lock.release);
     if (deps.isReplicated ?? hasLitestream(db)) {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
-      deps.log?.info("checkpoints_left", { database: path });
+      deps.log?.info("database_opened.replicated", { database: path });
     }
     return db;
   } catch (error) {
@@ -206,7 +206,7 @@ function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps[
     checkAtStart(db, fileSize(file.path));
     const copy = `${resolve(file.path)}.backup-v${version}`;
     copyAndClose(db, copy);
-    log?.info("database_copied", { copy, from: version, to: steps.length });
+    log?.info("database_opened.copied", { copy, from: version, to: steps.length });
   } finally {
     db.close();
   }

@@ -8,11 +8,12 @@ import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../
 import type { Message } from "../../core/ismp/message.ts";
 import { fleetWaitMs } from "./decisions/competition.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
-import { route, toRequest } from "./decisions/route.ts";
+import { decideState, route, toRequest } from "./decisions/route.ts";
 import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import {
   type Candidate,
   decideForGood,
+  hold,
   markRefused,
   parseRow,
   stillOpen,
@@ -20,10 +21,10 @@ import {
   type Transition,
   transition,
 } from "./messages.ts";
-import { decideState } from "./scan.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
-import { noteBandwidth } from "./limits/bandwidth.ts";
-import { Allowances } from "./decisions/admission.ts";
+import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
+import { findSpendingStop, isUnfunded } from "./limits/spending.ts";
+import { endDelivered } from "./receipts.ts";
 
 /** Pause before routing a message again that waits for data (the hub's list of modules), ms. */
 const RECHECK_MS = 5_000;
@@ -124,8 +125,8 @@ function withDate(
   const nextMs = nextAttemptAtMs ?? (state === "held" ? context.clock.now() + RECHECK_MS : undefined);
   return {
     to: state,
-    ...(reason === undefined ? {} : { reason }),
-    ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
+    reason,
+    nextAttemptAtMs: nextMs,
   };
 }
 
@@ -135,7 +136,7 @@ function readRow(context: RelayDeps, row: MessageRow): Message | undefined {
     return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
-    context.log.error("stored_message_unreadable", { commitment: row.commitment, error });
+    context.log.error("record_unreadable.message", { commitment: row.commitment, error });
     transition(context, row, { to: "held", reason: "poison", nextAttemptAtMs: NEVER_MS });
     return undefined;
   }
@@ -305,4 +306,34 @@ async function admit(
       return false;
     })
   );
+}
+
+/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
+const RECEIPTS_PAUSE_MS = 10 * 60_000;
+
+/** Ends the due messages that have a receipt and holds the others; true when there are more. */
+export async function holdUnspendable(
+  leg: LegRun,
+  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
+): Promise<boolean> {
+  const { target } = leg;
+  const stop = findSpendingStop(leg);
+  if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
+  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
+  const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
+  if (ready.length === 0) return hasMore;
+  const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const open = await endDelivered(leg, { candidates: ready, receipts });
+  const nowMs = leg.clock.now();
+  leg.ledger.transaction(() => {
+    for (const { row } of open) {
+      if (stop === undefined) {
+        hold(leg, row, { reason: "unfunded", retryClass: "unfunded" });
+        continue;
+      }
+      const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
+      transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
+    }
+  });
+  return hasMore;
 }

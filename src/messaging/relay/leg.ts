@@ -22,8 +22,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Wake } from "../../core/runtime/waiting.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { FleetShare } from "./decisions/competition.ts";
-import { parseHoldSubject } from "./decisions/hold_subject.ts";
-import type { RouteInput } from "./decisions/route.ts";
+import { parseHoldSubject, type RouteInput } from "./decisions/route.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface RelayDeps {

@@ -13,6 +13,7 @@ import {
   type TerminalReason,
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
+import type { MessageChange } from "../ledger/messages.ts";
 import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
 import { type Leaf, leafCodec, type Message, toMessage } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -134,21 +135,13 @@ export interface Refused {
   /** `not_executed`: the transaction would succeed, the message would not be handled. */
   readonly code: RefusalCode | "not_executed";
   readonly detail: string;
+  /** True: it was not simulated alone, after everything of ours to its module. That decides nothing about it. */
+  readonly isInCompany?: boolean;
 }
 
-/** New state of a row, and why. */
-export interface Transition {
-  readonly to: MessageState;
-  readonly reason?: HoldReason | TerminalReason;
-  readonly detail?: string;
-  readonly attempts?: number;
-  readonly refusals?: number;
-  /** Maximum number of messages in the next batch with it. */
-  readonly batchLimit?: number;
-  readonly nextAttemptAtMs?: number;
-  /** Numbers of a profit decision, dollars x 10^18. */
-  readonly requiredUsd18?: bigint;
-  readonly offeredUsd18?: bigint;
+/** New state of a row, and why. What is `undefined` stays. */
+export interface Transition extends Omit<MessageChange, "reason"> {
+  readonly reason?: HoldReason | TerminalReason | undefined;
   /** Transaction or extrinsic that the transition is about. */
   readonly hash?: string;
 }
@@ -188,7 +181,7 @@ export function transitionAll(
 ): readonly MessageRow[] {
   const [first] = rows;
   if (first === undefined) return [];
-  const change = { to, ...(reason === undefined ? {} : { reason }) };
+  const change = { to, reason };
   context.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
   for (const { commitment, source, target, state: from } of rows) {
     logTransition(context.log, { commitment, source, target, from, to, reason, transaction: hash });
@@ -308,7 +301,7 @@ export function decideForGood(
   transition(context, row, {
     to: isHeld ? "held" : to,
     reason,
-    ...detail === undefined ? {} : { detail },
+    detail,
     ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
   });
 }
@@ -321,6 +314,10 @@ export function markRefused(
 ): void {
   const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
   const { detail } = refused;
+  // Judged alone next, by every reading to come.
+  if (refused.isInCompany) {
+    return hold(context, row, { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 });
+  }
   if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
   decideForGood(context, row, { ...verdict, detail });
 }

@@ -5,8 +5,7 @@
 import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
 import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
-import { NEVER_MS } from "./decisions/retry_schedule.ts";
-import { type Route, route } from "./decisions/route.ts";
+import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
@@ -56,7 +55,7 @@ export async function startCursor(
     knownForSec: knownForSec(leg),
   });
   if (start.skipped !== undefined) {
-    leg.log.warn("blocks_skipped", {
+    leg.log.warn("blocks_skipped.initial_height", {
       leg: legName(leg),
       from: start.skipped.from,
       to: start.skipped.to,
@@ -70,7 +69,7 @@ export async function startCursor(
       nowSec: view.nowSec,
     });
     if (scanned > start.scanned) {
-      leg.log.warn("old_blocks_skipped", {
+      leg.log.warn("blocks_skipped.age", {
         leg: legName(leg),
         from: start.scanned + 1n,
         to: scanned,
@@ -225,32 +224,9 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
 }
 
-/** Decides the state of a row by the route of its message; `undefined` for messages of other legs. */
-export function decideState(
-  decided: Route,
-): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
-  switch (decided.kind) {
-    case "ignore":
-      return undefined;
-    case "deliver":
-      return { state: "seen" };
-    case "hold":
-      return decided.reason === "waiting_for_update"
-        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
-        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
-    case "reject":
-      // The hub's list may have been read wrongly: routing it again decides.
-      if (decided.reason === "hub_originated") return { state: "held", reason: decided.reason };
-      return { state: "rejected", reason: decided.reason };
-    case "timedOut":
-      return { state: "seen" }; // ends once its receipt was read: see receipts.ts
-  }
-}
-
 function logFound(leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  if (row.reason === undefined) leg.log.debug("message_found", fields);
-  else leg.log.info("message_found", { ...fields, reason: row.reason });
+  leg.log.debug("message_found", { ...fields, reason: row.reason });
 }
 
 /** Pause between legs, so that a round is never felt, ms. */
@@ -293,7 +269,7 @@ async function reconcileQuietly(leg: LegRun): Promise<void> {
   } catch (error) {
     leg.signal.throwIfAborted();
     if (!(error instanceof RpcFault)) throw error;
-    leg.log.debug("reconciliation_interrupted", { leg: legName(leg), error });
+    leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error });
   }
 }
 
@@ -317,9 +293,7 @@ export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
     if (cursor !== undefined) meta.write(key, cursor.toString());
     meta.write(GAPS, (countGaps(leg.ledger) + missed + ended).toString());
   });
-  const found = { leg: legName(leg), missed, ended };
-  if (missed + ended > 0) leg.log.warn("reconciliation_found", found);
-  else leg.log.debug("reconciliation_finished", found);
+  if (missed + ended > 0) leg.log.warn("reconciliation_found", { leg: legName(leg), missed, ended });
   return { missed, ended };
 }
 

@@ -1,8 +1,13 @@
 /** Single steps of the pipeline, without its loops. */
 import { answerGets, type AnswerRound } from "../../../src/messaging/relay/deliver/answer_gets.ts";
 import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver/deliver.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
+import type { MessageRow } from "../../../src/messaging/ledger/ledger.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import type { LegRun, TargetContext } from "../../../src/messaging/relay/leg.ts";
+import { noteExecuted } from "../../../src/messaging/relay/limits/suspension.ts";
+import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { CONFIRM_AFTER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { toRequest } from "../../../src/messaging/relay/decisions/route.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
@@ -38,6 +43,20 @@ export async function readAgain(
     await (relayer.deps.clock as FakeClock).advance(pauseMs);
     await step(relayer, leg);
   }
+}
+
+/** Counts the pairs of these messages as proven, as after a delivery of ours: they share transactions. */
+export function trust(context: TargetContext, messages: readonly (Message | undefined)[]): void {
+  const target = context.target.id.stateMachine;
+  const rows = messages.flatMap((message) =>
+    message === undefined ? [] : [
+      toMessageRow(message, { source: toRequest(message).source, target }, {
+        seenAtHeight: 1n,
+        state: "seen",
+      }),
+    ]
+  );
+  context.ledger.transaction(() => noteExecuted(context, rows as unknown as readonly MessageRow[]));
 }
 
 /** Looks at every open submission of a target once. */

@@ -71,6 +71,8 @@ const RESPAWN_SEC = 5;
 const SENDER = new Uint8Array(20).fill(0xaa);
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
+/** What makes transactions revert, which suspends its pair of modules. */
+const SPOILER = new Uint8Array(20).fill(0xde);
 
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
@@ -501,7 +503,7 @@ export class Course {
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,
-        to: plan.isDeceived === true ? DECEIVER : RECEIVER,
+        to: plan.isDeceived === true ? DECEIVER : plan.isSpoiling === true ? SPOILER : RECEIVER,
         body: new Uint8Array([1, 2, 3]),
       })
       : getMessage({

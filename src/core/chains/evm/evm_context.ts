@@ -23,6 +23,8 @@ import { callOne, RpcBatch } from "./rpc_batch.ts";
 const TRACE_TERMS_TTL_MS = 60_000;
 /** A price that was read longer ago hardly is the one that a transaction will have. */
 const MARKET_TTL_MS = 10 * 60_000;
+/** How far ahead of a block that was seen the next one is estimated, ms. */
+const HEAD_TTL_MS = 60_000;
 /** Missing capabilities of an endpoint are tried again after this time. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
@@ -59,12 +61,21 @@ export interface KnownMarket {
   readonly balanceWei: bigint;
 }
 
+/** Block that a transaction may be mined in. */
+export interface BlockPlace {
+  readonly number: bigint;
+  /** Unix seconds. */
+  readonly timestamp: bigint;
+}
+
 /** Capabilities that endpoints of a chain may lack. */
 export type Capability =
   /** `debug_traceCall` with logs. */
   | "tracing"
   /** `eth_simulateV1`. */
   | "simulating"
+  /** Traces in a block with another number and time than the newest one. */
+  | "overriding"
   /** The block tag `finalized`. */
   | "finalized"
   /** Calls on top of the block tag `pending`. */
@@ -80,6 +91,7 @@ export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
   /** Price and balance as a simulation read them last. */
   readonly market: Cached<KnownMarket>;
+  readonly #headCache: Cached<BlockPlace & { readonly perSec: number; readonly atMs: number }>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -111,8 +123,37 @@ export class EvmContext {
     this.nonces = new NonceChoice(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.market = new Cached(at.clock, MARKET_TTL_MS);
+    this.#headCache = new Cached(at.clock, HEAD_TTL_MS);
     this.mempoolSightings = new Sightings(at.clock);
     this.prices = new GasPrices(this);
+  }
+
+  /**
+   * The next block, by the newest one seen and the clock: a contract that is simulated in it cannot tell by number and
+   * time. `undefined` when none was seen recently, or an endpoint takes no such simulations.
+   */
+  get nextBlock(): BlockPlace | undefined {
+    const { clock, endpoints } = this.at;
+    const seen = this.#headCache.fresh;
+    if (seen === undefined || endpoints.hosts.some((host) => this.isUnsupported("overriding", host))) {
+      return undefined;
+    }
+    const elapsedSec = Math.max(0, clock.now() - seen.atMs) / 1_000;
+    return {
+      number: seen.number + BigInt(Math.floor(elapsedSec * seen.perSec)) + 1n,
+      timestamp: seen.timestamp + BigInt(Math.max(1, Math.floor(elapsedSec))),
+    };
+  }
+
+  /** Records the newest block. */
+  noteHead({ number, timestamp }: BlockPlace): void {
+    const before = this.#headCache.last;
+    const [blocks, seconds] = [
+      number - (before?.number ?? number),
+      timestamp - (before?.timestamp ?? timestamp),
+    ];
+    const perSec = blocks > 0n && seconds > 0n ? Number(blocks) / Number(seconds) : before?.perSec ?? 0;
+    this.#headCache.set({ number, timestamp, perSec, atMs: this.at.clock.now() });
   }
 
   /** Whether a handler has `batchCall`; `undefined`: not checked yet. */

@@ -52,6 +52,8 @@ export interface SimulatedCall {
   readonly baseFeeWei?: bigint | undefined;
   /** Balance override of the sender, for traces and simulations; its own if absent. */
   readonly balanceWei?: bigint | undefined;
+  /** Number and time of the block in which it is traced; those of the newest one if absent. */
+  readonly block?: { readonly number: bigint; readonly timestamp: bigint } | undefined;
 }
 
 /** Simulated effects of a transaction, as far as its logs show. */
@@ -237,16 +239,19 @@ export function storageProof(
 
 /** Effects of a transaction, found by tracing it on top of the newest block. */
 export function trace(call: SimulatedCall, host: Address): Query<TraceOutcome> {
+  const block = call.block && {
+    blockOverrides: { number: toQuantity(call.block.number), time: toQuantity(call.block.timestamp) },
+  };
   return {
     call: {
       method: "debug_traceCall",
-      params: [callObject(call), "latest", { ...callTracerOptions, ...overrides(call) }],
+      params: [callObject(call), "latest", { ...callTracerOptions, ...overrides(call), ...block }],
     },
     read: (result) => readTrace(result, host),
   };
 }
 
-/** Effects of a transaction, found by simulating it on top of the newest block: its logs, but not its inner calls. */
+/** Effects of a transaction, found by simulating it in a block after the newest one: its logs, not its inner calls. */
 export function simulatedCall(call: SimulatedCall, host: Address): Query<SimulatedOutcome> {
   const { price, baseFeeWei } = call;
   // Without validation the base fee is 0: the price is set as contracts will see it.

@@ -151,7 +151,12 @@ export class EvmSimulator extends EvmPart implements Simulator {
   async #simulateExpected(input: SimulationInput, signal: AbortSignal): Promise<Shown | undefined> {
     const { market: { fresh: known }, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.context;
     // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    if (known === undefined || input.method !== "tracing" || isArbitrum(chainId)) return undefined;
+    // Where no block was seen recently, a simulation without a limit shows one; the exact one runs in the next block.
+    const isBlockKnown = this.context.nextBlock !== undefined ||
+      this.context.at.endpoints.hosts.some((host) => this.context.isUnsupported("overriding", host));
+    if (known === undefined || !isBlockKnown || input.method !== "tracing" || isArbitrum(chainId)) {
+      return undefined;
+    }
     const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
     if (limit === undefined || limit > input.call.gas) return undefined;
     const terms = exactTerms(this.context, known, limit);

@@ -50,6 +50,8 @@ export type MethodResult =
   | {
     readonly kind: "shown";
     readonly outcome: Outcome;
+    /** Endpoint. */
+    readonly host: string;
     /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
@@ -72,7 +74,7 @@ export class SimulationRuns extends EvmPart {
   async runMethod(input: SimulationInput, signal: AbortSignal): Promise<MethodResult> {
     if (this.context.isUnsupported(input.method)) return { kind: "missing" };
     for (let attempt = 1;; attempt++) {
-      const result = await this.#runOnce(input, signal);
+      const result = await this.#runInNextBlock(input, signal);
       if (!(result instanceof RpcFault)) return result;
       const isWithoutAnswer = NO_ANSWER.has(result.code);
       if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
@@ -85,6 +87,22 @@ export class SimulationRuns extends EvmPart {
       const detail = `no endpoint can simulate it: ${result.message}`;
       return { kind: "refused", refusal: { code: "untraceable", detail } };
     }
+  }
+
+  /**
+   * Traces in the next block, so that no contract can tell by number and time; in the newest one where an endpoint
+   * refuses that and not the rest. `eth_simulateV1` does so by itself.
+   */
+  async #runInNextBlock(input: SimulationInput, signal: AbortSignal): Promise<MethodResult | RpcFault> {
+    const block = input.method === "tracing" ? this.context.nextBlock : undefined;
+    const result = await this.#runOnce({ ...input, call: { ...input.call, block } }, signal);
+    const isRefused = result instanceof RpcFault ? !NO_ANSWER.has(result.code) : result.kind === "missing";
+    if (block === undefined || !isRefused) return result;
+    const plain = await this.#runOnce(input, signal);
+    if (!(plain instanceof RpcFault) && plain.kind === "shown") {
+      this.context.noteUnsupported("overriding", plain.host);
+    }
+    return plain;
   }
 
   /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
@@ -136,12 +154,15 @@ export class SimulationRuns extends EvmPart {
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const baseFeeWei = head().baseFeePerGas;
+    const newest = head();
+    this.context.noteHead(newest);
+    const baseFeeWei = newest.baseFeePerGas;
     const costs = await this.context.prices.bound({ ...read(), baseFeeWei }, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
       outcome,
+      host: batch.host,
       layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
       costs,
       baseFeeWei,
@@ -175,8 +196,8 @@ export class SimulationRuns extends EvmPart {
     if (this.#told.has(capability) || !this.context.isUnsupported(capability)) return;
     this.#told.add(capability);
     const { log } = this.context.at;
-    if (capability === "tracing") log.info("tracing_unavailable");
-    else log.warn("simulation_unavailable");
+    if (capability === "tracing") log.info("endpoint_limited.tracing");
+    else log.warn("endpoint_limited.simulation");
   }
 }
 

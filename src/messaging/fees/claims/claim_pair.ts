@@ -273,7 +273,7 @@ class PairPass {
       const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
       const result = resultOf[why];
       const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("requests_unclaimed", {
+      log[level]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
@@ -303,7 +303,7 @@ class PairPass {
     this.#noteRaised(group, bisected.raised);
     if (await this.#sendFirst(bisected.ready)) return "sent";
     if (bisected.wait === undefined) return "settled";
-    this.#context.log.debug("claim_postponed", {
+    this.#context.log.debug("claim_failed.postponed", {
       pair: routeName(this.#input.pair),
       detail: bisected.wait.detail,
     });
@@ -332,7 +332,7 @@ class PairPass {
     }, this.#signal);
     if (sent.kind !== "sent") return await this.#afterRefusal(claim, sent.refusal);
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));
-    log.info("claim_sent", {
+    log.info("claim_sent.fees", {
       pair: routeName(this.#input.pair),
       requests: commitments.length,
       provedAt: `${group.sourceHeight} and ${group.destHeight}`,
@@ -369,7 +369,7 @@ class PairPass {
         ledger.deliveries.setClaimState({ commitment, dest: pair.dest }, "lost");
       }
     });
-    log.info("receipts_missing", {
+    log.info("claim_failed.receipts_missing", {
       pair: routeName(pair),
       requests: commitments.length,
       first: commitments[0],
@@ -390,7 +390,7 @@ class PairPass {
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
-    log[attempts === 1 ? "warn" : "debug"]("claim_rejected", {
+    log[attempts === 1 ? "warn" : "debug"]("claim_failed.rejected", {
       pair: routeName(pair),
       commitment,
       detail: refusal.detail,

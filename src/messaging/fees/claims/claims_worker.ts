@@ -39,12 +39,12 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
           const { underWay } = await rounds.run(signal);
           failures = 0;
           if (underWay === 0) notices.done("claims");
-          else notices.waiting("claims", { event: "claims_awaited", fields: { underWay } });
+          else notices.waiting("claims", { event: "long_wait.claims", fields: { underWay } });
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
-          context.log.debug("claims_interrupted", { error });
+          context.log.debug("read_failed.claims", { error });
           pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
         }
         await context.clock.sleep(pauseMs, signal);
@@ -57,7 +57,7 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
 export function logUnreadable(context: FeeContext): void {
   const count = context.ledger.deliveries.countUnreadable();
   if (count > 0) {
-    context.log.error("delivery_records_unreadable", {
+    context.log.error("record_unreadable.deliveries", {
       records: count,
     });
   }
@@ -172,8 +172,8 @@ export class ClaimsRounds {
       if (!isPassing(error)) throw error;
       const failures = this.#pairs.add(key);
       const fields = { pair: routeName(pair), failures, error };
-      if (failures === 3) context.log.warn("claims_delayed", fields);
-      else context.log.debug("claims_interrupted", fields);
+      if (failures === 3) context.log.warn("read_failed.claims", fields);
+      else context.log.debug("read_failed.claims", fields);
       return { pair, result: "unreachable" };
     }
   }
@@ -182,7 +182,7 @@ export class ClaimsRounds {
     const name = routeName(pair);
     if (this.#reported.has(name)) return;
     this.#reported.add(name);
-    this.#context.log.warn("claim_chain_missing", {
+    this.#context.log.warn("claim_failed.chain_missing", {
       pair: name,
       requests: pair.count,
     });
@@ -303,7 +303,7 @@ function takeBack(
       }
     }
   });
-  context.log.info("claim_ineffective", {
+  context.log.info("claim_failed.ineffective", {
     extrinsic: row.submission.hash,
     detail: end.detail,
   });

@@ -112,7 +112,7 @@ export class RewardRounds {
       settled.filter(({ row, to, why }) => endReward(this.#context, row, { state: to, detail: why }) === to)
     );
     for (const { row, why } of ended) {
-      log.info("reward_dropped", { ...rewardFields(row), reason: why });
+      log.info("reward_failed.dropped", { ...rewardFields(row), reason: why });
     }
   }
 
@@ -125,7 +125,7 @@ export class RewardRounds {
     try {
       const result = await claimReward(context, { ...claim, payee }, signal);
       if (result === "sent") {
-        context.log.info("reward_claim_sent", { ...rewardFields(claim.row), offered: claim.offered });
+        context.log.info("claim_sent.reward", { ...rewardFields(claim.row), offered: claim.offered });
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -138,7 +138,7 @@ export class RewardRounds {
           context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
         }
       });
-      context.log.debug("reward_claim_failed", { ...rewardFields(claim.row), error });
+      context.log.debug("read_failed.rewards", { ...rewardFields(claim.row), error });
     }
   }
 }
@@ -163,7 +163,7 @@ export function rewardsWorker(context: FeeContext): Worker {
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
-          context.log.debug("rewards_interrupted", { error });
+          context.log.debug("read_failed.rewards", { error });
           pauseMs = REWARD_INTERVAL_MS / 10;
         }
         await context.clock.sleep(pauseMs, signal);
@@ -261,14 +261,14 @@ function proofAt(chain: Chain, height: bigint, proof: Uint8Array): Proof {
 function applyNoReceipt(context: FeeContext, row: RewardRow): RewardClaimResult {
   const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
   context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "refused", detail }));
-  context.log.info("reward_unclaimable", { ...rewardFields(row), detail });
+  context.log.info("reward_failed.unclaimable", { ...rewardFields(row), detail });
   return "refused";
 }
 
 function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): RewardClaimResult {
   const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
   const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
-  context.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
+  context.log[level]("reward_failed.rejected", { ...rewardFields(row), detail: refusal.detail, state });
   return state === "pending" ? "later" : state;
 }
 

@@ -9,6 +9,11 @@ import { toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest } from "../../../core/ismp/message.ts";
 import { isEvm } from "../../../core/ismp/state_machine.ts";
 
+/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
+export function countCallBytes({ row }: { readonly row: { readonly encoded: Uint8Array } }): number {
+  return row.encoded.length + 640;
+}
+
 /** Packed batches, and items that fit into no batch. */
 export interface Packing<Item> {
   readonly batches: readonly (readonly Item[])[];
@@ -45,8 +50,9 @@ export function pack<Item>(
 }
 
 /**
- * Packs items of which some may only be sent in small batches, apart from the others: members of batches that reverted.
- * The batches are in the order of their first items.
+ * Packs items of which some may only be sent in small batches, or with their like, apart from the others: members of
+ * batches that failed, and strangers. The batches are in the order of their first items, those of strangers and of
+ * single items last.
  */
 export function packApart<Item>(
   items: readonly Item[],
@@ -54,24 +60,25 @@ export function packApart<Item>(
     readonly bytesOf: (item: Item) => number;
     /** Maximum number of items of a batch with that item; `undefined`: as many as fit. */
     readonly limitOf: (item: Item) => number | undefined;
+    /** Items with a name share batches with items of the same name only. */
+    readonly apartOf?: (item: Item) => string | undefined;
   },
   limits: { readonly maxCount: number; readonly maxBytes: number },
 ): Packing<Item> {
-  const { bytesOf, limitOf } = measure;
-  const groups = new Map<number | undefined, Item[]>();
-  for (const item of items) {
-    const limit = limitOf(item);
-    const members = groups.get(limit);
-    if (members === undefined) groups.set(limit, [item]);
-    else members.push(item);
-  }
-  const packings = [...groups].map(([limit, members]) =>
-    pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit ?? Infinity) })
-  );
+  const { bytesOf, limitOf, apartOf } = measure;
+  const groups = Map.groupBy(items, (item) => `${limitOf(item) ?? ""} ${apartOf?.(item) ?? ""}`);
+  const packings = [...groups.values()].map((members) => {
+    const limit = members.map(limitOf).find((each) => each !== undefined) ?? Infinity;
+    return pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit) });
+  });
   const place = new Map(items.map((item, index) => [item, index]));
-  const findNonceSlot = ([first]: readonly Item[]): number => first === undefined ? 0 : place.get(first) ?? 0;
+  const placeOf = ([first]: readonly Item[]): number => {
+    if (first === undefined) return 0;
+    const isLast = limitOf(first) === 1 || apartOf?.(first) !== undefined;
+    return (place.get(first) ?? 0) + (isLast ? items.length : 0);
+  };
   return {
-    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => findNonceSlot(a) - findNonceSlot(b)),
+    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
     tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
   };
 }

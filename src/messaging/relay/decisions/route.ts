@@ -1,12 +1,13 @@
 /**
- * Decides what one leg does with one message it read: deliver, hold, reject, or leave to another leg.
- * Pure. Rules: docs/protocol/messaging.md section 8.1; polytope-labs/hyperbridge:
+ * Decides what one leg does with one message it read: deliver, hold, reject, or leave to another leg. Pure.
+ * Rules: docs/protocol/messaging.md section 8.1; polytope-labs/hyperbridge:
  * tesseract/messaging/messaging (filtering of events).
  */
-import { type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import { fromHex, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest, Message, PostRequest } from "../../../core/ismp/message.ts";
-import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import type { HoldSubject } from "./hold_subject.ts";
+import { IdentifierError, parseStateMachine, type StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { NewMessage } from "../../ledger/ledger.ts";
+import { NEVER_MS } from "./retry_schedule.ts";
 
 /** Input of the decision, besides the message. */
 export interface RouteInput {
@@ -157,4 +158,63 @@ function routeByTime(timeoutSec: bigint, nowSec: bigint): Route {
     return { kind: "hold", reason: "too_close_to_timeout" };
   }
   return { kind: "deliver" };
+}
+
+/** Decides the state of a row by the route of its message; `undefined` for messages of other legs. */
+export function decideState(
+  decided: Route,
+): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
+  switch (decided.kind) {
+    case "ignore":
+      return undefined;
+    case "deliver":
+      return { state: "seen" };
+    case "hold":
+      return decided.reason === "waiting_for_update"
+        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
+        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
+    case "reject":
+      // The hub's list may have been read wrongly: routing it again decides.
+      if (decided.reason === "hub_originated") return { state: "held", reason: decided.reason };
+      return { state: "rejected", reason: decided.reason };
+    case "timedOut":
+      return { state: "seen" }; // ends once its receipt was read: see receipts.ts
+  }
+}
+
+/**
+ * What an operator holds and releases. As text a module is `0x...`, a route `EVM-1:EVM-56`, with `*` for any chain.
+ */
+export type HoldSubject =
+  /** Sent or received by this module, lower-case hex. */
+  | { readonly kind: "module"; readonly module: Hex }
+  /** Requests from one chain to another; `undefined`: any. */
+  | {
+    readonly kind: "route";
+    readonly source: StateMachine | undefined;
+    readonly dest: StateMachine | undefined;
+  };
+
+/** Parses a subject; `->` is accepted for the colon. `undefined`: the text is none. */
+export function parseHoldSubject(text: string): HoldSubject | undefined {
+  if (/^0x(?:[0-9a-fA-F]{2})+$/.test(text)) return { kind: "module", module: toHex(fromHex(text)) };
+  const ends = text.split(/\s*(?::|->)\s*/);
+  const [source, dest] = ends.map(parseEnd);
+  if (ends.length !== 2 || source === undefined || dest === undefined) return undefined;
+  return { kind: "route", source: source.chain, dest: dest.chain };
+}
+
+/** Formats a subject; the same subject always has the same text. */
+export function formatHoldSubject(subject: HoldSubject): string {
+  return subject.kind === "module" ? subject.module : `${subject.source ?? "*"}:${subject.dest ?? "*"}`;
+}
+
+function parseEnd(text: string): { readonly chain: StateMachine | undefined } | undefined {
+  if (text === "*") return { chain: undefined };
+  try {
+    return { chain: parseStateMachine(text) };
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    return undefined;
+  }
 }

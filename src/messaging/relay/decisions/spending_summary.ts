@@ -1,8 +1,7 @@
 /**
- * Summarises the spending on one chain, and decides until when a daily loss limit stops it. Pure. Losses are millionths
+ * Summarises the spending on one chain. Pure. Losses are millionths
  * of a dollar; those of one transaction are its cost beyond what it earned.
  */
-import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import type { SpendingRow } from "../../ledger/ledger.ts";
 
 /** Reason why gas earned nothing, besides the results of transactions. */
@@ -75,23 +74,4 @@ export function summariseSpending(rows: readonly SpendingRow[]): SpendingSummary
     unearnedUsd18,
     reasons,
   };
-}
-
-/**
- * Computes when the losses of the last day will be below the limit again, Unix milliseconds, without further losses;
- * `undefined`: they are below it now.
- * @param rows of the last day, oldest first
- */
-export function stoppedUntilMs(
-  rows: readonly Pick<SpendingRow, "lossMicroUsd" | "minedAtMs">[],
-  limitMicroUsd: bigint,
-): number | undefined {
-  let left = rows.reduce((sum, { lossMicroUsd }) => sum + (lossMicroUsd ?? 0n), 0n);
-  let untilMs: number | undefined;
-  for (const { lossMicroUsd, minedAtMs } of rows) {
-    if (left < limitMicroUsd) break;
-    left -= lossMicroUsd ?? 0n;
-    untilMs = (minedAtMs ?? 0) + DAY_MS;
-  }
-  return untilMs;
 }

@@ -2,8 +2,13 @@
  * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
-import type { MessageProof } from "../../../core/chains/proofs.ts";
-import type { AcceptedSimulation, Delivery, Simulation } from "../../../core/chains/submission.ts";
+import type {
+  AcceptedSimulation,
+  Delivery,
+  DeliveryStep,
+  Refusal,
+  Simulation,
+} from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
@@ -12,7 +17,7 @@ import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
 import type { LegRun } from "../leg.ts";
 import type { Refused } from "../messages.ts";
 
-/** Batch to bisect: messages of one kind, proved at one height, behind the same consensus proofs. */
+/** Batch to bisect: messages proved at one height, those of one kind together, behind the same consensus proofs. */
 export interface BisectInput {
   readonly messages: readonly Message[];
   /** Height of the source. */
@@ -44,33 +49,51 @@ type Attempt =
   | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: AcceptedSimulation }
   | Extract<Simulation, { kind: "refused" }>;
 
+/** Steps with messages of one kind and their proof each. */
+export type ProvenSteps = readonly Extract<DeliveryStep, { kind: "messages" }>[];
+
+/** Proves messages at a height of the source; those of one kind are together. */
+export async function proveSteps(
+  leg: LegRun,
+  messages: readonly Message[],
+  height: bigint,
+): Promise<ProvenSteps> {
+  const at = { height, target: leg.target };
+  return await Promise.all([...Map.groupBy(messages, ({ kind }) => kind).values()].map(async (ofKind) => ({
+    kind: "messages" as const,
+    messages: ofKind,
+    proof: await leg.source.proofs.proveMessages(ofKind, at, leg.signal),
+  })));
+}
+
 async function attempt(
   leg: LegRun,
   { messages, height, consensusProofs }: BisectInput,
-  proving = leg.source.proofs.proveMessages(
-    messages,
-    { height, target: leg.target },
-    leg.signal,
-  ),
+  proving = proveSteps(leg, messages, height),
 ): Promise<Attempt> {
-  let proof: MessageProof;
+  let proven: ProvenSteps;
   try {
-    proof = await proving;
+    proven = await proving;
   } catch (error) {
     if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
     return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
   }
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
-  const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
+  const delivery: Delivery = { steps: [...consensus, ...proven] };
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 
+/** True when the batch needs about all the gas that there is: what was not handled may be honest and lack gas. */
+function isFull({ simulation: { gasUsed, gasLimit } }: { readonly simulation: AcceptedSimulation }): boolean {
+  return gasLimit * 4n < gasUsed * 5n;
+}
+
 function refuseAll(
   messages: readonly Message[],
-  { code, detail }: Omit<Refused, "message">,
+  { code, detail, isInCompany }: Omit<Refused, "message">,
 ): readonly Refused[] {
-  return messages.map((message) => ({ message, code, detail }));
+  return messages.map((message) => ({ message, code, detail, ...isInCompany ? { isInCompany } : {} }));
 }
 
 /**
@@ -82,7 +105,7 @@ function refuseAll(
 export async function findDeliverable(
   leg: LegRun,
   work: BisectInput,
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<BisectResult> {
   const first = await bisectOnce(leg, work, proving);
   if (first.accepted.length < 2) return first;
@@ -96,21 +119,27 @@ export async function findDeliverable(
 async function bisectOnce(
   leg: LegRun,
   work: BisectInput,
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<BisectResult> {
   const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
   const attempted = await attempt(leg, work, proving);
-  if (attempted.kind === "accepted") {
+  const idle = attempted.kind === "accepted"
+    ? messages.filter((_, index) => attempted.simulation.handled[index] !== true)
+    : [];
+  if (attempted.kind === "accepted" && (idle.length === 0 || messages.length === 1 || !isFull(attempted))) {
     const { kind: _, ...proven } = attempted;
-    const idle = messages.filter((_, index) => proven.simulation.handled[index] !== true);
     if (idle.length === 0) return { accepted: [{ ...proven, messages, height }], refused: [] };
     const busy = { ...work, messages: messages.filter((message) => !idle.includes(message)) };
     const rest = await bisectOnce(leg, busy);
-    const detail = "the receiving module would fail, or there is no code at its address";
-    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", detail })] };
+    const why = messages.length === 1
+      ? { detail: "the receiving module would fail, or there is no code at its address" }
+      : { detail: "the receiving module fails behind other messages: it is tried alone", isInCompany: true };
+    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", ...why })] };
   }
-  const { refusal } = attempted;
+  const refusal: Refusal = attempted.kind === "refused"
+    ? attempted.refusal
+    : { code: "too_large", detail: "together they need all the gas of a transaction" };
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
     // A message is not at fault for the proof in front of it, whatever the verifier's error is.
     const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;

@@ -5,7 +5,7 @@
  */
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
+import { Allowances, type NotAdmitted } from "../limits/bandwidth.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
@@ -21,8 +21,8 @@ import { isProofUnderWay, send, sendConsensus } from "./send.ts";
 import type { Simulation } from "../../../core/chains/submission.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { simulateAlone } from "./consensus_proofs.ts";
-import { countCallBytes } from "./deliver.ts";
 import { ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
+import { countCallBytes } from "../decisions/batch.ts";
 
 /** What became of a request to deliver a message. */
 export interface HandDelivery {

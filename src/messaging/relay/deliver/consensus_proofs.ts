@@ -7,8 +7,9 @@ import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
-import { countCallBytes, deliverDue, type DeliveryInput, prepare } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
+import { countCallBytes } from "../decisions/batch.ts";
+import { deliverDue, type DeliveryInput, prepare } from "./deliver.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
@@ -38,7 +39,7 @@ export async function simulateAlone(
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   if (simulation.kind === "accepted") return { delivery, simulation };
   const { code, detail } = simulation.refusal;
-  leg.log.warn("rotations_rejected", { leg: legName(leg), code, detail });
+  leg.log.warn("proofs_failed.rotations_rejected", { leg: legName(leg), reason: code, detail });
   return undefined;
 }
 
@@ -197,10 +198,7 @@ function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
 }
 
-/**
- * Sends one batch with proofs in front. Each step is of one kind of message: where the first kind does not pay for the
- * proofs, the next one may.
- */
+/** Sends one batch with proofs in front: where the first one does not pay for the proofs, the next one may. */
 async function deliverWith(leg: LegRun, facts: DeliveryInput): Promise<void> {
   for (;;) {
     const { sent, hasMore } = await deliverDue(leg, facts);

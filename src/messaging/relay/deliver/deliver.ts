@@ -3,24 +3,28 @@
  * and sent, the next one is simulated and the one after it proved: see {@link deliverBatches}.
  */
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
-import { packApart } from "../decisions/batch.ts";
+import { countCallBytes, packApart } from "../decisions/batch.ts";
 import { NEVER_MS, READINGS } from "../decisions/retry_schedule.ts";
-import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
+import { holdUnspendable, listAdmitted, withoutRefusedSenders } from "../due_messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
-import { confirmUnknown } from "./gone_requests.ts";
+import { confirmUnknown } from "./revenue.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import type { Leg, LegRun } from "../leg.ts";
-import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
 import { readBackoffMs, readBatchLimit } from "../limits/competitors.ts";
+import { type Candidate, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
 import { send, type SendInput } from "./send.ts";
-import { findDeliverable } from "./bisect_batch.ts";
-import { holdBack } from "../limits/suspension.ts";
-import { filterProfitable } from "./profitability.ts";
-import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
+import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
+import {
+  findStrangers,
+  holdBack,
+  leaveToAlone,
+  listReceiversUnderWay,
+  receiverOf,
+} from "../limits/suspension.ts";
+import { filterProfitable, holdUnpaidBytes } from "./profitability.ts";
 
 /** Result of one round of a leg. */
 export interface DeliveryRound {
@@ -64,9 +68,9 @@ export async function deliverDue(
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
-  const unheld = await holdBack(leg, fresh);
+  const unheld = await holdUnpaidBytes(leg, await holdBack(leg, fresh));
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToCompetitors(leg, unheld),
+    leaveToAlone(leg, leaveToCompetitors(leg, unheld)),
     leaveToCompetitors(leg, refused),
   ]);
   // Every row left out was held.
@@ -107,11 +111,6 @@ function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonl
   });
 }
 
-/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
-export function countCallBytes({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
-  return row.encoded.length + 640;
-}
-
 /** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
 const OTHER_NODE_MS = 3_600_000;
 
@@ -129,13 +128,18 @@ function firstBatches(
     maxCount: Math.min(maxMessagesPerStep, readBatchLimit(leg)),
     maxBytes: roomForMessages(leg, consensusProofs),
   };
-  const [first] = candidates;
-  // One kind per step, requests before responses: the rest follows in the next round.
-  const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
-  const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  // Requests before responses: the rest follows in the next round, unless both pay for the proofs in front of them.
+  const { post = [], getResponse = [] } = Object.groupBy(candidates, ({ row }) => row.kind);
+  const ofKind = consensusProofs.length > 0
+    ? [...post, ...getResponse]
+    : post.length > 0
+    ? post
+    : getResponse;
+  const strangers = findStrangers(leg, ofKind);
   const { batches, tooLarge } = packApart(ofKind, {
     bytesOf: countCallBytes,
     limitOf: ({ row }) => row.batchLimit,
+    apartOf: ({ row }) => strangers.get(row.commitment),
   }, limits);
   for (const { row } of tooLarge) {
     const bytes = countCallBytes({ row });
@@ -260,7 +264,7 @@ async function prepareBatch(
 interface ProvedBatch {
   readonly open: readonly Candidate[];
   /** Of `count` messages, which may be more than the open ones; a fault shows where it is awaited. */
-  readonly proof: Promise<MessageProof> | undefined;
+  readonly proof: Promise<ProvenSteps> | undefined;
   readonly count: number;
 }
 
@@ -270,11 +274,7 @@ interface ProvedBatch {
 async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Promise<ProvedBatch> {
   if (batch.length === 0) return { open: [], proof: undefined, count: 0 };
   const messages = batch.map(({ message }) => message);
-  const proof = leg.source.proofs.proveMessages(
-    messages,
-    { height: facts.proofHeight, target: leg.target },
-    leg.signal,
-  );
+  const proof = proveSteps(leg, messages, facts.proofHeight);
   const proofEnded = proof.then(() => {}, () => {});
   const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
   const open = await endDelivered(leg, { candidates: batch, receipts });
@@ -286,7 +286,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
 export async function prepare(
   { leg, facts }: Round,
   open: readonly Candidate[],
-  proving?: Promise<MessageProof>,
+  proving?: Promise<ProvenSteps>,
 ): Promise<Prepared> {
   if (open.length === 0) return { ready: [], again: [] };
   const { proofHeight: height, consensusProofs } = facts;
@@ -350,10 +350,15 @@ function markAllRefused(
   refused: readonly Refused[],
 ): void {
   const { candidates, consensusProofs } = batch;
+  if (refused.length === 0) return;
+  const underWay = listReceiversUnderWay(context);
   for (const { code, ...why } of refused) {
+    const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
+    const isBehind = isOfModule && underWay.has(receiverOf(why));
     const item: Refused = {
       ...why,
       code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+      ...isBehind ? { isInCompany: true } : {},
     };
     for (const { row } of stillOpen(context, [findCandidate(candidates, item.message)])) {
       markRefused(context, row, item);
@@ -365,34 +370,4 @@ function findCandidate(candidates: readonly Candidate[], message: Message): Cand
   const found = candidates.find((candidate) => candidate.message === message);
   if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
   return found;
-}
-
-/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
-const RECEIPTS_PAUSE_MS = 10 * 60_000;
-
-/** Ends the due messages that have a receipt and holds the others; true when there are more. */
-async function holdUnspendable(
-  leg: LegRun,
-  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
-): Promise<boolean> {
-  const { target } = leg;
-  const stop = findSpendingStop(leg);
-  if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
-  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
-  if (ready.length === 0) return hasMore;
-  const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: ready, receipts });
-  const nowMs = leg.clock.now();
-  leg.ledger.transaction(() => {
-    for (const { row } of open) {
-      if (stop === undefined) {
-        hold(leg, row, { reason: "unfunded", retryClass: "unfunded" });
-        continue;
-      }
-      const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
-      transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
-    }
-  });
-  return hasMore;
 }

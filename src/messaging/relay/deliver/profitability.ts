@@ -8,15 +8,16 @@ import {
   type BatchOffer,
   type BatchVerdict,
   decideBatch,
+  decideProfit,
   type ProofUsage,
 } from "../decisions/profit.ts";
+import { countCallBytes } from "../decisions/batch.ts";
 import { coveringPriceWei, type PriceBoundInput, signingBoundWei } from "../decisions/gas_price.ts";
-import { findGoneRequests } from "./gone_requests.ts";
+import { findGoneRequests, readRevenues, type Revenue } from "./revenue.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
 import type { LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
 import { type Candidate, decideForGood, findOwnPayment, hold, stillOpen } from "../messages.ts";
-import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "../limits/spending.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
@@ -64,6 +65,52 @@ export async function filterProfitable(
   return { candidates, maxGasPriceWei };
 }
 
+/** Size from which a message has to pay for its own bytes before anything is proved or simulated, bytes. */
+const LARGE_BYTES = 4_096;
+
+/** Gas of a zero byte of call data and of another (EIP-2028): the least that they cost. */
+const [ZERO_BYTE_GAS, BYTE_GAS] = [4, 16];
+
+/** Holds large messages that do not pay for their own bytes; returns the others. May throw an `RpcFault`. */
+export async function holdUnpaidBytes(
+  leg: LegRun,
+  candidates: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  const { profit, target: { gas } } = leg;
+  const large = candidates.filter((candidate) => countCallBytes(candidate) >= LARGE_BYTES);
+  if (profit === undefined || profit.minimumPercent === 0 || gas === undefined || large.length === 0) {
+    return candidates;
+  }
+  const [revenues, price, { gasPriceWei }] = await Promise.all([
+    readRevenues({ ...leg, profit }, large),
+    profit.price.fetchPrice(leg.signal),
+    gas.fetchGasQuote(leg.signal),
+  ]);
+  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const decided = new Map(large.map(({ row }, index) => {
+    const { paymentClass, fee } = revenueAt(revenues, index);
+    const bytesGas = row.encoded.reduce((sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS), 0);
+    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
+    const offer = { paymentClass, fee18, gas: BigInt(bytesGas), dataCostWei: 0n };
+    const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
+    return [row.commitment, decideProfit(offer, rule)];
+  }));
+  return leg.ledger.transaction(() =>
+    stillOpen(leg, candidates).filter(({ row }) => {
+      const found = decided.get(row.commitment);
+      if (found?.kind !== "hold" || found.reason !== "unprofitable") return true;
+      const { required18: requiredUsd18, fee18: offeredUsd18 } = found.numbers;
+      const why = {
+        reason: "unprofitable",
+        retryClass: "failed",
+        detail: "its own bytes cost more",
+      } as const;
+      hold(leg, row, { ...why, requiredUsd18, offeredUsd18 });
+      return false;
+    })
+  );
+}
+
 /** Decision about a batch with everything that it was made from. */
 export interface JudgedBatch {
   readonly revenues: readonly Revenue[];
@@ -83,23 +130,30 @@ export async function judgeProfit(
   const price = await profit.price.fetchPrice(leg.signal);
   const { part } = work;
   const { gasPriceWei, dataCostWei, messageGas, gasUsed } = part.simulation;
-  const shareOfData = dataCostWei / BigInt(Math.max(1, work.candidates.length));
-  const offers = work.candidates.map(({ row }, index) => {
+  // Each pays for its own bytes, and the consensus proofs for theirs.
+  const proofBytes = part.delivery.steps.flatMap((step) =>
+    step.kind === "consensus" ? [step.proof.length] : []
+  );
+  const sizes = [...work.candidates.map(countCallBytes), ...proofBytes];
+  const bytes = BigInt(sizes.reduce((sum, size) => sum + size, 0));
+  const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
+  const ofProofs = proofBytes.reduce((sum, size) => sum + dataOf(size), 0n);
+  const offers = work.candidates.map((candidate, index) => {
     const { paymentClass, fee } = revenueAt(revenues, index);
     const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
     return {
-      id: row.commitment,
+      id: candidate.row.commitment,
       paymentClass,
       fee18,
       gas: messageGas[index] ?? 0n,
-      dataCostWei: shareOfData,
+      dataCostWei: dataOf(countCallBytes(candidate)),
     };
   });
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
   const consensusProofs: ProofUsage = {
     gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
-    dataCostWei: 0n,
-    isSentAnyway: part.delivery.steps.length === 1,
+    dataCostWei: ofProofs,
+    isSentAnyway: proofBytes.length === 0,
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;

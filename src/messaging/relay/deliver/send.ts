@@ -12,7 +12,6 @@ import type {
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
-import { limitNamedIn } from "../../../core/chains/transaction_bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -24,17 +23,11 @@ import {
   stopUncovered,
 } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, submitAll, transition } from "../messages.ts";
+import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
-import { holdSuspended } from "../limits/suspension.ts";
-import {
-  noteNoAnswer,
-  noteOneInFlight,
-  noteTooLarge,
-  readNonces,
-  reportForeign,
-} from "../limits/capacity.ts";
+import { holdSuspended, mayRisk } from "../limits/suspension.ts";
+import { noteNoAnswer, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -99,7 +92,7 @@ export async function sendConsensus(
     }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
-      leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
+      leg.log.debug("proofs_overtaken.known", { leg: legName(leg), from: signing.from });
       return "known";
     }
     if (signing.kind !== "signed") return "refused";
@@ -188,7 +181,7 @@ async function signBounded(
   const { nonceAtLeast } = nonces;
   const signed = signing.kind === "signed" ? signing.submission.nonce : undefined;
   if (nonceAtLeast !== undefined && signed !== undefined && signed > nonceAtLeast) {
-    reportForeign(leg, nonceAtLeast, "foreign_nonce_used");
+    reportForeign(leg, nonceAtLeast, "account_shared.seen");
   }
   const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
   if (bound === undefined || !isTooExpensive) return signing;
@@ -211,12 +204,22 @@ export function send(
   return leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal);
 }
 
+/** Why strangers wait. */
+const STRANGERS = "no more is risked within a day for pairs of modules of which nothing was delivered yet";
+
 async function sendInTurn(
   leg: LegRun,
   work: SendInput,
 ): Promise<SendResult> {
   const { part, candidates, maxGasPriceWei } = work;
   const { delivery, simulation } = part;
+  if (!await mayRisk(leg, { candidates, simulation })) {
+    const why = { reason: "loss_limit", retryClass: "transient", detail: STRANGERS } as const;
+    leg.ledger.transaction(() => {
+      for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
+    });
+    return { sent: 0, again: [] };
+  }
   const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
   if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {
@@ -225,14 +228,14 @@ async function sendInTurn(
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
-    leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
+    leg.log.debug("proofs_overtaken.known", { leg: legName(leg), from: signing.from });
     return { sent: 0, again: [], isOutdated: true };
   }
   if (signing.kind === "refused") {
     noteRefusedFunds(leg, signing.refusal);
     if (signing.refusal.code === "too_expensive") {
       const { detail } = signing.refusal;
-      leg.log.info("batch_repriced", {
+      leg.log.info("transaction_failed.repriced", {
         leg: legName(leg),
         detail,
       });
@@ -245,10 +248,10 @@ async function sendInTurn(
   const open = leg.ledger.transaction(() => holdSuspended(leg, stillOpen(leg, candidates)));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
-  const { steps } = part.delivery;
+  const consensusProofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
   const facts = {
     provedAt: part.height,
-    ...(steps.length === 1 ? {} : { consensusProofs: steps.length - 1 }),
+    ...(consensusProofs === 0 ? {} : { consensusProofs }),
     ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
   };
   await journalAndSend(leg, { submission, candidates: open, facts, allowance: work.allowance });
@@ -347,7 +350,7 @@ async function broadcastJournalled(
     result = await leg.target.sender.broadcast(submission, leg.signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    leg.log.info("broadcast_unknown", {
+    leg.log.info("transaction_failed.broadcast_unknown", {
       leg: legName(leg),
       transaction: submission.hash,
       error,
@@ -373,46 +376,4 @@ async function broadcastJournalled(
     case "refused":
       releaseRejected(leg, { ...work, result });
   }
-}
-
-/** Releases the messages of a transaction that the chain did not accept. */
-function releaseRejected(
-  leg: Leg,
-  work: {
-    readonly id: number;
-    readonly rows: readonly MessageRow[];
-    readonly result: Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
-  },
-): void {
-  const { result } = work;
-  const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
-  const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
-  const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
-  const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
-  leg.log.info("transaction_rejected", {
-    leg: legName(leg),
-    detail,
-  });
-  leg.ledger.transaction(() => {
-    const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
-    if (limit === "bytes") noteTooLarge(leg, { submission, detail });
-    if (limit === "in_flight") noteOneInFlight(leg);
-    for (const { commitment, target } of work.rows) {
-      const row = leg.ledger.messages.find(commitment, target);
-      if (row?.state !== "submitted") continue;
-      if (half !== undefined) {
-        const again = { reason: "too_large", batchLimit: half, nextAttemptAtMs: leg.clock.now() } as const;
-        transition(leg, row, { to: "held", detail, ...again });
-        continue;
-      }
-      const isLimited = limit === "bytes" || limit === "cost";
-      hold(leg, row, {
-        ...(isUnfunded
-          ? { reason: "unfunded", retryClass: "unfunded" } as const
-          : { reason: isLimited ? "too_large" : "race", retryClass: "transient" } as const),
-        detail,
-      });
-    }
-  });
 }

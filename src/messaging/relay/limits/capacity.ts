@@ -2,15 +2,20 @@
  * Our account on a target: its nonces, how many of its transactions may wait for inclusion at the same time, and how many
  * bytes of proofs and messages one of them may hold.
  */
-import type { SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
+import type { BroadcastResult, SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
-import type { SubmissionKind } from "../../ledger/ledger.ts";
+import type { MessageRow, SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
-import { isSpendingStopped, isUnfunded, keepOn } from "./spending.ts";
-import type { RelayDeps, TargetContext } from "../leg.ts";
+import { isSpendingStopped, isUnfunded, keepOn, noteRefusedFunds } from "./spending.ts";
+import { hold, transition } from "../messages.ts";
+import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
-import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
+import {
+  learnMaxBytes,
+  limitNamedIn,
+  MAX_TRANSACTION_BYTES,
+} from "../../../core/chains/transaction_bytes.ts";
 
 /** True when another transaction to the target may be made now. */
 export function hasRoom(context: TargetContext): boolean {
@@ -61,7 +66,7 @@ export function noteTooLarge(
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
   size.write(context, { maxBytes, atMs: context.clock.now() });
-  context.log.info("transaction_size_reduced", {
+  context.log.info("transaction_failed.too_large", {
     chain: context.target.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
     maxBytes,
@@ -72,7 +77,7 @@ export function noteTooLarge(
 const oneInFlight = keepOn("one in flight", z.number());
 
 /** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
-export function noteOneInFlight(context: TargetContext): void {
+function noteOneInFlight(context: TargetContext): void {
   oneInFlight.write(context, context.clock.now());
 }
 
@@ -96,20 +101,20 @@ const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
- * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
+ * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.seen`: endpoints show it there
  */
 export function reportForeign(
   { ledger, clock, log, target }: TargetContext,
   nonce: bigint,
-  event: "account_shared" | "foreign_nonce_used",
+  event: "account_shared.mined" | "account_shared.seen",
 ): void {
   const chain = target.id.stateMachine;
   const name = `${event} on ${chain}`;
   const nowMs = clock.now();
   const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
   if (isNews) ledger.meta.write(name, String(nowMs));
-  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
-  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
+  if (!isNews) log.debug("account_shared.seen", { chain, nonce });
+  else log[event === "account_shared.mined" ? "warn" : "info"](event, { chain, nonce });
 }
 
 /** Leaves a signed submission to settling, which skips those that are being broadcast. */
@@ -118,4 +123,46 @@ export function noteNoAnswer(context: RelayDeps, id: number): void {
   if (submissions.find(id)?.state === "signed") {
     submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
   }
+}
+
+/** Releases the messages of a transaction that the chain did not accept. */
+export function releaseRejected(
+  leg: Leg,
+  work: {
+    readonly id: number;
+    readonly rows: readonly MessageRow[];
+    readonly result: Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
+  },
+): void {
+  const { result } = work;
+  const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
+  const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
+  const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
+  const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
+  leg.log.info("transaction_failed.rejected", {
+    leg: legName(leg),
+    detail,
+  });
+  leg.ledger.transaction(() => {
+    const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
+    if (limit === "bytes") noteTooLarge(leg, { submission, detail });
+    if (limit === "in_flight") noteOneInFlight(leg);
+    for (const { commitment, target } of work.rows) {
+      const row = leg.ledger.messages.find(commitment, target);
+      if (row?.state !== "submitted") continue;
+      if (half !== undefined) {
+        const again = { reason: "too_large", batchLimit: half, nextAttemptAtMs: leg.clock.now() } as const;
+        transition(leg, row, { to: "held", detail, ...again });
+        continue;
+      }
+      const isLimited = limit === "bytes" || limit === "cost";
+      hold(leg, row, {
+        ...(isUnfunded
+          ? { reason: "unfunded", retryClass: "unfunded" } as const
+          : { reason: isLimited ? "too_large" : "race", retryClass: "transient" } as const),
+        detail,
+      });
+    }
+  });
 }

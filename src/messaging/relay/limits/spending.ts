@@ -8,6 +8,7 @@ import type {
   Allowance,
   MessageRow,
   SpendingResult,
+  SpendingRow,
   SubmissionItemRow,
   SubmissionRow,
 } from "../../ledger/ledger.ts";
@@ -16,7 +17,6 @@ import { formatDecimal, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
-import { stoppedUntilMs } from "../decisions/spending_summary.ts";
 import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
 import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
@@ -364,4 +364,23 @@ export function noteFunded(context: TargetContext): void {
     chain: context.target.id.stateMachine,
     waitedSec: Math.round((context.clock.now() - old.sinceMs) / 1000),
   });
+}
+
+/**
+ * Computes when the losses of the last day will be below the limit again, Unix milliseconds, without further losses;
+ * `undefined`: they are below it now.
+ * @param rows of the last day, oldest first
+ */
+function stoppedUntilMs(
+  rows: readonly Pick<SpendingRow, "lossMicroUsd" | "minedAtMs">[],
+  limitMicroUsd: bigint,
+): number | undefined {
+  let left = rows.reduce((sum, { lossMicroUsd }) => sum + (lossMicroUsd ?? 0n), 0n);
+  let untilMs: number | undefined;
+  for (const { lossMicroUsd, minedAtMs } of rows) {
+    if (left < limitMicroUsd) break;
+    left -= lossMicroUsd ?? 0n;
+    untilMs = (minedAtMs ?? 0) + DAY_MS;
+  }
+  return untilMs;
 }

@@ -1,17 +1,29 @@
 /**
- * Suspension of module pairs whose deliveries cost gas without effect: a module may succeed in every simulation and
- * fail in every block. Their messages are held, including those found later and after a restart. Their release is
- * decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} within a ledger transaction.
+ * What is known of pairs of modules: strangers are pairs without a delivery of ours, and travel apart at a bounded risk;
+ * pairs whose deliveries cost gas without effect are suspended, since a module may succeed in every simulation and fail
+ * in every block. Their release is decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} and
+ * {@link mayRisk} within a ledger transaction.
  */
 import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
-import { equalBytes, type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import * as z from "zod";
+import { equalBytes, type Hash256, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
+import type { AcceptedSimulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
-import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
+import {
+  afterFailure,
+  afterSuccess,
+  isWithinRisk,
+  judgeSuspended,
+  receiverPauseEndMs,
+  type Risk,
+} from "../decisions/suspension.ts";
+import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
+import { keepOn } from "./spending.ts";
 import type { Leg, LegRun, RelayDeps, TargetContext } from "../leg.ts";
-import { type Candidate, findOwnPayment, parseRow, stillOpen, transition } from "../messages.ts";
+import { type Candidate, findOwnPayment, parseRow, stillOpen, toCandidate, transition } from "../messages.ts";
 import type { Gate } from "../../../core/chains/reads.ts";
 
 /** Derives the pair that a message belongs to. */
@@ -21,6 +33,77 @@ export function toSuspensionKey(message: Message, target: StateMachine): Suspens
 
 function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
   return `${toHex(from)} ${toHex(to)}`;
+}
+
+/** Pairs with a delivery of ours, as digests, the newest last; at most {@link MAX_PROVEN}. */
+const proven = keepOn("proven pairs", z.array(z.string()));
+
+/** Who pushes a pair out has paid for that many deliveries; the pair is a stranger again, and no more. */
+const MAX_PROVEN = 1_000;
+
+function digestOf(pair: Pick<SuspensionKey, "from" | "to">): string {
+  return toHex(keccak256(new TextEncoder().encode(nameOf(pair)))).slice(2, 18);
+}
+
+/** Finds the strangers among the candidates: the pair of each, by commitment. Own payments are none. */
+export function findStrangers(
+  context: TargetContext,
+  candidates: readonly Candidate[],
+): ReadonlyMap<Hash256, string> {
+  if (!context.target.capabilities.losesGasOnRace) return new Map();
+  const known = new Set(proven.read(context));
+  return new Map(candidates.flatMap(({ row, message }) => {
+    const pair = digestOf(toSuspensionKey(message, row.target));
+    return known.has(pair) || findOwnPayment(context, row) !== undefined ? [] : [[row.commitment, pair]];
+  }));
+}
+
+/**
+ * True when a batch may be sent: strangers may lose a small sum per chain and day, together with what is under way of
+ * them, so that their losses close the chain to nobody else. May throw an `RpcFault`.
+ */
+export async function mayRisk(
+  leg: LegRun,
+  { candidates, simulation }: {
+    readonly candidates: readonly Candidate[];
+    readonly simulation: AcceptedSimulation;
+  },
+): Promise<boolean> {
+  if (leg.profit === undefined || findStrangers(leg, candidates).size === 0) return true;
+  const risk = sumRisk(leg);
+  if (risk.lostMicroUsd === 0n && risk.pendingWei === 0n) return true;
+  const price = await leg.profit.price.fetchPrice(leg.signal);
+  const { gasLimit, gasPriceWei, dataCostWei, maxDataCostWei = dataCostWei } = simulation;
+  return isWithinRisk({
+    ...risk,
+    plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
+    price27: price.kind === "known" ? price.price27 : undefined,
+    sharedMicroUsd: proven.read(leg)?.length ? leg.settings.maxDailyLossMicroUsd : undefined,
+  });
+}
+
+/** Sums what strangers lost within a day and may still lose; who makes us lose a race pays as much as we do. */
+function sumRisk(leg: Leg): Pick<Risk, "lostMicroUsd" | "pendingWei"> {
+  const { ledger: { submissions, spending, messages }, target, clock } = leg;
+  const chain = target.id.stateMachine;
+  // Strangers share no transaction with others.
+  const isOfStrangers = ({ id }: { readonly id: number }): boolean => {
+    const [item] = submissions.itemsOf(id);
+    const row = item && messages.find(item.commitment, item.target);
+    return row !== undefined && findStrangers(leg, toCandidate(row)).size > 0;
+  };
+  const lost = spending.listMined(chain, clock.now() - DAY_MS)
+    .filter((mined) =>
+      (mined.result === "reverted" || mined.result === "not_executed") && isOfStrangers(mined)
+    );
+  const pending = submissions.listInFlight(chain).filter(isOfStrangers);
+  return {
+    lostMicroUsd: lost.reduce((sum, { lossMicroUsd = 0n }) => sum + lossMicroUsd, 0n),
+    pendingWei: [
+      ...pending.map(({ id }) => spending.find(id)?.maxCostWei ?? 0n),
+      ...lost.map(({ lossMicroUsd, costWei = 0n }) => lossMicroUsd === undefined ? costWei : 0n),
+    ].reduce((sum, wei) => sum + wei, 0n),
+  };
 }
 
 /**
@@ -54,12 +137,12 @@ export function noteNotExecuted(
   return after.nextTryAtMs;
 }
 
-/** Releases the messages of a pair when our delivery of the retried message succeeded. */
-export function noteExecuted(
-  context: TargetContext,
-  delivered: readonly Hash256[],
-): void {
+/** Remembers the pairs of messages that we delivered, and releases those whose retried message is among them. */
+export function noteExecuted(context: TargetContext, rows: readonly MessageRow[]): void {
   const { suspensions } = context.ledger;
+  const delivered = rows.map(({ commitment }) => commitment);
+  const pairs = new Set(findStrangers(context, rows.flatMap(toCandidate)).values());
+  if (pairs.size > 0) proven.write(context, [...proven.read(context) ?? [], ...pairs].slice(-MAX_PROVEN));
   for (const pair of suspensions.listActive(context.target.id.stateMachine)) {
     if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
     suspensions.write({ ...pair, ...afterSuccess(pair) });
@@ -131,21 +214,23 @@ export function holdSuspended(
     suspensions.listActive(leg.target.id.stateMachine).map((pair) => [nameOf(pair), pair]),
   );
   if (active.size === 0) return candidates;
+  const strangers = findStrangers(leg, candidates);
   return candidates.filter(({ row, message }) => {
     const name = nameOf(toSuspensionKey(message, row.target));
     const pair = active.get(name);
-    if (pair === undefined || findOwnPayment(leg, row) !== undefined) return true;
-    const isTryOpen = isAnotherTried(leg, pair, { candidates, row });
-    const verdict = judgeSuspended(pair, { nowMs: leg.clock.now(), isTryOpen });
-    if (verdict.kind === "wait") {
-      transition(leg, row, {
-        to: "held",
-        reason: "suspended",
-        detail: "earlier deliveries from this sender to this receiver cost gas and had no effect",
-        nextAttemptAtMs: verdict.untilMs,
-      });
+    if (findOwnPayment(leg, row) !== undefined) return true;
+    const nowMs = leg.clock.now();
+    const untilMs = pair === undefined
+      ? strangers.has(row.commitment) ? receiverPauseEndMs([...active.values()], toReceiver(message)) : 0
+      : judgeSuspended(pair, { nowMs, isTryOpen: isAnotherTried(leg, pair, { candidates, row }) });
+    if (untilMs > nowMs) {
+      const detail = `earlier deliveries ${
+        pair === undefined ? "" : "from this sender "
+      }to this receiver cost gas and had no effect`;
+      transition(leg, row, { to: "held", reason: "suspended", detail, nextAttemptAtMs: untilMs });
       return false;
     }
+    if (pair === undefined) return true;
     if (pair.trial !== row.commitment) {
       const chosen = { ...pair, trial: row.commitment };
       suspensions.write(chosen);
@@ -208,4 +293,37 @@ async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise
       return why === undefined;
     })
   );
+}
+
+/** Modules to which transactions of ours are under way: what they take next is known when those are mined. */
+export function listReceiversUnderWay(
+  { target, ledger: { submissions, messages } }: LegRun,
+): ReadonlySet<string> {
+  if (!target.capabilities.losesGasOnRace) return new Set();
+  const chain = target.id.stateMachine;
+  const items = submissions.listInFlight(chain).flatMap(({ id }) => submissions.itemsOf(id));
+  const rows = messages.findAll(items.map(({ commitment }) => commitment), chain);
+  return new Set(rows.flatMap((row) => row === undefined ? [] : toCandidate(row)).map(receiverOf));
+}
+
+/** Receiving module of a message, hex. */
+export function receiverOf({ message }: Pick<Candidate, "message">): string {
+  return toHex(toReceiver(message));
+}
+
+/** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
+export function leaveToAlone(leg: LegRun, candidates: readonly Candidate[]): readonly Candidate[] {
+  const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
+  if (!candidates.some(isAlone)) return candidates;
+  const others = candidates.filter((candidate) => !isAlone(candidate));
+  const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
+  const nextAttemptAtMs = leg.clock.now() + leg.pollIntervalMs;
+  return candidates.filter((candidate) => {
+    if (!isAlone(candidate)) return true;
+    const { row } = candidate;
+    const isTurn = !busy.has(receiverOf(candidate));
+    if (!isTurn) transition(leg, row, { to: "held", reason: row.reason ?? "reverted", nextAttemptAtMs });
+    busy.add(receiverOf(candidate));
+    return isTurn;
+  });
 }

@@ -14,9 +14,10 @@ import {
 import { type DeliveryOutcome, judgeRevert } from "../decisions/outcome.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
-import { hold, readMessageRow, toEndState, transition, transitionAll } from "../messages.ts";
+import { logSettled } from "../../message_log.ts";
+import { hold, readMessageRow, toCandidate, toEndState, transition, transitionAll } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
-import { forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
+import { findStrangers, forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
 
 /** Maximum random pause before an immediate retry, ms, so that competitors spread out. */
 const RACE_PAUSE_MS = 4_000;
@@ -44,7 +45,7 @@ export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
   if (outcome === "delivered" || outcome === "delivered_by_other") {
     if (outcome === "delivered") {
       recordOwn(context, [message], work);
-      noteExecuted(context, [item.commitment]);
+      noteExecuted(context, [message]);
     }
     submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
     const end = toEndState(outcome);
@@ -96,10 +97,11 @@ export function applyOutcomes(
   if (done.length === 0) return;
   recordOwn(context, done, work);
   const commitments = done.map(({ commitment }) => commitment);
-  noteExecuted(context, commitments);
+  noteExecuted(context, done);
   submissions.settleItems(row.id, commitments, "handled");
   const end = toEndState("delivered");
   transitionAll(context, done, { to: end.state, reason: end.reason, hash: row.submission.hash });
+  logSettled(context.log, "delivered", done, row.submission.hash);
 }
 
 function recordOwn(
@@ -227,7 +229,13 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   if (verdict.kind === "alone") {
     context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
   }
-  if (countReverts(context, message) < PROMPT_ATTEMPTS) {
+  const isStranger = findStrangers(context, toCandidate(message)).size > 0;
+  // Its module cannot help that it comes too late. One message of a proven pair says nothing about the others.
+  const isFailure = verdict.kind === "alone" && why.code !== "timed_out" && why.code !== "duplicate";
+  const notBeforeMs = isFailure && isStranger
+    ? noteNotExecuted(context, { row: message, transaction: why.row.submission.hash })
+    : undefined;
+  if (notBeforeMs === undefined && countReverts(context, message) < PROMPT_ATTEMPTS) {
     const attempts = message.attempts + 1;
     transition(context, message, {
       to: "held",
@@ -240,7 +248,7 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   }
   const ownFault = message.target === context.settings.hub ? "hub_refused" : "failed";
   const retryClass = verdict.kind === "alone" ? ownFault : "transient";
-  hold(context, message, { reason: "reverted", retryClass, detail });
+  hold(context, message, { reason: "reverted", retryClass, detail, notBeforeMs });
 }
 
 /** Counts earlier reverts of transactions with the message, lost races excluded. */

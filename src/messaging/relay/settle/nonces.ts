@@ -86,7 +86,7 @@ async function settleForeign(context: Settling, rows: readonly SubmissionRow[]):
     if (await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" })) isOurs = true;
   }
   const nonce = open[0]?.submission.nonce;
-  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared");
+  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared.mined");
   return open.length > 0;
 }
 

@@ -187,7 +187,7 @@ async function sendReplacement(context: Settling, successor: Successor): Promise
     submissions.record({ submission, kind, items, replaces: old.id, legSource })
   );
   context.log.info(
-    kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
+    kind === "cancel" ? "transaction_replaced.cancelled" : "transaction_replaced.repriced",
     {
       chain: target.id.stateMachine,
       nonce: submission.nonce,
@@ -245,7 +245,7 @@ const BROADCAST_MS = 60_000;
 export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal } = context;
   if (row.state === "included") {
-    context.log.info("transaction_reorganised", {
+    context.log.info("transaction_failed.reorganised", {
       chain: target.id.stateMachine,
       transaction: row.submission.hash,
     });

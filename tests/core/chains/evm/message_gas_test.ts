@@ -7,7 +7,7 @@ import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/st
 import type { StepFrame } from "../../../../src/core/evm/trace.ts";
 import { hub } from "./chain_fixture.ts";
 
-function messages(leafIndices: readonly bigint[]): DeliveryStep {
+function messages(leafIndices: readonly bigint[], large?: bigint): DeliveryStep {
   return {
     kind: "messages",
     messages: leafIndices.map((nonce) =>
@@ -18,7 +18,7 @@ function messages(leafIndices: readonly bigint[]): DeliveryStep {
         from: Uint8Array.of(1),
         to: new Uint8Array(20),
         timeoutTimestampSec: 0n,
-        body: new Uint8Array(60),
+        body: new Uint8Array(nonce === large ? 40_000 : 60),
       })
     ),
     proof: { kind: "mmr", height: { id: hub, height: 1n }, leafCount: 100n, items: [], leafIndices },
@@ -50,10 +50,10 @@ Deno.test("message gas: without frames, or with frames that do not fit, the shar
   equal(attributeGas(of(consensus), { gasUsed: 101n, steps: [frame(90n)] }), []);
 });
 
-Deno.test("message gas: consensus steps, the base and the bytes are left for the consensus proofs", () => {
+Deno.test("message gas: consensus steps and their bytes are left for the consensus proofs", () => {
   const steps = [frame(200_000n), frame(150_000n, 100_000n)];
   const [own = 0n] = attributeGas(of(consensus, messages([1n])), { gasUsed: 385_000n, steps });
-  equal(own, 150_000n);
+  equal(own, 150_000n + 17_759n, "and its share of the base and the call data");
   // With messages alone everything is theirs.
   const bundle = of(messages([1n]), messages([2n]));
   const all = attributeGas(bundle, {
@@ -61,6 +61,15 @@ Deno.test("message gas: consensus steps, the base and the bytes are left for the
     steps: [frame(200_000n, 1000n), frame(150_000n, 10n)],
   });
   equal(all, [217_500n, 167_500n]);
+});
+
+Deno.test("message gas: call data and copies are paid by the message that is large, not by its company", () => {
+  const large = attributeGas(of(messages([1n, 2n, 3n], 1n)), {
+    gasUsed: 1_650_000n,
+    steps: [frame(1_100_000n, 10_000n, 10_000n, 10_000n)],
+  });
+  ok(large.slice(1).every((each) => each < 65_000n), String(large));
+  equal(sum(large), 1_650_000n);
 });
 
 Deno.test("message gas: together the messages never take more than the transaction uses", () => {

@@ -8,6 +8,7 @@ import {
 } from "viem";
 import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -422,3 +423,47 @@ Deno.test("signing: what the OP stack charges more than in the simulation lowers
     assert.equal(await signAt(cheaper - 1n), "too_expensive");
   });
 });
+
+Deno.test("simulation: a module that fails in every block but the newest is seen through, by number and time, where nodes take another block", async () => {
+  await withHost(31438, async (host) => {
+    const [number, timestamp] = ["43", "42"];
+    for (const [index, opcode] of [number, timestamp].entries()) {
+      const to: Hex = `0x${`d${index}`.repeat(20)}`;
+      const messages = [postTo(host, 1n, { to }), postTo(host, 2n)];
+      const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n + BigInt(index)));
+      const block = await host.reader.getBlock();
+      const limit = (opcode === number ? block.number : block.timestamp).toString(16).padStart(16, "0");
+      await host.node.setCode({ address: to, bytecode: `0x67${limit}${opcode}11600f57005b5f5ffd` });
+      const { chain, requests } = chainOf(host);
+      await accepted(chain, delivery);
+      assert.deepEqual((await accepted(chain, delivery)).handled, [false, true], opcode);
+      const old = chainOf(host, undefined, {}, refusing("blockOverrides"));
+      for (let times = 0; times < 2; times++) await accepted(old.chain, delivery);
+      old.requests.count = requests.count = 0;
+      assert.deepEqual(
+        (await accepted(old.chain, delivery)).handled,
+        [true, true],
+        "its traces are used without",
+      );
+      assert.equal(old.requests.count, 1, "and that is remembered");
+    }
+  });
+});
+
+/** A node that answers parameters with that word by "invalid params". */
+function refusing(word: string): Fetch {
+  const { fetch } = globalThis;
+  return async (url, init) => {
+    const asked: unknown = JSON.parse(String(init?.body));
+    const answers: unknown = await (await fetch(url, init)).json();
+    const refuse = (call: unknown, answer: unknown): unknown =>
+      isPlain(answer) && JSON.stringify(call).includes(word)
+        ? { jsonrpc: "2.0", id: answer.id, error: { code: -32602, message: "invalid params: unknown field" } }
+        : answer;
+    return Response.json(
+      Array.isArray(asked) && Array.isArray(answers)
+        ? answers.map((answer, index) => refuse(asked[index], answer))
+        : refuse(asked, answers),
+    );
+  };
+}

@@ -58,14 +58,20 @@ Deno.test("pack: what may only go in small batches goes apart from the rest, in 
     { id: 5, limit: 2 },
     { id: 6 },
     { id: 7, bytes: 101 },
+    { id: 8, pair: "a" },
+    { id: 9, pair: "b" },
+    { id: 10, pair: "a" },
   ];
   const { batches, tooLarge } = packApart(items, {
     bytesOf: ({ bytes = 1 }) => bytes,
     limitOf: ({ limit }) => limit,
+    apartOf: ({ pair }) => pair,
   }, {
     maxCount: 100,
     maxBytes: 100,
   });
-  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [4], [5]]);
+  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [5], [4], [8, 10], [
+    9,
+  ]]);
   assert.deepEqual(tooLarge.map(({ id }) => id), [7]);
 });

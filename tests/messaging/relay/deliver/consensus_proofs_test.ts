@@ -11,6 +11,7 @@ import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../../support/memory_block.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { trust } from "../rounds.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -174,6 +175,21 @@ Deno.test("consensus proofs: a response that pays for the proof is not kept wait
   });
 });
 
+Deno.test("consensus proofs: a request and a response that pay for the proof only together share it", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  fixture.two.proofGas = 100_000n;
+  const [request] = await pay(fixture, [COST_18 * 18n / 10n]);
+  const response = await answer(fixture, COST_18 * 18n / 10n);
+  trust(leg, [request, response]);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(20);
+    assert.deepEqual(stateOf(relayer, request), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages", "messages"]]);
+  });
+});
+
 Deno.test("consensus proofs: a round ends when the host learned the height since it began, whatever else waits", async () => {
   const { fixture, relayer, leg } = await prepare({ latencyMs: 10 });
   const [request] = await pay(fixture, [0n]);
@@ -189,7 +205,7 @@ Deno.test("consensus proofs: a round ends when the host learned the height since
   relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
   await running(relayer, leg, async () => {
     await fixture.blocks(20);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_already_known").length, 1);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.known").length, 1);
     for (const message of [request, response]) {
       assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
     }
@@ -601,7 +617,7 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
     assert.deepEqual(stepsOf(fixture), []);
     assert.deepEqual(relayer.log.events("warn"), []);
     await fixture.clock.advance(700_000);
-    assert.deepEqual(relayer.log.events("warn"), ["accepted_proof_missing"]);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.not_indexed"]);
     relayer.hub.acceptedProofs.missing.clear();
     await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
@@ -624,7 +640,10 @@ for (const what of ["missing", "unknownKinds"] as const) {
       assert.equal(stateOf(relayer, first)[0], "delivered");
       assert.notEqual(stateOf(relayer, second)[0], "delivered");
       assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-      assert.deepEqual(relayer.log.events("warn"), what === "missing" ? [] : ["proof_kind_unknown"]);
+      assert.deepEqual(
+        relayer.log.events("warn"),
+        what === "missing" ? [] : ["proofs_unavailable.unknown_kind"],
+      );
       relayer.hub.acceptedProofs[what].clear();
       await fixture.clock.advance(60_000);
       await fixture.blocks(20);
@@ -643,7 +662,7 @@ Deno.test("consensus proofs: a host whose state has an unknown layout is a warni
     assert.deepEqual(stepsOf(fixture), []);
     const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.bytes]), [[
-      "client_layout_unknown",
+      "host_unusable.unknown_layout",
       96,
     ]]);
     await fixture.update(fixture.hub, fixture.two);
@@ -734,7 +753,7 @@ Deno.test("consensus proofs: a proof that came second is no lost race, and messa
   await running(relayer, leg, async () => {
     await fixture.blocks(8);
     assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_wasted").length, 1);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.wasted").length, 1);
     const next = await payAndUpdate(fixture, [0n, 0n]);
     await fixture.blocks(4);
     for (const message of next) assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);

@@ -5,7 +5,7 @@ import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
-import { inbound, readAgain, round, settle } from "../rounds.ts";
+import { inbound, readAgain, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
@@ -321,6 +321,7 @@ async function withdraw(amount: bigint, percent: number, state: string): Promise
   const [ours, theirs] = await fixture.sendFrom(fixture.hub, fixture.two, 2, { source: names.hub });
   assert.ok(ours !== undefined && theirs !== undefined);
   const relayer = paidBy(fixture, ours, amount);
+  trust(relayer.on(relayer.two), [theirs]);
   await round(relayer, withProfitRule(relayer, percent).leg);
   const states = [ours, theirs].map((message) => relayer.row(message).state);
   assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
@@ -451,4 +452,32 @@ Deno.test("profitability: a response is paid by the fee of its request, and goes
   await settle(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
   assert.deepEqual(responses.map((message) => relayer.row(message).state), ["submitted", "held"]);
+});
+
+Deno.test("profitability: a large message that does not pay for its own bytes is neither proved nor simulated, and data is paid by size", async () => {
+  const fixture = new Fixture();
+  const body = new Uint8Array(20_000).fill(1);
+  // 320,000 gas of bytes alone, against 0.64 dollars.
+  const [large] = await payAndUpdate(fixture, [COST_18 * 3n], { body });
+  const [small] = await payAndUpdate(fixture, [REQUIRED_18 * 2n]);
+  const [paying] = await payAndUpdate(fixture, [COST_18 * 100n], { body });
+  assert.ok(large !== undefined && small !== undefined && paying !== undefined);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const simulated: number[] = [];
+  const { two } = relayer;
+  const simulate = two.simulate.bind(two);
+  two.simulate = async (delivery, signal) => {
+    simulated.push(delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length);
+    const simulation = await simulate(delivery, signal);
+    // Half of it would be more than the small one pays; its share is a thirtieth.
+    return simulation.kind === "refused" ? simulation : { ...simulation, dataCostWei: 10n ** 14n * 3n };
+  };
+  await round(relayer, withProfitRule(relayer).leg);
+  assert.deepEqual(simulated, [2]);
+  assert.deepEqual([large, small, paying].map((message) => relayer.row(message).state), [
+    "held",
+    "submitted",
+    "submitted",
+  ]);
+  assert.equal(relayer.row(large).reason, "unprofitable");
 });

@@ -111,8 +111,8 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
   fixture.two.failing.add(failing.commitment);
   await fixture.blocks(1);
   await settle(work);
-  // Of another sender: what a module of this one did keeps its other messages back.
-  await payAndUpdate(fixture, [0n], { from: new Uint8Array(20).fill(9) });
+  // Between other modules: what those of this one did keeps their other messages back.
+  await payAndUpdate(fixture, [0n], { from: new Uint8Array(20).fill(9), to: new Uint8Array(20).fill(9) });
   fixture.two.isFull = true;
   assert.equal(await send(work), 1);
   for (let replacement = 0; replacement < 4; replacement++) {
@@ -286,7 +286,7 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   assert.equal(later.length, 1);
   await fixture.clock.advance(STUCK_AFTER_MS);
   await settle(work);
-  assert.deepEqual(told(work, "transaction_replaced"), []);
+  assert.deepEqual(told(work, "transaction_replaced.repriced"), []);
 });
 
 Deno.test("daily loss: without a price, what was spent stops it", async () => {
@@ -369,5 +369,5 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   fixture.two.priceWei = PRICE_WEI * 3n / 2n;
   stopUncovered(work.leg, "another one");
   await settle(work);
-  assert.equal(told(work, "transaction_replaced").length, 1);
+  assert.equal(told(work, "transaction_replaced.repriced").length, 1);
 });

@@ -7,8 +7,11 @@ import {
   type ReleaseChoice,
   toSuspensionKey,
 } from "../../../../src/messaging/relay/limits/suspension.ts";
-import { outbound, round, settle } from "../rounds.ts";
+import { outbound, round, settle, trust } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { COST_18, payAndUpdate, profitOf } from "../market.ts";
+import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 const DAY_MS = 86_400_000;
@@ -68,7 +71,7 @@ Deno.test("suspension: a module that behaves in simulations only is paid three t
   );
 });
 
-Deno.test("suspension: after one delivery without effect messages of the pair are held, also those found after a restart, others travel", async () => {
+Deno.test("suspension: after one delivery without effect messages of the pair, and of new senders to its receiver, are held, also those found after a restart, others travel", async () => {
   const fixture = new Fixture();
   await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     fixture.two.deceivers.add(deceiver);
@@ -91,7 +94,7 @@ Deno.test("suspension: after one delivery without effect messages of the pair ar
     await work(fixture, again);
     assert.deepEqual([fresh, otherSender, otherReceiver].map((message) => stateOf(again, message)), [
       "held suspended",
-      "held not_executed",
+      "held suspended",
       "delivered handled_by_us",
     ]);
     assert.deepEqual(again.submissions(fresh ?? fixture.message()), []);
@@ -129,6 +132,7 @@ Deno.test("suspension: what was prepared before the failure was seen is not sent
     ...await fixture.sendFrom(fixture.hub, fixture.two, 1),
   ];
   assert.ok(suspended !== undefined && free !== undefined);
+  trust(relayer.on(relayer.two), [suspended, free]);
   const { suspensions } = relayer.ledger;
   const lastTransaction = suspended.commitment;
   const failed = { failures: 1, isActive: true, nextTryAtMs: NEVER_MS, trial: undefined, lastTransaction };
@@ -185,4 +189,86 @@ Deno.test("suspension: a failure whose block is gone does not count", async () =
   await settle(relayer);
   assert.equal(stateOf(relayer, first), "delivered handled_by_us");
   assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);
+});
+
+/** Receivers of one owner, as CREATE2 makes them. */
+const clone = (index: number): { readonly to: Uint8Array } => ({ to: new Uint8Array(20).fill(index, 0, 1) });
+
+Deno.test("strangers: pairs without a delivery share no transaction with others, proven ones share one, over a restart too", async () => {
+  const fixture = new Fixture();
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
+    const sizes = async (relayer: Relayer): Promise<number[]> => {
+      const from = fixture.two.deliveries().length;
+      for (const index of [1, 1, 2, 3]) await fixture.sendFrom(fixture.hub, fixture.two, 1, clone(index));
+      const before = listSent(relayer).length;
+      await work(fixture, relayer);
+      assert.equal(fixture.two.deliveries().length, from + 4);
+      return listSent(relayer).slice(before).map(({ id }) => relayer.ledger.submissions.itemsOf(id).length);
+    };
+    assert.deepEqual(await sizes(new Relayer(fixture, ledger)), [2, 1, 1]);
+    assert.deepEqual(await sizes(new Relayer(fixture, reopen())), [4]);
+  });
+});
+
+/** A relayer with a limit in dollars, and one round of it to the second chain with everything that follows. */
+function limited(fixture: Fixture, dollars: bigint): {
+  readonly relayer: Relayer;
+  readonly deliver: (...receivers: readonly number[]) => Promise<readonly string[]>;
+  readonly lose: (index: number) => Promise<void>;
+} {
+  const settings = { maxDailyLossMicroUsd: dollars * 1_000_000n };
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
+  const profit = profitOf(relayer, 10);
+  const leg = relayer.leg(relayer.hub, relayer.two, { profit });
+  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  const settling = { ...relayer.on(relayer.two), replacing: { replacement, profit } };
+  /** Delivers one message that pays to each of these receivers; 20 cents each, and twice as much is planned. */
+  const deliver = async (...receivers: readonly number[]): Promise<readonly string[]> => {
+    const sent: Message[] = [];
+    for (const index of receivers) sent.push(...await payAndUpdate(fixture, [2n * COST_18], clone(index)));
+    await round(relayer, leg);
+    await fixture.blocks(3);
+    await settleAll(settling);
+    await settleAll(settling);
+    return sent.map((message) => relayer.row(message).state);
+  };
+  const lose = async (index: number): Promise<void> => {
+    fixture.two.deceivers.add(toHex(clone(index).to));
+    await deliver(index);
+  };
+  return { relayer, deliver, lose };
+}
+
+Deno.test("strangers: fresh receivers that fail cost ten dollars a day together, and keep no proven pair back", async () => {
+  const { relayer, deliver, lose } = limited(new Fixture(), 100n);
+  assert.deepEqual(await deliver(100), ["delivered"]);
+  for (let index = 1; index <= 55; index++) await lose(index);
+  assert.equal(countVain(relayer), 49);
+  assert.deepEqual(await deliver(100, 100), ["delivered", "delivered"]);
+});
+
+Deno.test("strangers: a small limit is all theirs before anything was delivered, and a quarter of it afterwards", async () => {
+  const { relayer, deliver, lose } = limited(new Fixture(), 2n);
+  for (const index of [1, 2, 3, 4]) await lose(index);
+  assert.equal(countVain(relayer), 4, "more than a quarter");
+  assert.deepEqual(await deliver(5), ["delivered"]);
+  await lose(6);
+  assert.equal(countVain(relayer), 4, "the rest is for proven pairs");
+  assert.deepEqual(await deliver(5), ["delivered"]);
+});
+
+Deno.test("strangers: one that makes a transaction revert alone is suspended with its receiver at once, and warned about", async () => {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  for (const from of [7, 8]) {
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, {
+      ...toDeceiver,
+      from: new Uint8Array(20).fill(from),
+    });
+    assert.ok(message !== undefined);
+    fixture.two.spoiling.add(message.commitment);
+    await work(fixture, relayer);
+  }
+  assert.equal(fixture.two.reverted().length, 1);
+  assert.deepEqual(relayer.log.events("warn"), ["modules_suspended"]);
 });

@@ -17,6 +17,7 @@ import {
 } from "../../../core/chains/evm/chain_fixture.ts";
 import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { Fixture, memoryLedger, Relayer } from "../fixture.ts";
+import { trust } from "../rounds.ts";
 
 const SPOILER: Hex = "0x00000000000000000000000000000000000bad00";
 /** Returns true, whatever it is asked. */
@@ -64,6 +65,7 @@ Deno.test("reverting message on a node: a module that burns a batch's gas only w
     const configured = new Set([hub.stateMachine, target, spoiler.request.source]);
     const settings = { ...relayer.settings, hub: hub.stateMachine, configured };
     const leg: LegRun = { ...relayer.leg(source, relayer.two), target: chain, settings, signal: never };
+    trust(leg, messages);
     const rowsNow = (): readonly MessageRow[] =>
       messages.flatMap(({ commitment }) => deps.ledger.messages.find(commitment, target) ?? []);
     const isOver = (): boolean =>

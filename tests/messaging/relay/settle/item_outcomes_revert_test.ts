@@ -3,7 +3,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
-import { outbound, round, settle } from "../rounds.ts";
+import { outbound, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
@@ -51,6 +51,7 @@ Deno.test("reverting message: two of them in one batch are both found, and no ot
   const bad = [spoil(fixture, messages[0]), spoil(fixture, messages[9])];
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
+  trust(leg, messages);
   for (let times = 0; times < 10; times++) {
     await roundAndSettle(fixture, relayer, leg);
     for (const message of messages.filter((each) => !bad.includes(each))) {

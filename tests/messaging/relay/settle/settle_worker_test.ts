@@ -7,7 +7,7 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";
 import { raceWith } from "../competitor.ts";
-import { inbound, outbound, round, settle } from "../rounds.ts";
+import { inbound, outbound, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
 
 interface Case {
@@ -146,6 +146,7 @@ Deno.test("settle: a revert without a competitor is tried twice at once, then le
   const { fixture, relayer, leg, first } = await sent(1);
   // The module takes the message in a simulation and makes the transaction fail in the block.
   const ghost = fixture.message();
+  trust(relayer.on(relayer.two), [first]);
   fixture.two.spoiling.add(first.commitment);
   const revertNext = async (): Promise<void> => {
     await fixture.blocks(2 + Number(fixture.two.finalityLag));
@@ -173,6 +174,7 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
   assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
+  trust(relayer.on(relayer.two), messages);
   await round(relayer, leg);
   fixture.two.spoiling.add(first.commitment);
   await fixture.blocks(1);
@@ -389,7 +391,7 @@ Deno.test("settle: a block that is gone with everything in it is reported, and t
   await fixture.blocks(6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "submitted");
-  assert.equal(relayer.log.linesOf("transaction_reorganised").length, 1);
+  assert.equal(relayer.log.linesOf("transaction_failed.reorganised").length, 1);
   await settle(relayer);
   await fixture.blocks(6);
   await settle(relayer);

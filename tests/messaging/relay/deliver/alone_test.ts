@@ -1,0 +1,92 @@
+/** Nothing is decided about a message in company: modules of which a batch shows less than they do for one message. */
+import assert from "node:assert/strict";
+import type { Simulation } from "../../../../src/core/chains/submission.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { outbound, round, settle, trust } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
+
+/** Changes what a simulation of the second chain shows. */
+function alter(
+  { two }: Relayer,
+  change: (simulation: Extract<Simulation, { kind: "accepted" }>) => Simulation,
+): void {
+  const real = two.simulate.bind(two);
+  two.simulate = async (delivery, signal) => {
+    const simulation = await real(delivery, signal);
+    return simulation.kind === "accepted" ? change(simulation) : simulation;
+  };
+}
+
+/** Rounds with blocks between them; the largest number of transactions under way. */
+async function work(fixture: Fixture, relayer: Relayer, rounds: number): Promise<number> {
+  let most = 0;
+  const leg = outbound(relayer);
+  for (let turn = 0; turn < rounds; turn++) {
+    await round(relayer, leg);
+    most = Math.max(most, relayer.ledger.submissions.listInFlight(relayer.two.id.stateMachine).length);
+    await fixture.blocks(3);
+    await settle(relayer);
+    await settle(relayer);
+    await fixture.clock.advance(10_000);
+  }
+  return most;
+}
+
+Deno.test("alone: a module that takes one message a block gets all of them, one transaction after the other", async () => {
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  trust(outbound(relayer), messages);
+  alter(
+    relayer,
+    (simulation) => ({ ...simulation, handled: simulation.handled.map((_, index) => index === 0) }),
+  );
+  assert.equal(await work(fixture, relayer, 8), 1);
+  assert.deepEqual(delivered(fixture.two).length, 4);
+});
+
+Deno.test("alone: messages that lack gas in company only are sent in smaller batches, all of them", async () => {
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 40);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  trust(outbound(relayer), messages);
+  alter(relayer, (simulation) => {
+    const fitting = simulation.handled.map((_, index) => index < 16);
+    const gasUsed = BigInt(fitting.filter(Boolean).length) * 1_000_000n;
+    return {
+      ...simulation,
+      handled: fitting,
+      gasUsed,
+      gasLimit: 16_000_000n < gasUsed * 2n ? 16_000_000n : gasUsed * 2n,
+    };
+  });
+  await work(fixture, relayer, 6);
+  assert.deepEqual(delivered(fixture.two).length, 40);
+});
+
+Deno.test("alone: what fails in company, or behind our own transaction to its module, is judged again soon, whatever its past", async () => {
+  const fixture = new Fixture();
+  const [good, bad] = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+  assert.ok(good !== undefined && bad !== undefined);
+  fixture.two.failing.add(bad.commitment);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = outbound(relayer);
+  trust(leg, [good]);
+  await round(relayer, leg);
+  const { reason, batchLimit } = relayer.row(bad);
+  assert.deepEqual([reason, batchLimit, relayer.row(good).state], ["reverted", 1, "submitted"]);
+  await fixture.clock.advance(60_000);
+  await round(relayer, leg);
+  assert.deepEqual(
+    [relayer.row(bad).reason, relayer.row(bad).state],
+    ["reverted", "held"],
+    "ours is under way",
+  );
+  await work(fixture, relayer, 3);
+  assert.deepEqual([relayer.row(bad).reason, delivered(fixture.two).length], ["simulation_failed", 1]);
+  assert.ok(relayer.row(bad).nextAttemptAtMs < NEVER_MS, "one reading alone decides nothing for good");
+  fixture.two.failing.clear();
+  await fixture.clock.advance(3 * 3_600_000);
+  await work(fixture, relayer, 2);
+  assert.equal(relayer.row(bad).state, "delivered");
+});
