@@ -103,21 +103,25 @@ export async function runProgram(
   const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
   const webhook = new Webhook({ ...control, fetch: platformFetch, reasons, redact });
   try {
-    if (!isConfigured(config, base, log)) return exitCodes.failed;
+    if (base !== undefined && findBase(config, base) === undefined) {
+      log.error("command_failed.chain_not_configured", { base });
+      return exitCodes.failed;
+    }
     return await serveStatus(
       server,
-      () => inRounds((current, ending) => runConsensus({ ...depsWith(current), webhook }, { base }, ending)),
+      () =>
+        inRounds((current, ending) =>
+          runConsensus({ ...depsWith(current), webhook }, { base: findBase(current, base) }, ending)
+        ),
     );
   } finally {
     controlSocket?.close();
   }
 }
 
-/** False where `--base` names a chain that the configuration does not have, which is logged. */
-function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
-  const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
-  if (!isKnown) log.error("command_failed.chain_not_configured", { base });
-  return isKnown;
+/** The chain that `--base` names by its section or as a state machine; `undefined`: none. */
+function findBase({ chains }: ConsensusConfig, base: string | undefined): StateMachine | undefined {
+  return chains.find(({ section, stateMachine }) => section === base || stateMachine === base)?.stateMachine;
 }
 
 /** Opens the files of `--cache`; `undefined`: they cannot be used, which is logged. */

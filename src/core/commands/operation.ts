@@ -75,8 +75,8 @@ export interface OperationRun<Context> {
 /** A command line with an operation. */
 interface Chosen<Options> {
   readonly options: Options;
-  readonly json?: boolean;
-  readonly watch?: boolean;
+  readonly json?: boolean | undefined;
+  readonly watch?: boolean | undefined;
 }
 
 /** Pause of `--watch`, ms. */
@@ -97,7 +97,10 @@ export function defineOperation<Context, Options, Output>(
       addOptions: (parser, choose) => {
         operation.addOptions(
           parser,
-          (options) => choose({ options, ...parser.opts<Omit<Chosen<Options>, "options">>() }),
+          (options) => {
+            const { json, watch } = parser.opts<Omit<Chosen<Options>, "options">>();
+            choose({ options, json, watch });
+          },
         );
         parser.option("--json", "print JSON");
         if (operation.isWatched) parser.option("--watch", "print it again every two seconds");

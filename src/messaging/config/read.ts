@@ -25,7 +25,7 @@ import {
   reportMissing,
   reportType,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
+import type { ConfigFiles, TomlTable, TomlValue } from "../../core/config/toml.ts";
 import {
   type ChainConfig,
   type EvmChainConfig,
@@ -114,8 +114,12 @@ function readRelayer(
   document: ConfigDocument,
 ): RelayerReading | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
-  const table = document.sections.get("relayer");
-  if (table === undefined) return undefined;
+  const given = document.sections.get("relayer");
+  if (given === undefined) return undefined;
+  const listed = given["delivery_endpoints"];
+  const table = listed === undefined
+    ? given
+    : { ...given, delivery_endpoints: resolveNames(listed, document) };
   const location = document.diagnostics.section(["relayer"]);
   return {
     location,
@@ -124,6 +128,15 @@ function readRelayer(
     fleet: readFleet(fleet, table, document),
     notify: readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document),
   };
+}
+
+/** Replaces names of sections in a list by the state machines of the sections. */
+function resolveNames(listed: TomlValue, { sections }: ConfigDocument): TomlValue {
+  if (!Array.isArray(listed)) return listed;
+  return listed.map((name: TomlValue) => {
+    const machine = typeof name === "string" ? sections.get(name)?.["state_machine"] : undefined;
+    return typeof machine === "string" ? machine : name;
+  });
 }
 
 function readFleet(

@@ -94,7 +94,7 @@ const relayerKeys = {
     {
       name: "delivery_endpoints",
       description:
-        "The chains to which requests are delivered. Requests from every configured chain still reach the " +
+        "The chains to which requests are delivered, by the names of their sections or as state machines. Requests from every configured chain still reach the " +
         "hub. An empty list means all chains.",
       example: ["EVM-1", "EVM-8453", "EVM-56", "EVM-420420419", "POLKADOT-2030"],
     },

@@ -502,6 +502,15 @@ Deno.test("configuration: placeholders, variables without braces and ~ are notic
   );
 });
 
+Deno.test("configuration: chains to deliver to are named by their sections, too", () => {
+  const { config, problems } = parseMessagingConfig(
+    inMemory(),
+    edited(['["EVM-31337", "KUSAMA-2000"]', '["evm1", "KUSAMA-2000"]']),
+  );
+  assert.deepEqual(problems, []);
+  assert.deepEqual(config?.relayer.deliveryEndpoints, ["EVM-31337", "KUSAMA-2000"]);
+});
+
 Deno.test("configuration: the place of a key is shown, the key is not", () => {
   const files = inMemory({ "/run/key": "0x" + "ab".repeat(32) });
   const { values, config } = parseMessagingConfig(files, edited([KEY_LINE, 'signer = "/run/key"']));
