@@ -121,7 +121,17 @@ export async function runChecks(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
-  return rows.flat();
+  return eachOnce(rows.flat());
+}
+
+/** Sections may share an endpoint: what two jobs find of it is one row, the worse one. */
+function eachOnce(rows: readonly CheckRow[]): readonly CheckRow[] {
+  const found = new Map<unknown, CheckRow>();
+  for (const row of rows) {
+    const key = row.endpoint === undefined ? row : JSON.stringify([row.chain, row.endpoint, row.check]);
+    if ((found.get(key)?.result ?? "ok") === "ok") found.set(key, row);
+  }
+  return [...found.values()];
 }
 
 async function runJob(clock: Clock, job: CheckJob, signal: AbortSignal): Promise<readonly CheckRow[]> {

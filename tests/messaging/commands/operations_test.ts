@@ -254,6 +254,8 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
   ledger.messages.record(
     newMessage(1, { state: "held", reason: "held_by_operator", nextAttemptAtMs: neverMs }),
   );
+  const next = field(await ask(scene, "show", hashOf(1)), "legs", 0, "next");
+  assert.equal(next, "You hold its module or route: `release` lets it go.");
   ledger.suspensions.write({
     target: bsc,
     from: new Uint8Array([1]),
