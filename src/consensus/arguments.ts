@@ -51,7 +51,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const line = createCommandLine(options);
   const { command } = line;
   const base =
-    "configured chain that must already follow a BEEFY hub: the log says whether it does, e.g. EVM-1";
+    "configured chain that must already follow a BEEFY hub: the log reports whether it does, e.g. EVM-1";
   command.addOption(new Option("--base <chain>", base));
   command.addOption(
     new Option(

@@ -4,7 +4,7 @@
  */
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
-import type { CheckBoard } from "../core/checks/program_status.ts";
+import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
@@ -72,10 +72,8 @@ export interface SessionWatch {
   open(): void;
   /** Workers that only watch. */
   workers(): readonly Worker[];
-  readonly program: {
-    noteWorkers(workers: readonly Worker[]): void;
-    noteRestart(worker: string): void;
-  };
+  noteWorkers(workers: readonly Worker[]): void;
+  noteRestart(worker: string): void;
 }
 
 /** Runs `work` between connecting and closing. */

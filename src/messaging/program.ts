@@ -2,7 +2,7 @@
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import { Webhook } from "../core/checks/webhook.ts";
-import { CheckBoard } from "../core/checks/program_status.ts";
+import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -15,6 +15,7 @@ import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
+import type { NotReadyReason } from "../core/telemetry/readiness.ts";
 import { createRedactor } from "../core/telemetry/redactor.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
@@ -32,9 +33,14 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const board = new CheckBoard();
-  const watch = new RelayWatch(systemClock, board);
-  const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
+  const names = new ChainNames();
+  const watch = new RelayWatch(systemClock, names);
+  const { checks: board } = watch;
+  const read = (): ConfigResult<MessagingConfig> => {
+    const reading = readMessagingConfig({ ...world, ...files }, args.config);
+    if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
+    return reading;
+  };
   const reading = read();
   using app = openApp(world, {
     arguments: args,
@@ -43,8 +49,9 @@ export async function runProgram(
     keepFixed,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-    onWarning: (line) => watch.program.noteWarning(line),
-    onEvent: (...event) => watch.program.troubles.note(...event),
+    names,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
     onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
   });
   if (app === undefined) return exitCodes.failed;
@@ -94,10 +101,17 @@ export async function runProgram(
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });
   }
-  const { listen: address, listenName: names } = args;
-  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  const { listen: address, listenName } = args;
+  const server = {
+    openListener: platformListener,
+    log,
+    address,
+    names: listenName,
+    sources: watch.sources(),
+  };
   const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
-  const webhook = new Webhook({ ...base, fetch: platformFetch, reasons: () => watch.reasons(), redact });
+  const reasons = (): readonly NotReadyReason[] => watch.reasons();
+  const webhook = new Webhook({ ...base, fetch: platformFetch, reasons, redact, names });
   const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, webhook };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));

@@ -99,10 +99,10 @@ async function relay(
     ...watch?.workers(deps.log) ?? [],
     ...deps.webhook?.workers(config.relayer.notify?.webhook, {
       name: "causeway",
-      chains: [config.hub, ...config.chains],
+      hub: config.hub.stateMachine,
     }) ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   try {
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -110,7 +110,7 @@ async function relay(
       {
         isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
         isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
+        onRestart: (worker) => watch?.noteRestart(worker),
         signal,
       },
     );

@@ -45,7 +45,7 @@ interface NamedChain {
 /** Sections of chains with the names that the operator gave them, the hub's first. */
 export function provableSections(
   { hub, chains }: Pick<ConsensusConfig, "hub" | "chains">,
-): readonly [NamedChain, ...NamedChain[]] {
+): readonly NamedChain[] {
   return [{ section: hub.section, stateMachine: hub.substrate.stateMachine }, ...chains];
 }
 
@@ -132,8 +132,8 @@ export const consensusSections = (files: ConfigFiles) => {
       keys: hubKeys,
       inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
       foreign: {
-        redis: "this relayer takes accepted proofs from the hub, not from a queue",
-        beefy: "this relayer takes accepted proofs from the hub, not from a queue",
+        redis: "this relayer reads accepted proofs from the hub, not from a queue",
+        beefy: "this relayer reads accepted proofs from the hub, not from a queue",
         rpc_ws: OWN_SUBSTRATE,
         state_machine: OWN_SUBSTRATE,
         signer: OWN_SUBSTRATE,

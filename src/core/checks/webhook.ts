@@ -2,6 +2,7 @@
  * Posts changes of readiness and of its reasons to a webhook, for operators without Prometheus. A reason that comes and
  * goes is posted once; what could not be posted is posted with the next change that can be.
  */
+import type { ChainNames } from "../config/chain_names.ts";
 import { type EndpointUrl, escapeControls } from "../config/redact.ts";
 import { connectionProblem, type Fetch, JSON_TYPE, splitAuthorization } from "../rpc/http_exchange.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -74,17 +75,10 @@ function keyOf({ code, chain, leg }: NotReadyReason): string {
   return JSON.stringify([code, chain, leg]);
 }
 
-/** A chain's section of the configuration. */
-interface NamedChain {
-  readonly section: string;
-  readonly stateMachine: string;
-}
-
 /** What posts say of the program. */
 interface PostingProgram {
   readonly name: string;
-  /** The hub first. */
-  readonly chains: readonly [NamedChain, ...NamedChain[]];
+  readonly hub: string;
 }
 
 /**
@@ -92,25 +86,19 @@ interface PostingProgram {
  * rest is for other receivers. Pure.
  */
 function toPost(
-  { name, chains }: PostingProgram,
-  { appeared, ended, reasons, nowMs, redact }: Pick<News, "appeared" | "ended"> & {
+  { name, hub }: PostingProgram,
+  { appeared, ended, reasons, nowMs, shown }: Pick<News, "appeared" | "ended"> & {
     readonly reasons: readonly NotReadyReason[];
     readonly nowMs: number;
-    readonly redact: (text: string) => string;
+    readonly shown: (text: string) => string;
   },
 ): string {
-  const nameOf = namesOf(chains);
-  const hub = chains[0].stateMachine;
-  const placeOf = ({ chain, leg }: NotReadyReason): string =>
-    leg?.split(" -> ").map(nameOf).join(" -> ") ?? (chain === undefined ? name : nameOf(chain));
-  const since = ({ sinceMs }: NotReadyReason): string => formatDuration(nowMs - sinceMs);
-  const lines = [
+  const placeOf = ({ chain, leg }: NotReadyReason): string => leg ?? chain ?? name;
+  const whole = shown([
     `${name} of ${hub} is ${isReady(reasons) ? "ready" : "not ready"}.`,
     ...appeared.map((reason) => `${placeOf(reason)}: ${reason.code}: ${describeReason(reason, nowMs)}`),
     ...ended.map((reason) => `${placeOf(reason)}: ${reason.code} is resolved.`),
-  ];
-  const shown = (text: string): string => harmless(redact(text));
-  const whole = shown(lines.join("\n"));
+  ].join("\n"));
   const text = whole.length > MAX_TEXT ? `${whole.slice(0, MAX_TEXT)} ...` : whole;
   return JSON.stringify({
     text,
@@ -121,26 +109,21 @@ function toPost(
     ready: isReady(reasons),
     reasons: reasons.slice(0, MAX_REASONS).map((reason) => ({
       code: reason.code,
-      place: placeOf(reason),
-      since: since(reason),
+      place: shown(placeOf(reason)),
+      since: formatDuration(nowMs - reason.sinceMs),
       warning: reason.isWarning === true,
       text: shown(describeReason(reason, nowMs)),
     })),
-    resolved: ended.slice(0, MAX_REASONS).map((reason) => ({ code: reason.code, place: placeOf(reason) })),
+    resolved: ended.slice(0, MAX_REASONS).map((reason) => ({
+      code: reason.code,
+      place: shown(placeOf(reason)),
+    })),
   });
 }
 
 /** Text of nodes must not name people of a chat, nor look like another line. */
 function harmless(text: string): string {
   return escapeControls(text.replaceAll(/[<@]/g, " "), "\n");
-}
-
-/** Names chains as the operator does: by their section, with the state machine behind it. */
-function namesOf(chains: readonly NamedChain[]): (chain: string) => string {
-  const names = new Map(
-    chains.map(({ section, stateMachine }) => [stateMachine, `${section} (${stateMachine})`]),
-  );
-  return (chain) => names.get(chain) ?? chain;
 }
 
 /** Dependencies of a {@link Webhook}. */
@@ -152,6 +135,7 @@ interface WebhookDeps {
   readonly reasons: () => readonly NotReadyReason[];
   /** Takes the secrets out of a text. */
   readonly redact: (text: string) => string;
+  readonly names: Pick<ChainNames, "full">;
 }
 
 /** Posts for one program as long as it runs, whatever configuration it works with. */
@@ -187,11 +171,10 @@ export class Webhook {
     this.#known = news.unposted;
     if (news.appeared.length + news.ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
     this.#postedMs = nowMs;
-    const failure = await this.#post(
-      webhook,
-      toPost(program, { ...news, reasons, nowMs, redact: this.#deps.redact }),
-      signal,
-    );
+    const { names, redact } = this.#deps;
+    const shown = (text: string): string => harmless(redact(names.full(text)));
+    const body = toPost(program, { ...news, reasons, nowMs, shown });
+    const failure = await this.#post(webhook, body, signal);
     if (failure === undefined) this.#known = news.posted;
     else if (!this.#isFailing) {
       this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });

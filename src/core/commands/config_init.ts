@@ -78,7 +78,7 @@ function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
   const stray = [url, signer, signerAddress, passwordFile].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
   if (stray === "") {
-    return fail(run, "--url, --signer and the other options of a chain take its name, = and a value");
+    return fail(run, "--url, --signer and the other options of a chain need its name, = and a value");
   }
   if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
   const wrong = [

@@ -14,7 +14,7 @@ export interface KeystoreOptions {
   readonly out: string;
   readonly passwordFile?: string;
   /** Only of `keys encrypt`. */
-  readonly keyFile?: string;
+  readonly keyFile?: string | undefined;
 }
 
 /** What is loaded for the work. */

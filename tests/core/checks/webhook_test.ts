@@ -1,6 +1,7 @@
 /** Posts to a webhook: what changed, once, with what helps and without secrets. */
 import assert from "node:assert/strict";
 import { Webhook } from "../../../src/core/checks/webhook.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import type { NotReadyReason } from "../../../src/core/telemetry/readiness.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
@@ -27,6 +28,7 @@ class Scene {
       log,
       reasons: () => this.reasons,
       redact: createRedactor(["nodepathkey1234567890"]),
+      names: new ChainNames([{ section: "base-sepolia", stateMachine: "EVM-84532" }]),
       fetch: async (url, init) => {
         const answer = await this.answer();
         this.asked.push(url);
@@ -36,10 +38,7 @@ class Scene {
     });
     const [worker] = poster.workers(new EndpointUrl(`https://hooks.example.org/${URL_KEY}`), {
       name: "causeway",
-      chains: [
-        { section: "hub", stateMachine: "KUSAMA-4009" },
-        { section: "base-sepolia", stateMachine: "EVM-84532" },
-      ],
+      hub: "KUSAMA-4009",
     });
     assert.ok(worker !== undefined);
     this.#running = worker.run(this.#stop.signal).catch(() => undefined);

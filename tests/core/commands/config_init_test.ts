@@ -192,7 +192,7 @@ const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "an endpoint of none",
     ["--chain=base", "--url=https://key@x"],
-    /--url, --signer and the other options of a chain take its name/,
+    /--url, --signer and the other options of a chain need its name/,
   ],
 ];
 

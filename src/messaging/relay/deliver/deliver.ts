@@ -148,7 +148,7 @@ function firstBatches(
     transition(leg, row, {
       to: "held",
       reason: "too_large",
-      detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+      detail: `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`,
       nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
     });
   }
