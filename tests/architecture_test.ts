@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_288,
   "core/checks": 1338,
-  "core/commands": 1495,
+  "core/commands": 1493,
   "core/config": 3443,
   "core/encoding": 570,
   "core/evm": 1842,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_953,
+  "lines of src": 85_951,
   "lines of devnet": 36_757,
   "lines of tests": 103_873,
   "lines of the longest function of src": 91,
   "files of src below 40 lines": 42,
-  "files of src with one importer, in the same folder": 94,
+  "files of src with one importer, in the same folder": 95,
   "files of messaging/relay that the delivery of a batch reaches": 22,
   "words of docs": 75_561,
 };

@@ -34,7 +34,7 @@ Exit status: 0 done, 2 wrong command line.`,
   },
 });
 
-/** Lists what may stand in place of the last word, each with a tab and its description; nothing: a file, or anything. */
+/** Lists what the last word may become, each with a tab and its description; nothing: a file, or anything. */
 function listNext(program: Parser, words: readonly string[]): readonly string[] {
   const current = words.at(-1) ?? "";
   const command = words.slice(0, -1).reduce(

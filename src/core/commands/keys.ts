@@ -2,20 +2,10 @@
 import type { Command as Parser } from "commander";
 import { Option } from "commander";
 import { describeProblems } from "../config/diagnostics.ts";
-import type { AccountKind } from "../config/keystores/keystore_file.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
 import { type Command, defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
-import type { KeyReading } from "./keystore_work.ts";
-
-/** Options of the commands that write keystores. */
-export interface KeystoreOptions {
-  readonly type: AccountKind;
-  readonly out: string;
-  readonly passwordFile?: string;
-  /** Only of `keys encrypt`. */
-  readonly keyFile?: string | undefined;
-}
+import type { KeyReading, KeystoreOptions } from "./keystore_work.ts";
 
 /** What is loaded for the work. */
 type Work = typeof import("./keystore_work.ts");

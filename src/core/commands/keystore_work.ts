@@ -11,7 +11,15 @@ import { systemRandomness } from "../runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { ss58Address } from "../substrate/ss58.ts";
 import type { StandaloneRun } from "./command.ts";
-import type { KeystoreOptions } from "./keys.ts";
+
+/** Options of the commands that write keystores. */
+export interface KeystoreOptions {
+  readonly type: AccountKind;
+  readonly out: string;
+  readonly passwordFile?: string;
+  /** Only of `keys encrypt`. */
+  readonly keyFile?: string | undefined;
+}
 
 /** A key, or why there is none; the text holds nothing of it. */
 export type KeyReading = { readonly key: Uint8Array } | { readonly found: string };
