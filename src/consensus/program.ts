@@ -99,6 +99,7 @@ export async function runProgram(
       hasColour,
       isJson: args.logFormat === "json",
       clock: systemClock,
+      names: chainNames,
       askRunning: (request) =>
         path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request }),
       here: (needs, work) => workHere(of, needs, work, signal),

@@ -97,6 +97,7 @@ export async function runProgram(
       hasColour,
       isJson: args.logFormat === "json",
       clock: systemClock,
+      names,
       askRunning: (request) => askControl(base, { path, ...request }),
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });

@@ -6,6 +6,7 @@
  */
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { logLevels } from "../telemetry/log.ts";
+import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
@@ -27,6 +28,8 @@ export interface Operation<Context, Options, Output> extends CommandSyntax<Optio
   readonly isLong?: boolean;
   /** True: it has `--watch`, which prints it again and again. */
   readonly isWatched?: boolean;
+  /** True: its text names chains by itself. */
+  readonly isNamed?: boolean;
   /** True: the log goes to standard output, as that of the program does. */
   readonly isLogged?: boolean;
   /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
@@ -69,6 +72,8 @@ export interface OperationRun<Context> {
   /** True: standard output is a terminal that shows colours. */
   readonly hasColour: boolean;
   readonly clock: Clock;
+  /** Names of chains, for texts. */
+  readonly names: Pick<ChainNames, "short">;
   readonly signal: AbortSignal;
 }
 
@@ -129,6 +134,14 @@ async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | 
   }
 }
 
+/** The output with the operator's names of chains: it is plain data, as it comes from a running program. */
+function nameChains<Output>(output: Output, names: Pick<ChainNames, "short">): Output {
+  return JSON.parse(
+    JSON.stringify(output),
+    (_, value: unknown) => typeof value === "string" ? names.short(value) : value,
+  );
+}
+
 async function runOperation<Context, Options, Output>(
   run: OperationRun<Context>,
   operation: Operation<Context, Options, Output>,
@@ -136,7 +149,8 @@ async function runOperation<Context, Options, Output>(
 ): Promise<ExitCode> {
   const { work, needs } = operation;
   const show = async (output: Output): Promise<ExitCode> => {
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(output, options, run.clock.now());
+    const named = operation.isNamed ? output : nameChains(output, run.names);
+    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, options, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };

@@ -138,6 +138,7 @@ ${setUp.more ?? ""}
     isJson,
     hasColour: false,
     clock: systemClock,
+    names: { short: (text) => text },
     printError: () => assert.fail(),
     askRunning: () => Promise.resolve(setUp.answer),
     here: () => assert.fail(),
