@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 3021,
+  "consensus": 3022,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 969,
   "consensus/clients/beefy": 3339,
@@ -241,7 +241,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 661,
   "consensus/clients/polygon": 2222,
   "consensus/clients/sync_committee": 6025,
-  "consensus/commands": 478,
+  "consensus/commands": 479,
   "consensus/config": 1104,
   "consensus/followers": 204,
   "consensus/relay_chain": 496,
@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_288,
+  "core/chains": 13_313,
   "core/checks": 1338,
-  "core/commands": 1493,
+  "core/commands": 1507,
   "core/config": 3443,
   "core/encoding": 570,
   "core/evm": 1842,
@@ -264,26 +264,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2785,
-  "messaging": 1206,
+  "messaging": 1217,
   "messaging/checks": 343,
-  "messaging/commands": 2361,
+  "messaging/commands": 2400,
   "messaging/config": 856,
-  "messaging/fees": 3404,
+  "messaging/fees": 3174,
   "messaging/ledger": 5075,
-  "messaging/relay": 8283,
+  "messaging/relay": 8033,
   "messaging/status": 1204,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 85_951,
+  "lines of src": 85_562,
   "lines of devnet": 36_757,
-  "lines of tests": 103_873,
-  "lines of the longest function of src": 91,
+  "lines of tests": 103_703,
+  "lines of the longest function of src": 92,
   "files of src below 40 lines": 42,
-  "files of src with one importer, in the same folder": 95,
-  "files of messaging/relay that the delivery of a batch reaches": 22,
-  "words of docs": 75_561,
+  "files of src with one importer, in the same folder": 96,
+  "files of messaging/relay that the delivery of a batch reaches": 16,
+  "words of docs": 75_755,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

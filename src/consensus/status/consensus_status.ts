@@ -59,7 +59,7 @@ export const consensusGauges: SnapshotGauges<ConsensusStatus> = gaugesOf(
   ["chain", "target"],
   {
     causeway_update_age_seconds: [
-      "Time since the light client of `chain` on `target` last accepted an update, whoever sent it",
+      "Time since the light client of `chain` on `target` last accepted an update of any relayer",
       ({ updatedMs = 0 }, { nowMs }) => Math.max(0, nowMs - updatedMs) / 1_000,
     ],
   },

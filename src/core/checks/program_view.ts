@@ -110,7 +110,7 @@ function headOf(
     const sinceMs = Math.min(...stops.map((reason) => reason.sinceMs));
     return coloured("bad", `Not ready for ${formatDuration(nowMs - sinceMs)}`);
   }
-  if (reasons.length > 0) return coloured("warn", `Ready, ${reasons.length} to look at`);
+  if (reasons.length > 0) return coloured("warn", `Ready, ${reasons.length} to check`);
   return coloured(
     "good",
     waiting === 0

@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 250;
 export interface FenceTime {
   /** Unix time, ms, as the machine has it: whoever writes the file reads the same clock. */
   readonly wallMs: number;
-  /** A timer that nobody sets, ms. */
+  /** Monotonic milliseconds. */
   readonly timerMs: number;
 }
 
@@ -41,7 +41,7 @@ export function remainingMs(text: string | undefined, nowMs: number): number {
 }
 
 /**
- * What a look finds. A clock that is set back prolongs nothing: what a text allowed at the look before is counted down.
+ * What a look finds. Moving the clock back does not extend the lease: time allowed by the text before is counted down.
  * @param before the look before this one
  */
 export function lookAtFence(

@@ -1,4 +1,4 @@
-import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_plan.ts";
+import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
@@ -276,7 +276,7 @@ Deno.test("claims: a lost receipt is read again at final blocks: ours is claimed
   }
 });
 
-Deno.test("claims: a refused group is halved until the bad row stands alone; the other 49 go together", async () => {
+Deno.test("claims: a refused group is halved until the hub takes a part; the bad row stands alone, the other 49 follow", async () => {
   const scene = await sceneWith();
   const commitments = scene.deliver(50);
   const bad = commitments[17] ?? hashOf(0);
@@ -284,7 +284,7 @@ Deno.test("claims: a refused group is halved until the bad row stands alone; the
   await scene.blocks(5);
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
-  assert.deepEqual(scene.claims().map(({ length }) => length), [49]);
+  assert.ok(scene.claims().length <= 7, "a few claims");
   assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
   scene.spoilt.clear();
   await scene.blocks(700);

@@ -9,7 +9,7 @@ import {
   isWithinRisk,
   judgeSuspended,
   type PairHistory,
-} from "../../../../src/messaging/relay/decisions/suspension.ts";
+} from "../../../../src/messaging/relay/limits/suspension.ts";
 
 const DAY_MS = 86_400_000;
 const hash = (number: number): Hash256 => toHash256(new Uint8Array(32).fill(number));
