@@ -244,5 +244,5 @@ Deno.test("consensus command line: log-consensus-state prints results on stdout 
     (folder) => run(["-c", "consensus.toml", "log-consensus-state", "EVM-31337"], folder),
   );
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /ERROR EVM-31337 .*\[command_failed\.receive_only\]\n/);
+  assert.match(stderr, /ERROR sepolia .*\[command_failed\.receive_only\]\n/);
 });

@@ -354,7 +354,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
     const status = await runRelayerOnce([...args, "status"]);
     assert.match(
       status.stdout,
-      /In the way\n.*\n {2}program .*(no space left|read or write error).*database_fault/,
+      /State\n[^]*?\n {2}program .*(no space left|read or write error).*database_fault/,
     );
     if (disk.isFullForAll) {
       const check = await runRelayerOnce([...args, "check"]);
