@@ -230,8 +230,8 @@ Deno.test("source is stripped without losing lines or code", () => {
  * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  "build": 836,
-  "consensus": 2930,
+  "build": 848,
+  "consensus": 2955,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3319,
@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2150,
   "consensus/clients/sync_committee": 5624,
   "consensus/commands": 478,
-  "consensus/config": 1059,
+  "consensus/config": 1082,
   "consensus/followers": 137,
   "consensus/relay_chain": 496,
   "consensus/rest": 511,
@@ -251,9 +251,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 483,
   "core/beefy": 461,
   "core/chains": 13_298,
-  "core/checks": 1135,
-  "core/commands": 1589,
-  "core/config": 3303,
+  "core/checks": 1350,
+  "core/commands": 1507,
+  "core/config": 3444,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2787,
-  "messaging": 1201,
+  "core/telemetry": 2798,
+  "messaging": 1217,
   "messaging/checks": 343,
-  "messaging/commands": 2381,
-  "messaging/config": 820,
+  "messaging/commands": 2400,
+  "messaging/config": 856,
   "messaging/fees": 3174,
-  "messaging/ledger": 5059,
+  "messaging/ledger": 5067,
   "messaging/relay": 7962,
   "messaging/status": 1183,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_052,
+  "lines of src": 84_476,
   "lines of devnet": 36_750,
-  "lines of tests": 103_587,
-  "lines of the longest function of src": 84,
-  "files of src below 40 lines": 35,
-  "files of src with one importer, in the same folder": 86,
+  "lines of tests": 103_890,
+  "lines of the longest function of src": 92,
+  "files of src below 40 lines": 34,
+  "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_319,
+  "words of docs": 75_878,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
