@@ -2,9 +2,19 @@
 import assert from "node:assert/strict";
 import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import type { RecordedLine } from "../../support/recorded_log.ts";
-import { type MessagePlan, type Plan, planOf, type Trouble } from "./plan.ts";
+import { type MessagePlan, type Plan, planOf, type SettingsPlan, type Trouble } from "./plan.ts";
 import { type Course, simulationKeys } from "./course.ts";
 import { runPlanAlone } from "./seeds.ts";
+
+/** What most operators set. */
+const plainSettings: SettingsPlan = {
+  retryFrequencySec: 60,
+  hasModuleFilter: false,
+  hasDeliveryEndpoints: false,
+  fleetIndex: undefined,
+  gasPriceBufferPercent: 0,
+  decimals: [18, 18],
+};
 
 /** Nothing goes wrong by itself; posts only. */
 function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
@@ -23,6 +33,8 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
   return {
     ...plan,
     messages,
+    attack: undefined,
+    settings: plainSettings,
     troubles: [],
     maximumDailyLoss: undefined,
     faultPercent: 0,
@@ -75,6 +87,8 @@ Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives an
       ...plan,
       chains: [{ ...one, blockSec: 12 }, { ...two, blockSec: 12 }],
       messages: spread,
+      attack: undefined,
+      settings: plainSettings,
       pollSec: 300,
       calmAfterSec: daySec,
       reorgPercent: 1,

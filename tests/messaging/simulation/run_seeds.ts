@@ -3,12 +3,13 @@
  * deno task seeds --from=500000 --count=1000
  * With --logs those of reading a host's requests instead.
  */
+import process from "node:process";
 import { parseArgs } from "node:util";
 import { findLogFailures } from "../../core/chains/evm/log_reader_seeds.ts";
 import { findFailures } from "./seeds.ts";
 
 /** A line with the progress comes after that many seeds. */
-const PROGRESS_EVERY = 1_000;
+const PROGRESS_EVERY = 100;
 
 /** The seeds that are asked for. */
 function seedsOf(
@@ -36,12 +37,19 @@ function print(line: string): void {
 const { from, count, isOfLogs } = seedsOf(Deno.args);
 let ran = 0;
 let failed = 0;
-for await (const { seed, failure } of (isOfLogs ? findLogFailures : findFailures)(from, from + count - 1)) {
+const open = new Map<string, number>();
+for await (const found of (isOfLogs ? findLogFailures : findFailures)(from, from + count - 1)) {
+  const { seed, failure } = found;
   ran++;
+  for (const kind of "excused" in found ? found.excused : []) open.set(kind, (open.get(kind) ?? 0) + 1);
   if (failure !== undefined) {
     failed++;
     print(failure);
   }
-  if (ran % PROGRESS_EVERY === 0 || ran === count) print(`up to seed ${seed}: ${ran} ran, ${failed} failed`);
+  if (ran % PROGRESS_EVERY !== 0 && ran !== count) continue;
+  const { user, system } = process.cpuUsage();
+  const each = ((user + system) / 1e6 / ran).toFixed(2);
+  print(`up to seed ${seed}: ${ran} ran, ${failed} failed, ${each} s of processor time each`);
 }
+for (const [kind, seeds] of open) print(`open defect in ${seeds} seeds: ${kind}`);
 Deno.exit(failed === 0 ? 0 : 1);
