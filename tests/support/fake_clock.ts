@@ -125,8 +125,4 @@ export class WrongClock implements Clock {
   after(ms: number, work: () => void): () => void {
     return this.#base.after(ms, work);
   }
-
-  watchLateness(listener: (lateMs: number) => void): () => void {
-    return this.#base.watchLateness(listener);
-  }
 }

@@ -4,7 +4,7 @@ import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import { type Hex, keccak256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../src/core/evm/host_abi.ts";
-import { getToAbi, postToAbi } from "../../src/core/ismp/message.ts";
+import { postToAbi, responseToAbi } from "../../src/core/ismp/message.ts";
 import type { MemoryBlock } from "./memory_block.ts";
 
 /** A log as nodes tell it. */
@@ -108,7 +108,7 @@ function requestLog(
       data: encodeAbiParameters(postFields, [source, dest, to, nonce, timeoutTimestampSec, body, 0n]),
     };
   }
-  const { from, keys, height, context } = getToAbi(message.request);
+  const { from, keys, height, context } = responseToAbi({ get: message.request, values: [] }).request;
   return {
     topics: [hostEventTopics.GetRequestEvent],
     data: encodeAbiParameters(getFields, [

@@ -14,15 +14,15 @@ import {
 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { opStackOracle } from "../../src/core/evm/fee_oracles.ts";
-import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../src/core/evm/handler_calls.ts";
 import { evmHostAbi, handlerV2Abi, hostManagerAbi } from "../../src/core/evm/host_abi.ts";
-import { getResponseMessage, type Message, postMessage } from "../../src/core/ismp/message.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { bundleResult, readsOf } from "./bundle_runner.ts";
 import type { MemoryBlock, MemoryTransaction } from "./memory_block.ts";
 import { readContract, type ReadPlace } from "./memory_contracts.ts";
 import type { CallTerms, GasRun } from "./memory_gas.ts";
+import { deliveryIn } from "./memory_deliveries.ts";
 import { dataGas, MAX_TRANSACTION_GAS } from "./memory_gas.ts";
 import { handledLog, logsOf, quantity } from "./memory_logs.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -475,39 +475,4 @@ function errorOf(code: RefusalCode): Hex {
   if (code === "unknown_authority_set") return toFunctionSelector("function UnknownAuthoritySet()");
   const found = Object.entries(errorNames).find(([name]) => name === code)?.[1];
   return found === undefined ? "0x" : encodeErrorResult({ abi: handlerV2Abi, errorName: found });
-}
-
-/** The delivery that call data carries; `undefined`: it is none. */
-function deliveryIn(data: Hex, hub: StateMachineId): Delivery | undefined {
-  let call: HandlerCall;
-  try {
-    call = decodeHandlerCall(data);
-  } catch (error) {
-    if (error instanceof HandlerCallError) return undefined;
-    throw error;
-  }
-  const calls = call.tag === "batchCall" ? call.value.calls : [call];
-  return { steps: calls.map((each) => stepOf(each, hub)) };
-}
-
-function stepOf(call: HandlerCall, hub: StateMachineId): Delivery["steps"][number] {
-  if (call.tag === "handleConsensus") return { kind: "consensus", proof: call.value.proof };
-  if (call.tag !== "handlePostRequests" && call.tag !== "handleGetResponses") {
-    throw new Error(`No ${call.tag} here`);
-  }
-  const { proof } = call.value;
-  const leaves = call.tag === "handlePostRequests"
-    ? call.value.requests.map(({ request, index }) => ({ message: postMessage(request), index }))
-    : call.value.responses.map(({ response, index }) => ({ message: getResponseMessage(response), index }));
-  return {
-    kind: "messages",
-    messages: leaves.map(({ message }) => message),
-    proof: {
-      kind: "mmr",
-      height: { id: hub, height: proof.height.height },
-      leafCount: proof.leafCount,
-      items: proof.multiproof,
-      leafIndices: leaves.map(({ index }) => index),
-    },
-  };
 }

@@ -90,7 +90,7 @@ export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChai
   const context = createEvmContext({ fetch, clock, randomness, log: life.log }, config);
   const { fees, certain, ...parts } = assembleEvmChain(context, config, {
     prover: new SealProver(context),
-    probe: { describe: () => Promise.resolve([]), findProblem: () => Promise.resolve(undefined) },
+    probe: () => Promise.resolve([]),
   });
   const report = (commitment: Hash256, fee: bigint | undefined): void => {
     const offered = node.head.state.fees.get(commitment) ?? 0n;
@@ -101,7 +101,7 @@ export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChai
     fees: {
       fetchFees: async (commitments, signal) => {
         const found = await fees.fetchFees(commitments, signal);
-        commitments.forEach((each, index) => report(each, found[index]));
+        commitments.forEach((each, index) => report(each, found.units[index]));
         return found;
       },
       fetchFeeTokenDecimals: (signal) => fees.fetchFeeTokenDecimals(signal),

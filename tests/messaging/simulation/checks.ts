@@ -21,7 +21,7 @@ import {
 } from "../../support/relayer_invariants.ts";
 import { canonical, handledIn, isBad, sentIn } from "./chain_facts.ts";
 import { chainNames, type Course, PRICE_27 } from "./course.ts";
-import { MoneyChecks } from "./money_checks.ts";
+import { type AttackCost, MoneyChecks } from "./money_checks.ts";
 import { OpenMessages } from "./open_messages.ts";
 import { WorldChecks } from "./world_checks.ts";
 
@@ -151,6 +151,11 @@ export class Checks {
     if (maximumDailyLoss === undefined || node === undefined) return false;
     const transferUsd18 = 21_000n * node.priceWei * 2n * PRICE_27 / 10n ** 27n;
     return Number(transferUsd18) / 1e18 > maximumDailyLoss;
+  }
+
+  /** What the attack of the course cost both sides. */
+  attacked(): AttackCost | undefined {
+    return this.#money.attacked();
   }
 
   /** Everything that is wrong at the end, when the process is gone. */

@@ -29,6 +29,7 @@ import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
 import type { HttpFault, Mood } from "./endpoints.ts";
 import { lieOf } from "./lies.ts";
+import type { AttackCost } from "./money_checks.ts";
 import type { ChainPlan, EndpointPhase, MessagePlan, Plan, Trouble } from "./plan.ts";
 import { Program } from "./program.ts";
 
@@ -156,6 +157,8 @@ export class Course {
   callsLost = 0;
   /** Kinds of open defects that it showed. */
   excused: readonly string[] = [];
+  /** What the attack in it cost both sides. */
+  attacked: AttackCost | undefined;
   /** Races that somebody ran on purpose, and what they cost, dollars x 10^18. */
   racesRun = 0;
   spentOnRaces = 0n;
@@ -400,7 +403,7 @@ export class Course {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     else this.#restore();
-    this.#initialHeight = this.#hasCursors() ? undefined : 0n;
+    this.#initialHeight = this.plan.startsFromNow || this.#hasCursors() ? undefined : 0n;
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({

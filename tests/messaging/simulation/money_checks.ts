@@ -15,6 +15,13 @@ import {
 } from "./chain_facts.ts";
 import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
 
+/** What an attack made us lose, and what it cost, dollars. */
+export interface AttackCost {
+  readonly kind: AttackKind;
+  readonly lost: number;
+  readonly spent: number;
+}
+
 /** Checks the money of one course. */
 export class MoneyChecks {
   readonly #course: Course;
@@ -43,8 +50,8 @@ export class MoneyChecks {
     });
   }
 
-  /** What an attack made us lose, and what it cost, dollars; `undefined`: there is none. */
-  attacked(): { readonly kind: AttackKind; readonly lost: number; readonly spent: number } | undefined {
+  /** What the attack of the course cost both sides; `undefined`: there is none. */
+  attacked(): AttackCost | undefined {
     const { attack } = this.#course.plan;
     if (attack === undefined) return undefined;
     const spent = this.#course.sent.filter(({ plan }) => plan.isHostile === true)

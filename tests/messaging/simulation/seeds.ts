@@ -7,6 +7,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { say } from "../../support/notes.ts";
 import { Checks } from "./checks.ts";
 import { Course, TimeOver } from "./course.ts";
+import type { AttackCost } from "./money_checks.ts";
 import { OPEN_DEFECTS } from "./open_defects.ts";
 import { type Plan, planOf } from "./plan.ts";
 
@@ -46,22 +47,25 @@ export async function runSeeds(first: number, last: number): Promise<void> {
   }
 }
 
-/** Runs the seeds from `first` to `last` one by one; a failure is told with the line that replays it. */
-export async function* findFailures(
-  first: number,
-  last: number,
-): AsyncGenerator<
-  { readonly seed: number; readonly failure: string | undefined; readonly excused: readonly string[] }
-> {
+/** How a seed went. */
+export interface SeedResult {
+  readonly seed: number;
+  /** With the line that replays it; `undefined`: nothing was wrong. */
+  readonly failure: string | undefined;
+  /** Kinds of open defects that it showed. */
+  readonly excused?: readonly string[];
+  readonly attacked?: AttackCost | undefined;
+}
+
+/** Runs the seeds from `first` to `last` one by one. */
+export async function* findFailures(first: number, last: number): AsyncGenerator<SeedResult> {
   const folder = await makeFolder();
   try {
     for (let seed = first; seed <= last; seed++) {
-      let excused: readonly string[] = [];
-      const failure = await runSeed(seed, folder).then(
-        (course) => void (excused = course.excused),
-        failureText,
+      yield await runSeed(seed, folder).then(
+        ({ excused, attacked }) => ({ seed, failure: undefined, excused, attacked }),
+        (error: unknown) => ({ seed, failure: failureText(error) }),
       );
-      yield { seed, failure, excused };
     }
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -113,6 +117,7 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
   try {
     const late = await course.run(checks).then(() => [], messageOf);
     await course.end();
+    course.attacked = checks.attacked();
     // What did not end in time is wrong in many ways.
     const violations = late.length > 0 ? late : await checks.atEnd();
     const kinds = violations.map((each) => OPEN_DEFECTS.find(({ excuses }) => excuses(course, each))?.kind);
