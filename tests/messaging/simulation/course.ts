@@ -88,10 +88,15 @@ const RESPAWN_SEC = 5;
 /** An endpoint in order. */
 const HONEST = { behind: 0n, provesWell: true };
 
-/** Modules that send and receive, and one that behaves in simulations only. */
+/** Modules that send and receive, and two that behave in simulations only. */
 const SENDER = new Uint8Array(20).fill(0xaa);
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
+const SPOILER = new Uint8Array(20).fill(0xee);
+
+function receiverOf({ isDeceived, isSpoiling }: MessagePlan): Uint8Array {
+  return isDeceived === true ? DECEIVER : isSpoiling === true ? SPOILER : RECEIVER;
+}
 
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
@@ -644,7 +649,7 @@ export class Course {
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,
-        to: pair?.toReversed() ?? (plan.isDeceived === true ? DECEIVER : RECEIVER),
+        to: pair?.toReversed() ?? receiverOf(plan),
         body: bodyOf(plan.bodyBytes ?? 3),
       })
       : getMessage({

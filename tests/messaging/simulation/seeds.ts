@@ -125,10 +125,8 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
     const news = violations.filter((_, index) => kinds[index] === undefined);
     if (news.length > 0) throw new Error(news.slice(0, 10).join("\n"));
     return course;
-  } catch (error) {
-    printLog(course);
-    throw error;
   } finally {
+    printLog(course);
     course.program?.kill();
     await course.clock.settle();
     await Promise.all(
