@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 520,
   "core/beefy": 461,
-  "core/chains": 13_423,
+  "core/chains": 13_515,
   "core/checks": 624,
   "core/commands": 1568,
   "core/config": 3244,
@@ -272,20 +272,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/control": 1240,
   "messaging/fees": 3404,
   "messaging/ledger": 5091,
-  "messaging/relay": 8026,
+  "messaging/relay": 8272,
   "messaging/status": 1073,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 86_167,
+  "lines of src": 86_505,
   "lines of devnet": 36_634,
-  "lines of tests": 103_343,
+  "lines of tests": 103_670,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 55,
-  "files of src with one importer, in the same folder": 95,
-  "files of messaging/relay that the delivery of a batch reaches": 28,
-  "words of docs": 101_840,
+  "files of src with one importer, in the same folder": 94,
+  "files of messaging/relay that the delivery of a batch reaches": 22,
+  "words of docs": 102_112,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

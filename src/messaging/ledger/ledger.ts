@@ -339,7 +339,7 @@ export interface SuspensionRow extends SuspensionKey {
   readonly updatedAtMs: number;
 }
 
-/** Suspended pairs; rules: `messaging/relay/decisions/suspension.ts`. Every method may throw a `LedgerFault`. */
+/** Suspended pairs; rules: `messaging/relay/limits/suspension.ts`. Every method may throw a `LedgerFault`. */
 interface Suspensions {
   find(key: SuspensionKey): SuspensionRow | undefined;
   /** Pairs on the chain whose messages are suspended now. */

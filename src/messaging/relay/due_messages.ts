@@ -4,12 +4,11 @@
  * a blocked sender) is held before anything is proved, and does not displace others.
  */
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
+import { type DueQuery, type HeldQuery, isTerminal, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { fleetWaitMs } from "./decisions/competition.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { decideState, route, toRequest } from "./decisions/route.ts";
-import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
+import { type FleetShare, type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import {
   type Candidate,
   decideForGood,
@@ -21,7 +20,7 @@ import {
   type Transition,
   transition,
 } from "./messages.ts";
-import { toHex } from "../../core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
 import { findSpendingStop, isUnfunded } from "./limits/spending.ts";
 import { endDelivered } from "./receipts.ts";
@@ -29,15 +28,16 @@ import { endDelivered } from "./receipts.ts";
 /** Pause before routing a message again that waits for data (the hub's list of modules), ms. */
 const RECHECK_MS = 5_000;
 
-/** Messages that may be delivered now. */
+/** Page of due messages. */
 export interface Ready {
+  /** Those that may be delivered now. */
   readonly ready: readonly Candidate[];
-  /** True when the page was full: there is probably more. */
-  readonly hasMore: boolean;
+  /** Rows that were read for them. */
+  readonly rows: readonly MessageRow[];
+  /** The next page starts after this row. */
+  readonly last: MessageRow | undefined;
   /** True when as many rows were read as requested, and all of them can be proved. */
   readonly isFull: boolean;
-  /** Last row read; the next page starts after it. */
-  readonly last: MessageRow | undefined;
 }
 
 /** Selection of due messages. */
@@ -58,10 +58,14 @@ export interface DueInput {
  * Lists the next page of due messages at or below a height of the source; messages that routing holds or ends are left
  * out.
  */
-export function listReady(
-  leg: Leg,
-  facts: DueInput,
-): Ready {
+export function listReady(leg: Leg, facts: DueInput): Ready {
+  const page = listRows(leg, facts);
+  const { rows } = page;
+  const ready = rows.length === 0 ? [] : leg.ledger.transaction(() => routeAgain(leg, rows, facts.view));
+  return { ready, ...page };
+}
+
+function listRows(leg: Leg, facts: DueInput): Omit<Ready, "ready"> {
   const limit = facts.limit ?? leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const due = leg.ledger.messages.listDue({
     source: leg.source.id.stateMachine,
@@ -75,10 +79,20 @@ export function listReady(
     targetNowSec: facts.view.nowSec,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
-  const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
-  const ready = wanted.length === 0 ? [] : leg.ledger.transaction(() => routeAgain(leg, wanted, facts.view));
-  const isFull = provable.length === limit;
-  return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
+  const rows = provable.filter(({ kind }) => facts.isWanted(kind));
+  return { rows, isFull: provable.length === limit, last: provable.at(-1) };
+}
+
+/** True when more is due after a round that made progress: of the rows that it read some are due no longer. */
+export function hasMoreDue(leg: Leg, facts: DueInput, read: readonly MessageRow[]): boolean {
+  const nowMs = leg.clock.now();
+  const isDue = (row: MessageRow | undefined): boolean =>
+    row !== undefined && row.state !== "submitted" && !isTerminal(row.state) && row.nextAttemptAtMs <= nowMs;
+  const now = leg.ledger.messages.findAll(
+    read.map(({ commitment }) => commitment),
+    leg.target.id.stateMachine,
+  );
+  return !now.every(isDue) && listRows(leg, facts).rows.length > 0;
 }
 
 /** Routes due rows again, since clocks and configuration change. */
@@ -102,6 +116,15 @@ function routeAgain(
     else if (!leaveToFleet(leg, row)) ready.push({ row, message });
   }
   return ready;
+}
+
+/**
+ * Time for which this relayer leaves a message to others, ms; 0: it is in its own share. The relayers after the owner
+ * take over one after the other, so that one that died does not make all others deliver the same.
+ */
+export function fleetWaitMs(commitment: Hash256, { index, count, takeOverMs }: FleetShare): number {
+  const owner = Number(BigInt(commitment) % BigInt(count));
+  return (index - owner + count) % count * takeOverMs;
 }
 
 /** Holds a message to the hub that another relayer of the fleet delivers first; false: it is this one's turn. */
@@ -156,44 +179,31 @@ export interface Admitted {
   readonly fresh: readonly Candidate[];
   /** Refused before; delivered apart from the fresh ones. */
   readonly refused: readonly Candidate[];
-  /** True when there is probably more. */
-  readonly hasMore: boolean;
+  /** All rows that were read for them. */
+  readonly rows: readonly MessageRow[];
 }
 
-/** Lists due messages; on legs to chains without limits all of them are fresh. May throw an `RpcFault`. */
-export async function listAdmitted(
-  leg: LegRun,
-  facts: DueInput,
-): Promise<Admitted> {
+/** Lists due messages; to the hub only those that it does not refuse for their sender's sake. */
+export async function listAdmitted(leg: LegRun, facts: DueInput): Promise<Admitted> {
   if (leg.senderLimits === undefined) {
-    const { ready, hasMore } = listReady(leg, facts);
-    return { fresh: ready, refused: [], hasMore };
+    const { ready, rows } = listReady(leg, facts);
+    return { fresh: ready, refused: [], rows };
   }
-  const max = leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const work = { leg, allowances: new Allowances() };
   await wakeAffordable(work);
-  const fresh = await fill(work, { ...facts, refused: "without" }, max);
+  const fresh = await fill(work, { ...facts, refused: "without" });
   const share = Math.max(1, Math.floor(leg.target.limits.maxMessagesPerStep / REFUSED_SHARE));
-  const page: Ready = listReady(leg, { ...facts, refused: "only", limit: share });
+  const page = listReady(leg, { ...facts, refused: "only", limit: share });
   const refused = await admit(work, page.ready);
   noteWaiting(work);
-  return { fresh: fresh.admitted, refused, hasMore: fresh.hasMore || page.hasMore };
+  return { fresh: fresh.admitted, refused, rows: [...fresh.rows, ...page.rows] };
 }
 
-/**
- * Drops fresh messages whose sender has meanwhile become one of whom the hub refuses many: they stay due, and are
- * attempted among the refused ones.
- */
-export function withoutRefusedSenders(
-  leg: Leg,
-  candidates: readonly Candidate[],
-): readonly Candidate[] {
-  if (leg.senderLimits === undefined) return candidates;
-  const { source, target } = leg;
-  const refused = new Set(
-    leg.ledger.messages.listRefusedSenders(source.id.stateMachine, target.id.stateMachine).map(toHex),
-  );
-  return refused.size === 0 ? candidates : candidates.filter(({ row }) => !refused.has(toHex(row.module)));
+/** Senders of whom the hub has refused many messages. */
+export function listRefusedSenders({ ledger, source, target, senderLimits }: Leg): ReadonlySet<Hex> {
+  if (senderLimits === undefined) return new Set();
+  const senders = ledger.messages.listRefusedSenders(source.id.stateMachine, target.id.stateMachine);
+  return new Set(senders.map(toHex));
 }
 
 /** Admission of messages to the hub in one round. */
@@ -203,23 +213,23 @@ interface Admission {
   readonly allowances: Allowances;
 }
 
-/** Reads pages until `max` messages are admitted, or nothing is left. */
+/** Reads pages until enough messages for the batches are admitted, or nothing is left. */
 async function fill(
   work: Admission,
   facts: DueInput,
-  max: number,
-): Promise<{ readonly admitted: readonly Candidate[]; readonly hasMore: boolean }> {
+): Promise<{ readonly admitted: readonly Candidate[]; readonly rows: readonly MessageRow[] }> {
+  const max = work.leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const admitted: Candidate[] = [];
+  const rows: MessageRow[] = [];
   let afterKey: MessageRow | undefined;
-  let hasMore = false;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const page: Ready = listReady(work.leg, { ...facts, afterKey });
+    const page = listReady(work.leg, { ...facts, afterKey });
     admitted.push(...await admit(work, page.ready));
+    rows.push(...page.rows);
     afterKey = page.last;
-    hasMore = page.hasMore || admitted.length > max;
     if (!page.isFull || admitted.length >= max) break;
   }
-  return { admitted: admitted.slice(0, max), hasMore };
+  return { admitted: admitted.slice(0, max), rows };
 }
 
 /** Messages of a leg that wait for bandwidth. */
@@ -312,17 +322,11 @@ async function admit(
 const RECEIPTS_PAUSE_MS = 10 * 60_000;
 
 /** Ends the due messages that have a receipt and holds the others; true when there are more. */
-export async function holdUnspendable(
-  leg: LegRun,
-  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
-): Promise<boolean> {
-  const { target } = leg;
+export async function holdUnspendable(leg: LegRun, facts: DueInput): Promise<boolean> {
   const stop = findSpendingStop(leg);
   if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
-  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
-  if (ready.length === 0) return hasMore;
-  const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const { ready, rows } = listReady(leg, facts);
+  const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
   const open = await endDelivered(leg, { candidates: ready, receipts });
   const nowMs = leg.clock.now();
   leg.ledger.transaction(() => {
@@ -335,5 +339,5 @@ export async function holdUnspendable(
       transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
     }
   });
-  return hasMore;
+  return hasMoreDue(leg, facts, rows);
 }

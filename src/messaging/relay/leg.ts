@@ -21,7 +21,6 @@ import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
 import type { Wake } from "../../core/runtime/waiting.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { FleetShare } from "./decisions/competition.ts";
 import { parseHoldSubject, type RouteInput } from "./decisions/route.ts";
 
 /** Dependencies shared by the pipeline's workers. */
@@ -30,6 +29,16 @@ export interface RelayDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+}
+
+/** Place of one relayer in its fleet. */
+export interface FleetShare {
+  /** From 0. */
+  readonly index: number;
+  /** Number of relayers. */
+  readonly count: number;
+  /** Time that each relayer has before the next one takes over, ms. */
+  readonly takeOverMs: number;
 }
 
 /** Operator settings used by the pipeline. */

@@ -8,7 +8,7 @@ import type { Worker } from "../../core/runtime/worker.ts";
 import { type Leg, legName, type LegRun, type Obstacle } from "./leg.ts";
 import { MaturedHeights } from "../../core/chains/matured_heights.ts";
 import { ScanWidth } from "./decisions/heights.ts";
-import { MAX_IN_FLIGHT } from "./decisions/competition.ts";
+import { MAX_IN_FLIGHT } from "./limits/competitors.ts";
 import { answerGets } from "./deliver/answer_gets.ts";
 import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
 import { expire } from "./receipts.ts";

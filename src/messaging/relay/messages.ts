@@ -21,7 +21,7 @@ import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
-import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
+import { type DeliveryOutcome, judgeRefusal } from "./decisions/retry_schedule.ts";
 import { logTransition } from "../message_log.ts";
 import {
   FAILED_MAX_MS,

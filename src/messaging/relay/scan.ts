@@ -6,7 +6,7 @@ import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
 import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { decideState, route } from "./decisions/route.ts";
-import { isRaiseWorthATry, toFee18 } from "./decisions/gas_price.ts";
+import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
 import { endDelivered, recordSeenDelivery } from "./receipts.ts";

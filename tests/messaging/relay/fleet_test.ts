@@ -1,7 +1,7 @@
 /** Three relayers of one fleet on the legs to the hub. */
 import assert from "node:assert/strict";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { fleetWaitMs } from "../../../src/messaging/relay/decisions/competition.ts";
+import { fleetWaitMs } from "../../../src/messaging/relay/due_messages.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 

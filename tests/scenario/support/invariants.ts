@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
-import { toFee18 } from "../../../src/messaging/relay/decisions/gas_price.ts";
+import { toFee18 } from "../../../src/messaging/relay/decisions/profit.ts";
 import { type ChainHistory, type HandledEvent, readHistory } from "../../../devnet/traffic/chain_history.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";

@@ -4,11 +4,10 @@
  * retrying on its own.
  */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import { fromHex, toHex } from "../../../core/encoding/bytes.ts";
+import { fromHex, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import type { SuspensionRow } from "../../ledger/ledger.ts";
+import type { Ledger, SuspensionRow } from "../../ledger/ledger.ts";
 import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/route.ts";
-import { releaseAll } from "../../relay/limits/suspension.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import * as z from "zod";
 
@@ -111,4 +110,42 @@ function releasePairs(
   }
   // Suspended pairs are known by the chain that they are delivered to, whatever chain they come from.
   return subject.source === undefined ? releaseAll(scope, { chain: subject.dest }) : [];
+}
+
+/** Selection of module pairs; an absent field matches everything. */
+export interface ReleaseChoice {
+  /** Target chain of the deliveries. */
+  readonly chain?: StateMachine | undefined;
+  /** Sending module, lower-case hex. */
+  readonly from?: Hex | undefined;
+  /** Receiving module, lower-case hex. */
+  readonly to?: Hex | undefined;
+}
+
+/** Releases the selected pairs, in a transaction of its own, and clears their failures; their messages are due again. */
+export function releaseAll(
+  { ledger, hub, chains }: {
+    readonly ledger: Ledger;
+    readonly hub: StateMachine;
+    readonly chains: readonly StateMachine[];
+  },
+  choice: ReleaseChoice,
+): readonly SuspensionRow[] {
+  return ledger.transaction(() => {
+    const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
+    const meant = active.filter((pair) => isMeant(pair, choice));
+    // Those of other pairs are held again when they are attempted.
+    for (const pair of meant) {
+      ledger.suspensions.remove(pair);
+      for (const reason of ["suspended", "not_executed"] as const) {
+        ledger.messages.wake(hub, pair.target, reason);
+      }
+    }
+    return meant;
+  });
+}
+
+function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
+  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
+    (to ?? toHex(pair.to)) === toHex(pair.to);
 }

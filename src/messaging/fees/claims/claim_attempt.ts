@@ -14,7 +14,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
 import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
-import { bisect } from "../../relay/decisions/batch.ts";
+import { partsOf } from "../../../core/runtime/slices.ts";
 
 /** Claim that the hub would accept now. */
 export interface ReadyClaim {
@@ -274,6 +274,9 @@ export function afterRefusal(
   const [commitment] = group.commitments;
   if (commitment === undefined) throw new Error("Empty group of claims");
   if (group.commitments.length === 1) return { kind: "defer", commitment };
-  const groups = bisect(group.commitments).map((commitments) => ({ ...group, commitments }));
+  const groups = partsOf(group.commitments, Math.ceil(group.commitments.length / 2)).map((commitments) => ({
+    ...group,
+    commitments,
+  }));
   return { kind: "submit", groups, why: "bisect" };
 }

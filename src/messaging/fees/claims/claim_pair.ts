@@ -20,7 +20,7 @@ import {
 import { type FeeContext, findKey, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
-import { toFee18 } from "../../relay/decisions/gas_price.ts";
+import { toFee18 } from "../../relay/decisions/profit.ts";
 
 /** Input for one pass over a pair. */
 export interface PairInput {

@@ -1,12 +1,15 @@
 /**
  * Decides whether the fees of messages pay for their delivery: of one message alone, and of a batch whose consensus
- * proofs in the same transaction must be paid for too. Pure; every decision comes with its numbers.
- * Rules: docs/protocol/messaging.md sections 9.1, 9.2 and 9.4; `minimum_profit_percentage` of the specification is
- * percent. Start reading at {@link decideProfit}, then {@link decideBatch}.
+ * proofs in the same transaction must be paid for too; and up to which gas price they do. Pure; every decision comes
+ * with its numbers, in exact integers. One unit of a fee token's whole is one dollar.
+ * Rules: docs/protocol/messaging.md sections 9.1 to 9.4, docs/protocol/evm-host.md section 10;
+ * `minimum_profit_percentage` of the specification is percent. Start reading at {@link decideProfit}, then
+ * {@link decideBatch}.
  */
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { costUsd18, type MarketPrices, requiredUsd18, toReward18, type Usage } from "./gas_price.ts";
+import { rescale } from "../../../core/encoding/bytes.ts";
+import { unitPrice27 } from "../../../core/evm/native_price.ts";
 import { findDestination, toRequest } from "./route.ts";
 
 /** Class of a message by how its delivery is paid. */
@@ -260,64 +263,117 @@ function collect(
   return { deliver, hold, numbers: { proofsRequired18, required18, offered18 } };
 }
 
-/** The hub's offer for one rotation, in units of its own token. */
-export interface OfferedReward {
-  readonly amount: bigint;
-  readonly isClaimed: boolean;
-}
-
-/** Reason why rotations are not sent on their own. */
-export type RewardHold =
-  /** The hub offers nothing for this chain, or has paid for these sets already. */
-  | "no_reward"
-  /** The price of the hub's token is unknown. */
-  | "token_price_unknown"
-  /** The price of the chain's native token is unknown. */
-  | "price_unknown"
-  /** The reward is below the cost. */
-  | "unprofitable";
-
-/** Decision on rotations sent alone, dollars x 10^18. */
-export type RotationDecision =
-  | { readonly kind: "send"; readonly reward18: bigint; readonly required18: bigint }
-  | {
-    readonly kind: "hold";
-    readonly reason: RewardHold;
-    readonly reward18: bigint;
-    readonly required18: bigint | undefined;
-  };
-
-/** Computes the hub's reward for rotations, dollars x 10^18; a reason when it is certainly zero. */
-export function rewardFor(
-  rewards: readonly OfferedReward[],
-  tokenPrice27: bigint | undefined,
-): { readonly reward18: bigint; readonly hold: RewardHold | undefined } {
-  const amount = rewards.reduce((sum, reward) => sum + (reward.isClaimed ? 0n : reward.amount), 0n);
-  const reward18 = toReward18(amount, tokenPrice27);
-  if (amount === 0n) return { reward18, hold: "no_reward" };
-  return { reward18, hold: tokenPrice27 === undefined ? "token_price_unknown" : undefined };
+/** Input for the maximum price of a transaction. */
+export interface PriceBoundInput extends Usage {
+  /** Sum over the paying messages, dollars x 10^18. */
+  readonly offered18: bigint;
+  readonly price27: bigint | undefined;
+  readonly profitPercent: number;
 }
 
 /**
- * Decides whether rotations of the hub's authorities are delivered to a chain on their own: only when the hub's reward
- * covers the cost; the same threshold applies as for fees. Rules: docs/protocol/messaging.md sections 9.4 and 17.1;
- * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
- * hub's own token, to the relayer that the host names as first).
+ * Computes the maximum gas price at which a batch just found profitable may be signed: there the fees just cover the
+ * cost. The required profit is the margin for price changes meanwhile. `undefined`: no limit.
  */
-export function decideRotations(
-  facts: {
-    readonly rewards: readonly OfferedReward[];
-    readonly tokenPrice27: bigint | undefined;
-    readonly profitPercent: number;
-  },
-  usage: Usage,
-  market: MarketPrices,
-): RotationDecision {
-  const { reward18, hold } = rewardFor(facts.rewards, facts.tokenPrice27);
-  const cost18 = costUsd18(usage, market);
-  const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, facts.profitPercent);
-  if (hold !== undefined) return { kind: "hold", reason: hold, reward18, required18 };
-  if (required18 === undefined) return { kind: "hold", reason: "price_unknown", reward18, required18 };
-  if (reward18 < required18) return { kind: "hold", reason: "unprofitable", reward18, required18 };
-  return { kind: "send", reward18, required18 };
+export function signingBoundWei(facts: PriceBoundInput): bigint | undefined {
+  return facts.profitPercent === 0 ? undefined : coveringPriceWei(facts);
+}
+
+/**
+ * Computes the maximum gas price at which the offered revenue covers the cost; 0: none, or the price of the token is
+ * unknown.
+ */
+export function coveringPriceWei(facts: Omit<PriceBoundInput, "profitPercent">): bigint | undefined {
+  return highestPayingPriceWei({ ...facts, profitPercent: 0 });
+}
+
+/** Computes the maximum gas price at which the offered revenue pays for the cost and the profit, as above. */
+export function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
+  const { gas, offered18, price27, profitPercent } = facts;
+  const data18 = costUsd18({ ...facts, gas: 0n }, { gasPriceWei: 0n, price27 });
+  if (data18 === undefined) return 0n;
+  // The highest cost of which `requiredUsd18` is offered, without that of the data.
+  const most18 = (100n * (offered18 + 1n) - 1n) / (100n + BigInt(profitPercent)) - data18;
+  if (most18 < 0n) return 0n;
+  if (gas === 0n) return undefined;
+  // Without a price per wei no gas price would ever be too high.
+  const unit27 = unitPrice27(price27 ?? 0n);
+  return unit27 === 0n ? 0n : ((most18 / gas + 1n) * 10n ** 9n - 1n) / unit27;
+}
+
+/**
+ * Converts a fee in units of a token with the given decimals to dollars x 10^18. Up to 18 decimals it is exact; tokens
+ * with more round down.
+ * @throws {RangeError} for decimals that no token can have (a `uint8`).
+ */
+export function toFee18(feeUnits: bigint, decimals: number): bigint {
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+    throw new RangeError(`Expected decimals from 0 to 255, found ${decimals}`);
+  }
+  return rescale(feeUnits, decimals, 18);
+}
+
+/** Decimals of the hub's own token (docs/protocol/hub.md section 10.4). */
+const HUB_TOKEN_DECIMALS = 12n;
+
+/**
+ * Converts a reward of the hub in units of its own token to dollars x 10^18. Rounds down.
+ * @param tokenPrice27 dollars per whole token x 10^27; `undefined`: unknown, then the reward counts for nothing
+ */
+export function toReward18(rewardUnits: bigint, tokenPrice27: bigint | undefined): bigint {
+  return rewardUnits * (tokenPrice27 ?? 0n) / 10n ** (HUB_TOKEN_DECIMALS + 9n);
+}
+
+/** Minimum ratio of our payment's amount to the cost of its delivery. */
+const MIN_PAYMENT_TO_COST = 10n;
+
+/** Computes the maximum cost of delivering our own payment: less than a tenth of it, dollars x 10^18. */
+export function paymentBudget18(amount18: bigint): bigint {
+  return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
+}
+
+/** Resources that a delivery uses on its chain. */
+export interface Usage {
+  readonly gas: bigint;
+  /** Charge of an OP-stack chain for data on layer 1, wei; 0 elsewhere. */
+  readonly dataCostWei: bigint;
+}
+
+/** Prices on the chain. */
+export interface MarketPrices {
+  /** Gas price of the node, without the buffer added when sending. */
+  readonly gasPriceWei: bigint;
+  /** Dollars per native token x 10^27; `undefined`: unknown. */
+  readonly price27: bigint | undefined;
+}
+
+/**
+ * Cost in dollars x 10^18: `gas * floor(unit * gasPrice / 10^9) + floor(unit * dataCost / 10^9)`. Zero wei cost
+ * nothing, whatever the price; otherwise `undefined` when the price is unknown.
+ */
+export function costUsd18(usage: Usage, market: MarketPrices): bigint | undefined {
+  if (usage.gas * market.gasPriceWei === 0n && usage.dataCostWei === 0n) return 0n;
+  if (market.price27 === undefined) return undefined;
+  const unit27 = unitPrice27(market.price27);
+  return usage.gas * (unit27 * market.gasPriceWei / 10n ** 9n) + unit27 * usage.dataCostWei / 10n ** 9n;
+}
+
+/** Minimum fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
+export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
+  return cost18 + BigInt(profitPercent) * cost18 / 100n;
+}
+
+/**
+ * True when a raised fee is worth another simulation of an unprofitable message: it is what was required last, or a
+ * quarter of that, since prices fall, and a tenth more than before. However often somebody adds a unit, that is at most
+ * 16 times.
+ * @param last numbers of the last decision, dollars x 10^18; `undefined`: none was made
+ */
+export function isRaiseWorthATry(
+  fee18: bigint,
+  last: { readonly requiredUsd18: bigint | undefined; readonly offeredUsd18: bigint | undefined },
+): boolean {
+  const { requiredUsd18: required18, offeredUsd18: offered18 = 0n } = last;
+  if (required18 === undefined || fee18 >= required18) return true;
+  return fee18 * 4n >= required18 && fee18 * 10n >= offered18 * 11n;
 }

@@ -7,11 +7,12 @@ import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
+import { isEvm } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { collectKeys, groupGets } from "../decisions/batch.ts";
-import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
-import { listAdmitted } from "../due_messages.ts";
+import { hasMoreDue, listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
 import { type Candidate, decideForGood, hold, type HoldWhy, stillOpen } from "../messages.ts";
@@ -43,10 +44,9 @@ export async function answerGets(
 ): Promise<AnswerRound> {
   const { answering } = leg;
   if (answering === undefined) return { hasMore: false };
-  const wanted = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
-  const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
+  const due = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
+  const { fresh, refused, rows } = await listAdmitted(leg, due);
   const ready = [...fresh, ...refused];
-  if (ready.length === 0) return { hasMore };
   const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
   const open = await endDelivered(leg, { candidates: ready, receipts });
   for (const group of groupGets(open, ({ message }) => requireGet(message), MAX_AT_ONCE)) {
@@ -64,7 +64,7 @@ export async function answerGets(
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }
-  return { hasMore };
+  return { hasMore: hasMoreDue(leg, due, rows) };
 }
 
 function requireGet(message: Message): GetRequest {
@@ -189,4 +189,38 @@ function holdAll({ leg, group }: GetGroupInput, { isForGood = false, ...why }: G
       decideForGood(leg, row, { ...why, to: "held" });
     }
   });
+}
+
+/** Length of an EVM key of a contract's slot: 20 bytes of address and 32 of slot. */
+const SLOT_KEY_BYTES = 52;
+
+/** Groups requests that the hub accepts in one response, in the order of their first request. */
+export function groupGets<Item>(
+  items: readonly Item[],
+  toRequest: (item: Item) => GetRequest,
+  maxCount: number,
+): readonly (readonly Item[])[] {
+  const groups: { readonly key: string; readonly items: Item[] }[] = [];
+  for (const item of items) {
+    const key = groupKey(toRequest(item));
+    const open = groups.find((group) => group.key === key && group.items.length < maxCount);
+    if (open === undefined) groups.push({ key, items: [item] });
+    else open.items.push(item);
+  }
+  return groups.map((group) => group.items);
+}
+
+/** Key of a group: chain, block and the contracts whose slots are read. */
+function groupKey(request: GetRequest): string {
+  const contracts = isEvm(request.dest)
+    ? request.keys.filter(({ length }) => length === SLOT_KEY_BYTES).map((key) => toHex(key.subarray(0, 20)))
+    : [];
+  return [request.dest, request.height, ...[...new Set(contracts)].toSorted()].join(" ");
+}
+
+/** Collects the keys of all requests of a group, each once, in order of first appearance. */
+export function collectKeys(requests: readonly GetRequest[]): readonly Uint8Array[] {
+  const seen = new Map<string, Uint8Array>();
+  for (const key of requests.flatMap(({ keys }) => keys)) seen.set(toHex(key), key);
+  return [...seen.values()];
 }

@@ -12,8 +12,8 @@ import type {
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
-import { bisect } from "../decisions/batch.ts";
-import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
+import { partsOf } from "../../../core/runtime/slices.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/retry_schedule.ts";
 import type { LegRun } from "../leg.ts";
 import type { Refused } from "../messages.ts";
 
@@ -151,7 +151,10 @@ async function bisectOnce(
   // Both at once: the chain bounds the simulations, and slow ones add up otherwise.
   const bisectHalf = (half: readonly Message[], signal: AbortSignal): Promise<BisectResult> =>
     bisectOnce({ ...leg, signal }, { ...work, messages: half });
-  const parts = await mapLimited(bisect(messages), { max: 2, signal: leg.signal }, bisectHalf);
+  const parts = await mapLimited(partsOf(messages, Math.ceil(messages.length / 2)), {
+    max: 2,
+    signal: leg.signal,
+  }, bisectHalf);
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

@@ -10,7 +10,7 @@ import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { LegRun } from "../leg.ts";
-import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
+import { countCallBytes, hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
 import { explainClosed, toSuspensionKey } from "../limits/suspension.ts";
 import { findSpendingStop, noteOffers } from "../limits/spending.ts";
 import { type Candidate, parseRow } from "../messages.ts";
@@ -22,7 +22,6 @@ import type { Simulation } from "../../../core/chains/submission.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { simulateAlone } from "./consensus_proofs.ts";
 import { ProofFollower } from "../../../core/hub_proofs/proof_follower.ts";
-import { countCallBytes } from "../decisions/batch.ts";
 
 /** What became of a request to deliver a message. */
 export interface HandDelivery {

@@ -1,22 +1,24 @@
 /**
- * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
- * and sent, the next one is simulated and the one after it proved: see {@link deliverBatches}.
+ * Delivery of what is due on a leg, from top to bottom: list, admit, pack, prove, simulate, decide, sign, journal, send.
+ * While one batch is signed and sent, the next one is simulated and the one after it proved.
  */
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import type { MessageRow } from "../../ledger/ledger.ts";
+import type { Hex } from "../../../core/encoding/bytes.ts";
+import { toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
-import { countCallBytes, packApart } from "../decisions/batch.ts";
-import { NEVER_MS, READINGS } from "../decisions/retry_schedule.ts";
-import { holdUnspendable, listAdmitted, withoutRefusedSenders } from "../due_messages.ts";
-import { endDelivered, expire } from "../receipts.ts";
-import { confirmUnknown } from "./revenue.ts";
-import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import {
+  type Admitted,
+  type DueInput,
+  hasMoreDue,
+  holdUnspendable,
+  listAdmitted,
+  listRefusedSenders,
+} from "../due_messages.ts";
 import type { Leg, LegRun } from "../leg.ts";
-import { readBackoffMs, readBatchLimit } from "../limits/competitors.ts";
-import { type Candidate, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
-import { send, type SendInput } from "./send.ts";
-import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
+import { countCallBytes, countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
+import { leaveToCompetitors, readBatchLimit } from "../limits/competitors.ts";
 import {
   findStrangers,
   holdBack,
@@ -24,7 +26,11 @@ import {
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { filterProfitable, holdUnpaidBytes } from "./profitability.ts";
+import { type Candidate, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
+import { endDelivered, expire } from "../receipts.ts";
+import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
+import { confirmUnknown, filterProfitable, holdUnpaidBytes } from "./profitability.ts";
+import { send, type SendInput } from "./send.ts";
 
 /** Result of one round of a leg. */
 export interface DeliveryRound {
@@ -45,178 +51,94 @@ export interface DeliveryInput {
   readonly hasMoreToCome?: boolean;
 }
 
-/** Number of batches that are prepared while one is sent: one is proved and one simulated. */
-const AHEAD = 2;
-
-/** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */
-const MAX_OVERTAKINGS = 3;
-
-/**
- * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be in flight; consensus
- * proofs are sent once, with one batch.
- */
-export async function deliverDue(
-  leg: LegRun,
-  facts: DeliveryInput,
-): Promise<DeliveryRound> {
-  await expire(leg, facts.view.nowSec);
-  const room = countRoom(leg);
-  if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, facts) };
-  const max = facts.consensusProofs.length > 0 ? 1 : room;
-  // GET requests are answered, not delivered: see answer_gets.ts.
-  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const wanted = { ...facts, isWanted, batches: max };
-  const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
-  if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
-  const unheld = await holdUnpaidBytes(leg, await holdBack(leg, fresh));
-  const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToAlone(leg, leaveToCompetitors(leg, unheld)),
-    leaveToCompetitors(leg, refused),
-  ]);
-  // Every row left out was held.
-  if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
-  const { consensusProofs } = facts;
-  const { batches, rest } = leg.ledger.transaction(() => {
-    const first = firstBatches(leg, { candidates, max, consensusProofs });
-    const then = firstBatches(leg, {
-      candidates: refusedBefore,
-      max: max - first.batches.length,
-      consensusProofs,
-    });
-    const whole = withoutPartial(leg, facts, first.batches);
-    const fresh = whole.map((batch) => ({ batch, isFresh: true }));
-    const again = then.batches.map((batch) => ({ batch, isFresh: false }));
-    const later = first.batches.length - whole.length;
-    return { batches: [...fresh, ...again], rest: first.rest + later + then.rest };
-  });
-  const { sent, left, canGoOn } = await deliverBatches({ leg, facts }, batches);
-  return { sent, hasMore: canGoOn && (left > 0 || rest > 0 || hasMore) };
-}
-
-/** Holds messages that faster competitors may deliver first. */
-function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
-  return candidates.filter(({ row }) => {
-    // Competitors had their chance.
-    if (row.reason === "race" || row.reason === "reverted" || READINGS.has(row.reason)) return true;
-    const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs);
-    if (waitMs === 0) return true;
-    const nextAttemptAtMs = leg.clock.now() + waitMs;
-    transition(leg, row, {
-      to: "held",
-      reason: "race",
-      detail: "left to another relayer first",
-      nextAttemptAtMs,
-    });
-    return false;
-  });
-}
-
-/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
-const OTHER_NODE_MS = 3_600_000;
-
-/** Packs the first batches of one kind; returns also how many messages or batches are left for later. */
-function firstBatches(
-  leg: Leg,
-  { candidates, max, consensusProofs }: {
-    readonly candidates: readonly Candidate[];
-    readonly max: number;
-    readonly consensusProofs: readonly Uint8Array[];
-  },
-): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
-  const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
-  const limits = {
-    maxCount: Math.min(maxMessagesPerStep, readBatchLimit(leg)),
-    maxBytes: roomForMessages(leg, consensusProofs),
-  };
-  // Requests before responses: the rest follows in the next round, unless both pay for the proofs in front of them.
-  const { post = [], getResponse = [] } = Object.groupBy(candidates, ({ row }) => row.kind);
-  const ofKind = consensusProofs.length > 0
-    ? [...post, ...getResponse]
-    : post.length > 0
-    ? post
-    : getResponse;
-  const strangers = findStrangers(leg, ofKind);
-  const { batches, tooLarge } = packApart(ofKind, {
-    bytesOf: countCallBytes,
-    limitOf: ({ row }) => row.batchLimit,
-    apartOf: ({ row }) => strangers.get(row.commitment),
-  }, limits);
-  for (const { row } of tooLarge) {
-    const bytes = countCallBytes({ row });
-    // Next to a large proof there is less room: then the proof is sent ahead.
-    if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
-    transition(leg, row, {
-      to: "held",
-      reason: "too_large",
-      detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
-      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
-    });
-  }
-  const taken = batches.slice(0, max);
-  return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
-}
-
-/**
- * Leaves the last of several batches to the next round while messages are being read that will fill it: fewer
- * transactions cost less.
- */
-function withoutPartial(
-  leg: Leg,
-  { hasMoreToCome = false }: DeliveryInput,
-  batches: readonly (readonly Candidate[])[],
-): readonly (readonly Candidate[])[] {
-  const isFull = (batches.at(-1)?.length ?? 0) >= leg.target.limits.maxMessagesPerStep;
-  return hasMoreToCome && batches.length > 1 && !isFull ? batches.slice(0, -1) : batches;
-}
-
 /** A leg in one delivery round. */
 interface Round {
   readonly leg: LegRun;
   readonly facts: DeliveryInput;
 }
 
-/** Result of delivering batches. */
-interface BatchesResult {
-  /** Messages sent. */
-  readonly sent: number;
-  /** Messages still due. */
-  readonly left: number;
-  /** True when a batch made progress and the view still holds: the next round may follow with it. */
-  readonly canGoOn: boolean;
-}
+/** Number of batches that are prepared while one is sent: one is proved and one simulated. */
+const AHEAD = 2;
 
 /**
- * Delivers batches in order. The rows of a batch being prepared are in no other batch, and unchanged until it is sent,
- * so nothing is lost when it is dropped. Never returns while a preparation is running.
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be in flight; consensus
+ * proofs are sent once, with one batch.
  */
-async function deliverBatches(
-  round: Round,
-  batches: readonly PlannedBatch[],
-): Promise<BatchesResult> {
+export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<DeliveryRound> {
+  await expire(leg, facts.view.nowSec);
+  const room = countRoom(leg);
+  // GET requests are answered, not delivered: see answer_gets.ts.
+  const due: DueInput = { ...facts, isWanted: (kind) => kind !== "get" };
+  if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, due) };
+  const max = facts.consensusProofs.length > 0 ? 1 : room;
+  const listed = await listAdmitted(leg, { ...due, batches: max });
+  const batches = packBatches({ leg, facts }, await admit(leg, listed)).slice(0, max);
+  const refused = listRefusedSenders(leg);
+  const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused };
   let sent = 0;
-  let left = 0;
-  let hasProgress = false;
-  let isOutdated = false;
-  const stages: Stages = { proving: new Limit(1), simulating: new Limit(1) };
-  let taken = 0;
-  for await (const prepared of workAhead(batches, AHEAD, (next) => prepareBatch(round, stages, next))) {
-    taken++;
-    const result = await sendPrepared(round, prepared);
-    const again = result.left + prepared.postponed;
+  // The rows of a batch that is being prepared are in no other batch: nothing is lost when it is dropped.
+  for await (
+    const prepared of workAhead(batches, AHEAD, (next) => prepareNext({ leg, facts }, stages, next))
+  ) {
+    const result = await sendPrepared({ leg, facts }, prepared);
     sent += result.sent;
-    left += again;
-    if (again < prepared.planned) hasProgress = true;
-    isOutdated = result.isOutdated;
-    if (isOutdated || !hasRoom(round.leg)) break;
+    if (result.isOutdated) return { sent, hasMore: false };
+    if (!hasRoom(leg)) break;
   }
-  left += batches.slice(taken).flatMap(({ batch }) => batch).length;
-  return { sent, left, canGoOn: hasProgress && !isOutdated };
+  return { sent, hasMore: hasMoreDue(leg, due, listed.rows) };
 }
 
-/** Planned batch; fresh messages were never refused by the hub. */
-interface PlannedBatch {
-  readonly batch: readonly Candidate[];
-  readonly isFresh: boolean;
+/** Holds what must not be proved now; the others, of which refused ones travel apart. */
+async function admit(
+  leg: LegRun,
+  { fresh, refused }: Admitted,
+): Promise<Pick<Admitted, "fresh" | "refused">> {
+  const worth = await holdUnpaidBytes(leg, await holdBack(leg, fresh));
+  return leg.ledger.transaction(() => ({
+    fresh: leaveToAlone(leg, leaveToCompetitors(leg, worth)),
+    refused: leaveToCompetitors(leg, refused),
+  }));
+}
+
+/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
+const OTHER_NODE_MS = 3_600_000;
+
+/** Packs candidates into batches, the most urgent first; what fits into none is held. */
+function packBatches(
+  { leg, facts }: Round,
+  { fresh, refused }: Pick<Admitted, "fresh" | "refused">,
+): readonly (readonly Candidate[])[] {
+  const { consensusProofs, hasMoreToCome = false } = facts;
+  const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
+  const limits = {
+    maxCount: Math.min(maxMessagesPerStep, readBatchLimit(leg)),
+    maxBytes: roomForMessages(leg, consensusProofs),
+  };
+  const strangers = findStrangers(leg, fresh);
+  const { batches, tooLarge } = packApart([...fresh, ...refused], {
+    bytesOf: countCallBytes,
+    limitOf: ({ row }) => row.batchLimit,
+    // Requests and responses share a transaction only where both pay for the proofs in front of them.
+    kindOf: ({ row }) => consensusProofs.length > 0 ? "" : row.kind,
+    apartOf: (candidate) => refused.includes(candidate) ? "refused" : strangers.get(candidate.row.commitment),
+  }, limits);
+  leg.ledger.transaction(() => {
+    for (const { row } of tooLarge) {
+      const bytes = countCallBytes({ row });
+      // Next to a large proof there is less room: then the proof is sent ahead.
+      if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
+      transition(leg, row, {
+        to: "held",
+        reason: "too_large",
+        detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+        nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
+      });
+    }
+  });
+  // Messages that are being read will fill the others: fewer transactions cost less.
+  const isWorthIt = (batch: readonly Candidate[], index: number): boolean =>
+    !hasMoreToCome || index === 0 || batch.length >= maxMessagesPerStep;
+  return batches.filter(isWorthIt);
 }
 
 /** Batch that was proved and simulated. */
@@ -227,36 +149,30 @@ interface Prepared {
   readonly again: readonly Candidate[];
 }
 
-/** Planned batch that was prepared. */
-interface PreparedBatch extends Prepared {
-  /** Number of its messages. */
-  readonly planned: number;
-  /** Number of those that are left for a later round. */
-  readonly postponed: number;
-}
-
 /** Turns of the batches of a round: one is proved while the one before it is simulated. */
 interface Stages {
   readonly proving: Limit;
   readonly simulating: Limit;
+  /** Senders of whom the hub had refused many messages when the round began. */
+  readonly refused: ReadonlySet<Hex>;
 }
 
 /** Proves a batch, reads its receipts, and simulates what is still open of it. */
-async function prepareBatch(
+async function prepareNext(
   round: Round,
-  { proving, simulating }: Stages,
-  { batch, isFresh }: PlannedBatch,
-): Promise<PreparedBatch> {
+  { proving, simulating, refused }: Stages,
+  batch: readonly Candidate[],
+): Promise<Prepared> {
   const { leg } = round;
-  // The batches before this one may show at any time which senders the hub refuses.
-  const withoutRefused = (candidates: readonly Candidate[]): readonly Candidate[] =>
-    isFresh ? withoutRefusedSenders(leg, candidates) : candidates;
+  // The batches before this one may show at any time which senders the hub refuses: theirs stay due, and go apart.
+  const withoutRefused = (candidates: readonly Candidate[]): readonly Candidate[] => {
+    const news = listRefusedSenders(leg).difference(refused);
+    return news.size === 0 ? candidates : candidates.filter(({ row }) => !news.has(toHex(row.module)));
+  };
   const proved = await proving.run(() => proveOpen(round, withoutRefused(batch)), leg.signal);
-  return await simulating.run(async () => {
+  return await simulating.run(() => {
     const open = withoutRefused(proved.open);
-    const prepared = await prepare(round, open, open.length === proved.count ? proved.proof : undefined);
-    const postponed = batch.length - proved.count + proved.open.length - open.length;
-    return { ...prepared, planned: batch.length, postponed };
+    return prepare(round, open, open.length === proved.count ? proved.proof : undefined);
   }, leg.signal);
 }
 
@@ -282,7 +198,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   return { open, proof, count: batch.length };
 }
 
-/** Finds deliverable and profitable messages of one kind; refused and unprofitable ones are held. */
+/** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
 export async function prepare(
   { leg, facts }: Round,
   open: readonly Candidate[],
@@ -291,77 +207,40 @@ export async function prepare(
   if (open.length === 0) return { ready: [], again: [] };
   const { proofHeight: height, consensusProofs } = facts;
   const messages = open.map(({ message }) => message);
-  const { accepted, refused: judged } = await findDeliverable(
-    leg,
-    { messages, height, consensusProofs },
-    proving,
-  );
-  const refused = await confirmUnknown(leg, judged);
-  leg.ledger.transaction(() => markAllRefused(leg, { candidates: open, consensusProofs }, refused));
+  const { accepted, refused } = await findDeliverable(leg, { messages, height, consensusProofs }, proving);
+  const certain = await confirmUnknown(leg, refused);
+  leg.ledger.transaction(() => markAllRefused({ leg, facts }, open, certain));
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
     const deliverable = part.messages.map((message) => findCandidate(open, message));
-    const input = { part, candidates: deliverable };
-    const { candidates, maxGasPriceWei } = await filterProfitable(leg, input);
+    const { candidates, maxGasPriceWei } = await filterProfitable(leg, { part, candidates: deliverable });
     if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
     else ready.push({ part, candidates, maxGasPriceWei });
   }
   return { ready, again };
 }
 
-/** Sends a prepared batch; when other relayers deliver some of its messages first, the rest is prepared again. */
-async function sendPrepared(
-  round: Round,
-  first: Prepared,
-): Promise<{ readonly sent: number; readonly left: number; readonly isOutdated: boolean }> {
-  const { leg } = round;
-  let sent = 0;
-  let prepared = first;
-  for (let attempt = 1;; attempt++) {
-    const open = [...prepared.again];
-    for (const ready of prepared.ready) {
-      if (sent > 0 && !hasRoom(leg)) {
-        open.push(...ready.candidates);
-        continue;
-      }
-      const result = await send(leg, ready);
-      if (result.isOutdated === true) {
-        return { sent, left: open.length + ready.candidates.length, isOutdated: true };
-      }
-      sent += result.sent;
-      open.push(...result.again);
-    }
-    const isFull = sent > 0 && !hasRoom(leg);
-    if (open.length === 0 || isFull || attempt === MAX_OVERTAKINGS) {
-      return { sent, left: open.length, isOutdated: false };
-    }
-    prepared = await prepare(round, open);
-  }
-}
-
-/**
- * Records refusals. A message too large together with proofs in front may fit without them: it waits for the height
- * instead of being held for good.
- */
+/** Records refusals. */
 function markAllRefused(
-  context: LegRun,
-  batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
+  { leg, facts }: Round,
+  candidates: readonly Candidate[],
   refused: readonly Refused[],
 ): void {
-  const { candidates, consensusProofs } = batch;
   if (refused.length === 0) return;
-  const underWay = listReceiversUnderWay(context);
+  const underWay = listReceiversUnderWay(leg);
   for (const { code, ...why } of refused) {
     const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
     const isBehind = isOfModule && underWay.has(receiverOf(why));
+    // Too large together with proofs in front it may fit without them: it waits for the height.
+    const isBesideProofs = code === "too_large" && facts.consensusProofs.length > 0;
     const item: Refused = {
       ...why,
-      code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+      code: isBesideProofs ? "not_ready" : code,
       ...isBehind ? { isInCompany: true } : {},
     };
-    for (const { row } of stillOpen(context, [findCandidate(candidates, item.message)])) {
-      markRefused(context, row, item);
+    for (const { row } of stillOpen(leg, [findCandidate(candidates, item.message)])) {
+      markRefused(leg, row, item);
     }
   }
 }
@@ -370,4 +249,103 @@ function findCandidate(candidates: readonly Candidate[], message: Message): Cand
   const found = candidates.find((candidate) => candidate.message === message);
   if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
   return found;
+}
+
+/** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */
+const MAX_OVERTAKINGS = 3;
+
+/** Sends a prepared batch; when other relayers deliver some of its messages first, the rest is prepared again. */
+async function sendPrepared(
+  round: Round,
+  first: Prepared,
+): Promise<{ readonly sent: number; readonly isOutdated: boolean }> {
+  const { leg } = round;
+  let sent = 0;
+  let prepared = first;
+  for (let attempt = 1;; attempt++) {
+    const open = [...prepared.again];
+    for (const ready of prepared.ready) {
+      if (sent > 0 && !hasRoom(leg)) break;
+      const result = await send(leg, ready);
+      if (result.isOutdated === true) return { sent, isOutdated: true };
+      sent += result.sent;
+      open.push(...result.again);
+    }
+    const isFull = sent > 0 && !hasRoom(leg);
+    if (open.length === 0 || isFull || attempt === MAX_OVERTAKINGS) return { sent, isOutdated: false };
+    prepared = await prepare(round, open);
+  }
+}
+
+/** Packed batches, and items that fit into no batch. */
+export interface Packing<Item> {
+  readonly batches: readonly (readonly Item[])[];
+  /** Items that exceed the byte limit alone. */
+  readonly tooLarge: readonly Item[];
+}
+
+/** Packs items in order; a batch is closed by count or bytes, whichever is reached first. */
+export function pack<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  limits: { readonly maxCount: number; readonly maxBytes: number },
+): Packing<Item> {
+  const batches: Item[][] = [];
+  const tooLarge: Item[] = [];
+  let open: Item[] = [];
+  let openBytes = 0;
+  for (const item of items) {
+    const bytes = bytesOf(item);
+    if (bytes > limits.maxBytes) {
+      tooLarge.push(item);
+      continue;
+    }
+    if (open.length === limits.maxCount || openBytes + bytes > limits.maxBytes) {
+      batches.push(open);
+      open = [];
+      openBytes = 0;
+    }
+    open.push(item);
+    openBytes += bytes;
+  }
+  if (open.length > 0) batches.push(open);
+  return { batches, tooLarge };
+}
+
+/**
+ * Packs items of which some may only be sent in small batches, or with their like, apart from the others: members of
+ * batches that failed, strangers, and what the hub has refused. The batches are in the order of their first items, those
+ * apart and of single items last.
+ */
+export function packApart<Item>(
+  items: readonly Item[],
+  measure: {
+    readonly bytesOf: (item: Item) => number;
+    /** Maximum number of items of a batch with that item; `undefined`: as many as fit. */
+    readonly limitOf: (item: Item) => number | undefined;
+    /** Items of different kinds share no batch. */
+    readonly kindOf?: (item: Item) => string;
+    /** Items with a name share batches with items of the same name only. */
+    readonly apartOf?: (item: Item) => string | undefined;
+  },
+  limits: { readonly maxCount: number; readonly maxBytes: number },
+): Packing<Item> {
+  const { bytesOf, limitOf, kindOf, apartOf } = measure;
+  const groupOf = (item: Item): string =>
+    [limitOf(item), kindOf?.(item), apartOf?.(item)].map((name) => name ?? "").join(" ");
+  const groups = Map.groupBy(items, groupOf);
+  const packings = [...groups.values()].map((members) => {
+    const limit = members.map(limitOf).find((each) => each !== undefined) ?? Infinity;
+    return pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit) });
+  });
+  const place = new Map(items.map((item, index) => [item, index]));
+  const placeOf = ([first]: readonly Item[]): number => {
+    if (first === undefined) return 0;
+    const isLast = limitOf(first) === 1 || apartOf?.(first) !== undefined;
+    return (place.get(first) ?? 0) + (isLast ? items.length : 0);
+  };
+  return {
+    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
+    tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
+  };
 }

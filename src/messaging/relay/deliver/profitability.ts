@@ -1,26 +1,115 @@
 /**
- * Finds the messages of a deliverable batch that pay for their delivery, and holds the others with the numbers of the
- * decision. The rule itself is in `decisions/profit.ts`.
+ * Revenue of messages (the fee on their source, the hub's reward, or, for our own payments, the most that may be spent on
+ * their delivery), and the decision about a deliverable batch by it: those that do not pay for their delivery are held
+ * with the numbers of the decision. The rule itself is in `decisions/profit.ts`. A request that certainly no longer
+ * exists on its own chain has none, and ends.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { CertainReads } from "../../../core/chains/reads.ts";
+import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
+import type { NativePrice } from "../../../core/evm/native_price.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
+import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
   type BatchOffer,
   type BatchVerdict,
+  classifyPayment,
   decideBatch,
   decideProfit,
+  type PaymentClass,
   type ProofUsage,
 } from "../decisions/profit.ts";
-import { countCallBytes } from "../decisions/batch.ts";
-import { coveringPriceWei, type PriceBoundInput, signingBoundWei } from "../decisions/gas_price.ts";
-import { findGoneRequests, readRevenues, type Revenue } from "./revenue.ts";
-import type { NativePrice } from "../../../core/evm/native_price.ts";
-import type { DecisionRow } from "../../ledger/ledger.ts";
-import type { LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
-import { type Candidate, decideForGood, findOwnPayment, hold, stillOpen } from "../messages.ts";
-import type { ProvenBatch } from "./bisect_batch.ts";
-import { noteOffers } from "../limits/spending.ts";
+import {
+  coveringPriceWei,
+  paymentBudget18,
+  type PriceBoundInput,
+  signingBoundWei,
+  toFee18,
+  toReward18,
+} from "../decisions/profit.ts";
+import { toReceiptKey, toRequest } from "../decisions/route.ts";
+import type { FeeReader, LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
+import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
+import { noteOffers } from "../limits/spending.ts";
+import { type Candidate, decideForGood, findOwnPayment, hold, type Refused, stillOpen } from "../messages.ts";
+import type { ProvenBatch } from "./bisect_batch.ts";
+
+/** Revenue of one message. */
+export interface Revenue {
+  readonly paymentClass: PaymentClass;
+  /** Dollars x 10^18; `undefined`: it could not be read, or there is none. */
+  readonly fee18: bigint | undefined;
+  /** True: its chain does not know the request, as far as one node tells. */
+  readonly isGone: boolean;
+}
+
+/** Target with the context of profit decisions. */
+export interface PricedTarget extends TargetContext {
+  readonly profit: LegProfit;
+  readonly signal: AbortSignal;
+}
+
+/** Reads the revenue of the candidates, in order; a chain that does not answer leaves only its own fees unread. */
+export async function readRevenues(
+  context: PricedTarget,
+  candidates: readonly Candidate[],
+): Promise<readonly Revenue[]> {
+  const { settings } = context;
+  const fees = await readFees(context, candidates);
+  return candidates.map(({ row, message }): Revenue => {
+    const reward = settings.listedModules()?.get(toHex(toRequest(message).from));
+    const paymentClass = classifyPayment(message, {
+      hub: settings.hub,
+      target: context.target.id.stateMachine,
+      isOwnWithdrawal: findOwnPayment(context, row) !== undefined,
+      isListedModule: reward !== undefined,
+    });
+    const rewards: Partial<Record<PaymentClass, bigint>> = {
+      to_hub: 0n,
+      filtered_hub_request: 0n,
+      listed_hub_request: toReward18(reward ?? 0n, settings.hubTokenPrice27),
+    };
+    const fee18 = rewards[paymentClass] ?? fees.get(row.commitment);
+    return { paymentClass, fee18, isGone: fee18 === undefined && fees.has(row.commitment) };
+  });
+}
+
+/** Fees of the candidates that have one, dollars x 10^18; `undefined`: the chain does not know the request. */
+async function readFees(
+  context: PricedTarget,
+  candidates: readonly Candidate[],
+): Promise<ReadonlyMap<Hash256, bigint | undefined>> {
+  const { profit: { feeChains }, target, signal, log } = context;
+  const fees = new Map<Hash256, bigint | undefined>();
+  // Of our own payments, which are in the fee token of the target, a part may be spent.
+  const chainOf = (candidate: Candidate): FeeReader | undefined =>
+    feeChains.get(
+      findOwnPayment(context, candidate.row) ? target.id.stateMachine : toRequest(candidate.message).source,
+    );
+  await Promise.all([...Map.groupBy(candidates, chainOf)].map(async ([chain, members]) => {
+    if (chain === undefined) return; // other requests of the hub have no fee
+    try {
+      const keys = members.map(({ message }) => toReceiptKey(message));
+      const { units, decimals } = await chain.fees.fetchFees(keys, signal);
+      for (const [index, { row }] of members.entries()) {
+        const payment = findOwnPayment(context, row);
+        const paid = payment?.amount ?? units[index];
+        const fee18 = paid === undefined ? undefined : toFee18(paid, decimals);
+        fees.set(
+          row.commitment,
+          payment === undefined || fee18 === undefined ? fee18 : paymentBudget18(fee18),
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      log.debug("fees_unreadable", { chain: target.id.stateMachine, error });
+    }
+  }));
+  return fees;
+}
 
 /** Profitable candidates of a part. */
 export interface ProfitableBatch {
@@ -52,15 +141,18 @@ export async function filterProfitable(
   const isOwnMoney = bound.price27 !== undefined &&
     offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
   const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
-  const revenueOf = new Map(
-    work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
-  );
-  const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
+  const revenueOf = new Map(work.candidates.map((each, index) => [each, revenueAt(revenues, index)]));
+  const lost = work.candidates.filter((each) => revenueOf.get(each)?.isGone === true);
   const gone = await findGoneRequests(leg, profit, lost);
   const candidates = leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
-    return defer(leg, { ...work, held: decided.hold, revenueOf, gone });
+    for (const { row } of stillOpen(leg, gone)) {
+      const detail = "the source no longer knows the request";
+      decideForGood(leg, row, { to: "gone", reason: "request_gone", detail });
+    }
+    const rest = work.candidates.filter((each) => !gone.includes(each));
+    return defer(leg, { ...work, candidates: rest, held: decided.hold, revenues: revenueOf });
   });
   return { candidates, maxGasPriceWei };
 }
@@ -88,9 +180,8 @@ export async function holdUnpaidBytes(
   ]);
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const decided = new Map(large.map(({ row }, index) => {
-    const { paymentClass, fee } = revenueAt(revenues, index);
+    const { paymentClass, fee18 } = revenueAt(revenues, index);
     const bytesGas = row.encoded.reduce((sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS), 0);
-    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
     const offer = { paymentClass, fee18, gas: BigInt(bytesGas), dataCostWei: 0n };
     const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
     return [row.commitment, decideProfit(offer, rule)];
@@ -139,8 +230,7 @@ export async function judgeProfit(
   const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
   const ofProofs = proofBytes.reduce((sum, size) => sum + dataOf(size), 0n);
   const offers = work.candidates.map((candidate, index) => {
-    const { paymentClass, fee } = revenueAt(revenues, index);
-    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
+    const { paymentClass, fee18 } = revenueAt(revenues, index);
     return {
       id: candidate.row.commitment,
       paymentClass,
@@ -204,37 +294,29 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
 /** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
   context: TargetContext,
-  work: {
+  { part, candidates, held, revenues }: {
     readonly part: ProvenBatch;
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];
-    readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
-    /** Candidates that certainly end, besides those that do not pay. */
-    readonly gone: ReadonlySet<Candidate>;
+    readonly revenues: ReadonlyMap<Candidate, Revenue>;
   },
 ): readonly Candidate[] {
-  const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
-  const gone = new Set([...work.gone].map(({ row }) => row.commitment));
-  return stillOpen(context, work.candidates).filter(({ row }) => {
-    const revenue = work.revenueOf.get(row.commitment);
-    if (gone.has(row.commitment)) {
-      const detail = "the source no longer knows the request";
-      decideForGood(context, row, { to: "gone", reason: "request_gone", detail });
-      return false;
-    }
+  const heldOf = new Map(held.map((verdict) => [verdict.id, verdict]));
+  const classOf = new Map([...revenues].map(([{ row }, { paymentClass }]) => [row.commitment, paymentClass]));
+  return stillOpen(context, candidates).filter(({ row }) => {
     const verdict = heldOf.get(row.commitment);
     if (verdict === undefined || verdict.kind !== "hold") return true;
-    const { required18, fee18 } = verdict.numbers;
+    const { required18: requiredUsd18, fee18: offeredUsd18 } = verdict.numbers;
     const isFailed = verdict.reason === "unprofitable";
-    const isBlind = isFailed && work.part.simulation.isBlind === true;
-    const isCutShort = work.candidates.length >= readBatchLimit(context); // it may pay in a larger batch
+    const isBlind = isFailed && part.simulation.isBlind === true;
+    const isCutShort = candidates.length >= readBatchLimit(context); // it may pay in a larger batch
     hold(context, row, {
       // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
       reason: isBlind ? "untraceable" : verdict.reason,
       retryClass: isBlind ? "slow" : isFailed && !isCutShort ? "failed" : "transient",
-      ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
-      ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
-      ...explainReward(context.settings, revenue),
+      requiredUsd18,
+      offeredUsd18,
+      ...explainReward(context.settings, classOf.get(row.commitment)),
     });
     return false;
   });
@@ -243,8 +325,71 @@ function defer(
 /** Explains why a reward counts for nothing. */
 function explainReward(
   { hubTokenPrice27 }: Pick<RelaySettings, "hubTokenPrice27">,
-  revenue: Revenue | undefined,
+  paymentClass: PaymentClass | undefined,
 ): { readonly detail?: string } {
-  if (revenue?.paymentClass !== "listed_hub_request" || hubTokenPrice27 !== undefined) return {};
+  if (paymentClass !== "listed_hub_request" || hubTokenPrice27 !== undefined) return {};
   return { detail: "the hub's reward counts for nothing without [hub].token_price" };
+}
+
+/** Chain on which requests were made. */
+export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainReads, "fetchCertainFees"> };
+
+/**
+ * Finds the candidates whose requests certainly no longer exist on `chain`. Nodes that have not reached the block in
+ * which they were seen do not count, nor do answers that another endpoint contradicts. If the chain does not answer,
+ * none is gone.
+ */
+async function findGone(
+  { ledger, log, source, signal }: LegRun,
+  chain: RequestChain,
+  messages: readonly Message[],
+): Promise<ReadonlySet<Message>> {
+  if (messages.length === 0) return new Set();
+  const keys = messages.map(toReceiptKey);
+  try {
+    // Messages routed by the hub are in a block that the hub knows, whether or not we read it there.
+    let { height } = await source.reads.fetchView(chain.id, signal);
+    for (const row of ledger.messages.findAll(keys, source.id.stateMachine)) {
+      if (row !== undefined && row.seenAtHeight > height) height = row.seenAtHeight;
+    }
+    const fees = await chain.certain.fetchCertainFees(keys, { height }, signal);
+    return new Set(messages.filter((_, index) => {
+      const fee = fees[index];
+      return fee?.kind === "certain" && fee.value === undefined;
+    }));
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    log.debug("request_removal_unconfirmed", { chain: chain.id.stateMachine, error });
+    return new Set();
+  }
+}
+
+/** Finds the candidates whose requests certainly no longer exist on their sources. */
+export async function findGoneRequests(
+  leg: LegRun,
+  { feeChains }: Pick<LegProfit, "feeChains">,
+  candidates: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  const gone: Candidate[] = [];
+  for (const [source, members] of Map.groupBy(candidates, ({ message }) => toRequest(message).source)) {
+    const chain = feeChains.get(source);
+    if (chain === undefined) continue;
+    const lost = await findGone(leg, chain, members.map(({ message }) => message));
+    gone.push(...members.filter(({ message }) => lost.has(message)));
+  }
+  return gone;
+}
+
+/**
+ * Confirms refusals of responses whose request the destination does not know: such a response ends only when that is
+ * certain; until then it waits.
+ */
+export async function confirmUnknown(leg: LegRun, refused: readonly Refused[]): Promise<readonly Refused[]> {
+  const answers = refused.filter(({ code, message }) =>
+    code === "unknown_message" && message.kind === "getResponse"
+  );
+  const gone = await findGone(leg, leg.target, answers.map(({ message }) => message));
+  return refused.map((item) =>
+    item.code === "unknown_message" && !gone.has(item.message) ? { ...item, code: "not_ready" } : item
+  );
 }

@@ -14,7 +14,6 @@ import type {
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
-import { bisect } from "../decisions/batch.ts";
 import {
   boundByLosses,
   decideAllowance,
@@ -320,11 +319,11 @@ function applyRefusal(
   return context.ledger.transaction(() => {
     const open = stillOpen(context, candidates);
     if (code === "too_large" && open.length > 1) {
-      const [first, second] = bisect(open);
-      for (const { row } of second) {
+      const half = Math.ceil(open.length / 2);
+      for (const { row } of open.slice(half)) {
         hold(context, row, { reason: "too_large", retryClass: "transient", detail });
       }
-      return stillOpen(context, first);
+      return open.slice(0, half);
     }
     const about = refusal.messages?.map((index) => candidates[index]?.message);
     const isConcerned = ({ message }: Candidate): boolean => about?.includes(message) ?? true;

@@ -5,7 +5,7 @@
 import type { BroadcastResult, SignedSubmission, SigningInput } from "../../../core/chains/submission.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { MessageRow, SubmissionKind } from "../../ledger/ledger.ts";
-import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
+import { inFlightLimit, MAX_IN_FLIGHT } from "../limits/competitors.ts";
 import { isSpendingStopped, isUnfunded, keepOn, noteRefusedFunds } from "./spending.ts";
 import { hold, transition } from "../messages.ts";
 import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
@@ -57,6 +57,11 @@ export function roomForMessages(
   if (!capabilities.hasNodeSizeLimit) return limits.maxCallBytes;
   const taken = proofs.reduce((sum, { length }) => sum + length, 0);
   return Math.min(limits.maxCallBytes, maxTransactionBytes(context) - taken);
+}
+
+/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
+export function countCallBytes({ row }: { readonly row: { readonly encoded: Uint8Array } }): number {
+  return row.encoded.length + 640;
 }
 
 /** Records that a node refused a transaction as too large. Call it within a ledger transaction. */

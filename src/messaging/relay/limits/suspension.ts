@@ -4,27 +4,114 @@
  * in every block. Their release is decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} and
  * {@link mayRisk} within a ledger transaction.
  */
-import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
+import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
 import * as z from "zod";
-import { equalBytes, type Hash256, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, type Hash256, keccak256, toHex } from "../../../core/encoding/bytes.ts";
 import type { AcceptedSimulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
-import {
-  afterFailure,
-  afterSuccess,
-  isWithinRisk,
-  judgeSuspended,
-  receiverPauseEndMs,
-  type Risk,
-} from "../decisions/suspension.ts";
+import { lowest } from "../../../core/chains/evm/gas.ts";
+import { costUsd18 } from "../decisions/profit.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import { keepOn } from "./spending.ts";
 import type { Leg, LegRun, RelayDeps, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, stillOpen, toCandidate, transition } from "../messages.ts";
 import type { Gate } from "../../../core/chains/reads.ts";
+
+/** Pause before each automatic retry, by the number of failures so far, ms. */
+const PAUSES_MS: readonly number[] = [DAY_MS, 3 * DAY_MS];
+
+/** Time without a failure after which a released pair starts over, ms. */
+const MEMORY_MS = 30 * DAY_MS;
+
+/** History of a pair. */
+export type PairHistory = Omit<SuspensionRow, "target" | "from" | "to" | "updatedAtMs">;
+
+/**
+ * Updates the history after a transaction that was mined without effect for messages of the pair. A transaction counts
+ * once, however many messages of the pair it carries and however often a reorganisation moves it.
+ */
+export function afterFailure(
+  before: SuspensionRow | undefined,
+  { transaction, nowMs }: { readonly transaction: Hash256; readonly nowMs: number },
+): PairHistory {
+  if (before?.lastTransaction === transaction && before.isActive) return before;
+  const isForgotten = before === undefined || (!before.isActive && nowMs - before.updatedAtMs > MEMORY_MS);
+  const failures = isForgotten ? 1 : before.failures + 1;
+  const pauseMs = PAUSES_MS[failures - 1];
+  return {
+    failures,
+    isActive: true,
+    nextTryAtMs: pauseMs === undefined ? NEVER_MS : nowMs + pauseMs,
+    trial: undefined,
+    lastTransaction: transaction,
+  };
+}
+
+/** Updates the history after the retry was delivered: messages are released, the failures are kept for a while. */
+export function afterSuccess(before: SuspensionRow): PairHistory {
+  return { ...before, isActive: false, nextTryAtMs: 0, trial: undefined };
+}
+
+/** Pause of a message while another one of its pair is being retried, ms. */
+const BEHIND_TRY_MS = 10 * 60_000;
+
+/**
+ * Judges one message of a suspended pair: the end of its wait, Unix milliseconds; 0: it is the retry, or may become it.
+ * @param facts.isTryOpen whether the pair's retry is another message that is submitted, or was just chosen
+ */
+export function judgeSuspended(
+  pair: Pick<SuspensionRow, "nextTryAtMs">,
+  facts: { readonly nowMs: number; readonly isTryOpen: boolean },
+): number {
+  if (pair.nextTryAtMs > facts.nowMs) return pair.nextTryAtMs;
+  return facts.isTryOpen ? facts.nowMs + BEHIND_TRY_MS : 0;
+}
+
+/**
+ * End of the pause of a receiver towards senders that we have delivered nothing of: a day after its last failure at
+ * most, since anybody may make it fail. 0: it has none.
+ */
+export function receiverPauseEndMs(
+  active: readonly Pick<SuspensionRow, "to" | "nextTryAtMs" | "updatedAtMs">[],
+  receiver: Uint8Array,
+): number {
+  return active.filter(({ to }) => equalBytes(to, receiver))
+    .reduce((end, pair) => Math.max(end, Math.min(pair.nextTryAtMs, pair.updatedAtMs + DAY_MS)), 0);
+}
+
+/** What strangers lost and may lose on a chain, and what the next transaction of theirs may cost. */
+export interface Risk {
+  /** Lost within a day, millionths of a dollar. */
+  readonly lostMicroUsd: bigint;
+  /** Maximum cost of their transactions under way, wei. */
+  readonly pendingWei: bigint;
+  readonly plannedWei: bigint;
+  /** `undefined`: the price is unknown. */
+  readonly price27: bigint | undefined;
+  /** `maximum_daily_loss`, of which proven pairs keep most; `undefined`: none, or there is no such pair yet. */
+  readonly sharedMicroUsd: bigint | undefined;
+}
+
+/** Most that strangers may lose on a chain within a day, millionths of a dollar: 10 dollars. */
+const STRANGER_RISK_MICRO_USD = 10_000_000n;
+
+/**
+ * True when strangers may lose this too: together at most {@link STRANGER_RISK_MICRO_USD}, and a quarter of what they
+ * share with proven pairs. One transaction may always be under way, however dear, while nothing was lost.
+ */
+export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: Risk): boolean {
+  if (lostMicroUsd === 0n && pendingWei === 0n) return true;
+  const planned18 = costUsd18({ gas: 0n, dataCostWei: pendingWei + plannedWei }, {
+    gasPriceWei: 0n,
+    price27: rule.price27,
+  });
+  if (planned18 === undefined) return false;
+  const share = rule.sharedMicroUsd === undefined ? undefined : rule.sharedMicroUsd / 4n;
+  return lostMicroUsd * 10n ** 12n + planned18 <= lowest(STRANGER_RISK_MICRO_USD, share) * 10n ** 12n;
+}
 
 /** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
@@ -78,7 +165,7 @@ export async function mayRisk(
     ...risk,
     plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
     price27: price.kind === "known" ? price.price27 : undefined,
-    limitMicroUsd: leg.settings.maxDailyLossMicroUsd,
+    sharedMicroUsd: proven.read(leg)?.length ? leg.settings.maxDailyLossMicroUsd : undefined,
   });
 }
 
@@ -163,44 +250,6 @@ export function forgetFailure(context: RelayDeps, { submission, legSource }: Sub
     suspensions.remove(pair);
     if (legSource !== undefined) messages.wake(legSource, pair.target, "suspended");
   }
-}
-
-/** Selection of module pairs; an absent field matches everything. */
-export interface ReleaseChoice {
-  /** Target chain of the deliveries. */
-  readonly chain?: StateMachine | undefined;
-  /** Sending module, lower-case hex. */
-  readonly from?: Hex | undefined;
-  /** Receiving module, lower-case hex. */
-  readonly to?: Hex | undefined;
-}
-
-/** Releases the selected pairs, in a transaction of its own, and clears their failures; their messages are due again. */
-export function releaseAll(
-  { ledger, hub, chains }: {
-    readonly ledger: Ledger;
-    readonly hub: StateMachine;
-    readonly chains: readonly StateMachine[];
-  },
-  choice: ReleaseChoice,
-): readonly SuspensionRow[] {
-  return ledger.transaction(() => {
-    const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
-    const meant = active.filter((pair) => isMeant(pair, choice));
-    // Those of other pairs are held again when they are attempted.
-    for (const pair of meant) {
-      ledger.suspensions.remove(pair);
-      for (const reason of ["suspended", "not_executed"] as const) {
-        ledger.messages.wake(hub, pair.target, reason);
-      }
-    }
-    return meant;
-  });
-}
-
-function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
-  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
-    (to ?? toHex(pair.to)) === toHex(pair.to);
 }
 
 /** Holds the messages of suspended pairs, except one of each pair that may be retried now. */

@@ -11,7 +11,7 @@ import {
   type SubmissionRow,
   unresolvedSubmissionStates,
 } from "../../ledger/ledger.ts";
-import { type DeliveryOutcome, judgeRevert } from "../decisions/outcome.ts";
+import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { hold, readMessageRow, toCandidate, toEndState, transition, transitionAll } from "../messages.ts";

@@ -2,13 +2,16 @@
  * Nonces of our account on a target: several transactions at one of them, ones above a nonce that nobody used, and ones
  * that another program used.
  */
+import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { reportForeign } from "../limits/capacity.ts";
-import type { ReplacementContext, Settling } from "../leg.ts";
+import { noteRefusedFunds } from "../limits/spending.ts";
+import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
+import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
-import { isBeingSent, replaceStuck, settleUnknown } from "./replacement.ts";
+import { hasTimedOut, replaceStuck } from "./replacement.ts";
 import {
   type Included,
   isKnownBlock,
@@ -148,4 +151,89 @@ export async function leaveGaps(
     await settleByReceipts(context, row, { state: "dropped", detail });
   }
   return above.length > 0;
+}
+
+/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
+const EXTRINSIC_PATIENCE_BLOCKS = 3n;
+
+/** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
+const BROADCAST_MS = 60_000;
+
+/**
+ * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
+ * replace it.
+ */
+export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
+  const { target, signal } = context;
+  if (row.state === "included") {
+    context.log.info("transaction_reorganised", {
+      chain: target.id.stateMachine,
+      transaction: row.submission.hash,
+    });
+    context.ledger.transaction(() => reopen(context, row));
+    return true;
+  }
+  if (isBeingSent(context, row)) return false;
+  if (row.submission.nonce !== undefined) return await broadcastAgain(context, row);
+  const head = await target.reads.fetchHeight(signal);
+  if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
+  await settleByReceipts(context, row, { state: "dropped", detail: "left the transaction pool" });
+  return true;
+}
+
+/**
+ * Time for which a transaction whose messages have our receipts counts as mined although the queried nodes do not know
+ * it, ms: they may lag behind the node that returned the receipts. After that the receipts are attributed to another
+ * transaction.
+ */
+const UNSEEN_MS = 60_000;
+
+/** True while the leg may still wait for the response to the broadcast. */
+export function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
+  const isNew = context.clock.now() - row.createdAtMs < BROADCAST_MS;
+  return row.state === "signed" && row.detail === undefined && isNew;
+}
+
+/**
+ * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile or has timed out: the
+ * transaction would revert. Others may wait for its nonce: the next delivery takes it, or they are signed again.
+ */
+async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
+  const { target, signal } = context;
+  const carried = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+    const message = readMessageRow(context, item);
+    return { row: message, message: parseRow(message) };
+  });
+  const receipts = await target.reads.fetchReceipts(carried.map(({ message }) => message), signal);
+  if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
+  const isDelivered = receipts.some((receipt) => receipt !== undefined);
+  if (isDelivered || await hasTimedOut(context, carried)) {
+    const detail = isDelivered ? "delivered meanwhile" : "a message has timed out";
+    await settleByReceipts(context, row, { state: "dropped", detail });
+    return true;
+  }
+  const result = await target.sender.broadcast(row.submission, signal);
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      context.ledger.transaction(() =>
+        void context.ledger.submissions.update(row.id, { state: "broadcast" })
+      );
+      return row.state !== "broadcast";
+    case "nonceUsed":
+      return false; // the next round sees the receipt or the other transaction
+    case "underpriced":
+    case "refused": {
+      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
+      const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+      await settleByReceipts(context, row, { state: "dropped", detail });
+      return true;
+    }
+  }
+}
+
+/** True when at least one message was delivered, and all deliveries are ours. */
+function isOwn({ relayer }: Chain, receipts: readonly (Uint8Array | undefined)[]): boolean {
+  const found = receipts.filter((receipt) => receipt !== undefined);
+  return relayer !== undefined && found.length > 0 && found.every((receipt) => equalBytes(receipt, relayer));
 }

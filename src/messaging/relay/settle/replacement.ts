@@ -1,25 +1,31 @@
 /**
  * Transactions that are not mined in time: replaced by a higher price at the same nonce, up to three times and while it
- * is profitable, then by a cancelling transfer; broadcast again, or dropped, when no node knows them. Each is in the
- * journal before it is sent (docs/architecture/messaging.md, I3). When and at which price is decided in
- * `core/chains/replacement.ts` and `decisions/gas_price.ts`.
+ * is profitable, then by a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md,
+ * I3). When and at which price is decided in `core/chains/replacement.ts`; the most that it may be follows below.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
-import { bumpPrice, decideReplacement, STUCK_AFTER_MS } from "../../../core/chains/replacement.ts";
+import {
+  bumpPrice,
+  decideReplacement,
+  MAX_TIMES_MARKET,
+  STUCK_AFTER_MS,
+} from "../../../core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
-import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
+import {
+  expectedGas,
+  type GasPrice,
+  highestPriceWei,
+  lowest,
+  TRANSFER_GAS,
+} from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
+import { highestPayingPriceWei, isAlwaysDelivered, type Usage } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
-import { hasTimedOut, readTransactionRevenue } from "../deliver/revenue.ts";
-import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
+import { readRevenues } from "../deliver/profitability.ts";
+import type { ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../limits/capacity.ts";
-import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
-import { reopen } from "./item_outcomes.ts";
-import { settleByReceipts } from "./settlement.ts";
 
 /** Nonce whose transactions are pending. */
 interface NonceSlot {
@@ -232,87 +238,134 @@ function applyBroadcast(context: Settling, id: number, result: BroadcastResult):
   }
 }
 
-/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
-const EXTRINSIC_PATIENCE_BLOCKS = 3n;
+/** Age of a transaction after which an unreadable fee counts as zero, ms. */
+const FEE_PATIENCE_MS = 600_000;
 
-/** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
-const BROADCAST_MS = 60_000;
-
-/**
- * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
- * replace it.
- */
-export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
+/** Reads the revenue of a transaction; `undefined`: a fee could not be read now. */
+export async function readTransactionRevenue(
+  context: Settling,
+  row: SubmissionRow,
+): Promise<TransactionRevenue | undefined> {
   const { target, signal } = context;
-  if (row.state === "included") {
-    context.log.info("transaction_reorganised", {
-      chain: target.id.stateMachine,
-      transaction: row.submission.hash,
-    });
-    context.ledger.transaction(() => reopen(context, row));
-    return true;
-  }
-  if (isBeingSent(context, row)) return false;
-  if (row.submission.nonce !== undefined) return await broadcastAgain(context, row);
-  const head = await target.reads.fetchHeight(signal);
-  if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
-  await settleByReceipts(context, row, { state: "dropped", detail: "left the transaction pool" });
-  return true;
-}
-
-/**
- * Time for which a transaction whose messages have our receipts counts as mined although the queried nodes do not know
- * it, ms: they may lag behind the node that returned the receipts. After that the receipts are attributed to another
- * transaction.
- */
-const UNSEEN_MS = 60_000;
-
-/** True while the leg may still wait for the response to the broadcast. */
-export function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
-  const isNew = context.clock.now() - row.createdAtMs < BROADCAST_MS;
-  return row.state === "signed" && row.detail === undefined && isNew;
-}
-
-/**
- * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile or has timed out: the
- * transaction would revert. Others may wait for its nonce: the next delivery takes it, or they are signed again.
- */
-async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
-  const { target, signal } = context;
-  const carried = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+  const profit = context.replacing?.profit;
+  const candidates = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
     const message = readMessageRow(context, item);
     return { row: message, message: parseRow(message) };
   });
-  const receipts = await target.reads.fetchReceipts(carried.map(({ message }) => message), signal);
-  if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
-  const isDelivered = receipts.some((receipt) => receipt !== undefined);
-  if (isDelivered || await hasTimedOut(context, carried)) {
-    const detail = isDelivered ? "delivered meanwhile" : "a message has timed out";
-    await settleByReceipts(context, row, { state: "dropped", detail });
-    return true;
+  if (candidates.length === 0) return await readProofRevenue(context, row);
+  if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
+  if (await hasTimedOut(context, candidates)) return { kind: "none" };
+  const receipts = await target.reads.fetchReceipts(candidates.map(({ message }) => message), signal);
+  if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
+  const isWanted = context.ledger.spending.find(row.id)?.rule === "operator";
+  if (isWanted || profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
+  const revenues = await readRevenues({ ...context, profit }, candidates);
+  let offered18 = 0n;
+  for (const { paymentClass, fee18, isGone } of revenues) {
+    if (isAlwaysDelivered(paymentClass)) return { kind: "any" };
+    offered18 += fee18 ?? 0n;
+    const isUnread = fee18 === undefined && !isGone;
+    if (isUnread && context.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
   }
-  const result = await target.sender.broadcast(row.submission, signal);
-  switch (result.kind) {
-    case "sent":
-    case "alreadyKnown":
-      context.ledger.transaction(() =>
-        void context.ledger.submissions.update(row.id, { state: "broadcast" })
-      );
-      return row.state !== "broadcast";
-    case "nonceUsed":
-      return false; // the next round sees the receipt or the other transaction
-    case "underpriced":
-    case "refused": {
-      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
-      const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-      await settleByReceipts(context, row, { state: "dropped", detail });
-      return true;
-    }
-  }
+  const price = await profit.price.fetchPrice(signal);
+  const price27 = price.kind === "known" ? price.price27 : undefined;
+  return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
 }
 
-/** True when at least one message was delivered, and all deliveries are ours. */
-function isOwn({ relayer }: Chain, receipts: readonly (Uint8Array | undefined)[]): boolean {
-  const found = receipts.filter((receipt) => receipt !== undefined);
-  return relayer !== undefined && found.length > 0 && found.every((receipt) => equalBytes(receipt, relayer));
+/** True when a message has timed out by the target's clock: the whole transaction would be reverted. */
+export async function hasTimedOut(
+  { target, clock, signal }: Settling,
+  candidates: readonly Candidate[],
+): Promise<boolean> {
+  const timeouts = candidates.flatMap(({ row: { timeoutSec } }) => timeoutSec === 0n ? [] : [timeoutSec]);
+  if (timeouts.every((timeoutSec) => Number(timeoutSec) * 1000 > clock.now())) return false;
+  const nowSec = await target.reads.fetchBlockTime(await target.reads.fetchHeight(signal), signal);
+  return timeouts.some((timeoutSec) => timeoutSec <= nowSec);
+}
+
+/** Reads what pays for proofs sent alone: the hub's reward, or the part of the fees behind them that is left for them. */
+async function readProofRevenue(
+  context: Settling,
+  { id }: SubmissionRow,
+): Promise<TransactionRevenue> {
+  const offered18 = context.ledger.spending.find(id)?.offeredUsd18;
+  if (offered18 === undefined) return { kind: "any" };
+  const price = await context.replacing?.profit?.price.fetchPrice(context.signal);
+  const price27 = price?.kind === "known" ? price.price27 : undefined;
+  // It has to cover the cost regardless of the profit required of messages.
+  return { kind: "fees", offered18, price27, profitPercent: 0 };
+}
+
+/** Limits that no fees can raise, wei per gas; absent: none. */
+export interface PriceLimits {
+  /** `maximum_gas_price`. */
+  readonly maximumWei?: bigint | undefined;
+  /** What is left of `maximum_daily_loss` for the transaction. */
+  readonly lossBoundWei?: bigint | undefined;
+  /** And for its cancelling transfer. */
+  readonly cancelLossBoundWei?: bigint | undefined;
+}
+
+/** Revenue of a transaction. */
+export type TransactionRevenue =
+  /** Sent regardless of revenue: no minimum profit, an always-delivered class, proofs ahead of messages. */
+  | { readonly kind: "any" }
+  /** Obsolete, since others delivered its messages or they have timed out. */
+  | { readonly kind: "none" }
+  | {
+    readonly kind: "fees";
+    /** Sum of the fees, dollars x 10^18. */
+    readonly offered18: bigint;
+    /** Dollars per native token x 10^27; `undefined`: unknown. */
+    readonly price27: bigint | undefined;
+    readonly profitPercent: number;
+  };
+
+/** Input of the price caps. */
+export interface PriceCapInput extends Usage {
+  readonly revenue: TransactionRevenue;
+  readonly gasLimit: bigint;
+  /** Current maximum market price per unit of gas, wei. */
+  readonly marketWei: bigint;
+  readonly balanceWei: bigint;
+}
+
+/** Maximum prices per unit of gas, wei. */
+export interface PriceCaps {
+  readonly capWei: bigint;
+  readonly cancelCapWei: bigint;
+}
+
+/**
+ * Computes the price caps of a further delivery at the nonce and of its cancelling transfer; neither exceeds the
+ * balance or a limit.
+ */
+export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
+  const { gasLimit, dataCostWei, marketWei } = facts;
+  const balanceWei = facts.balanceWei > dataCostWei ? facts.balanceWei - dataCostWei : 0n;
+  const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
+  const multiple = marketWei * MAX_TIMES_MARKET;
+  const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
+  return {
+    capWei: lowest(wantedCap(facts, multiple), affordable, maximumWei, lossBoundWei),
+    cancelCapWei: lowest(multiple, balanceWei / TRANSFER_GAS, maximumWei, cancelLossBoundWei),
+  };
+}
+
+function wantedCap({ revenue, gas, dataCostWei }: PriceCapInput, multiple: bigint): bigint {
+  if (revenue.kind === "any") return multiple;
+  if (revenue.kind === "none") return 0n;
+  return highestPayingPriceWei({ ...revenue, gas, dataCostWei }) ?? multiple;
+}
+
+/**
+ * Computes the shortfall for a transaction with the same gas limit at a price, wei; 0: none. Reported while waiting for
+ * funds.
+ */
+export function shortfallWei(
+  facts: Pick<PriceCapInput, "gasLimit" | "balanceWei">,
+  pricePerGasWei: bigint,
+): bigint {
+  const needed = facts.gasLimit * pricePerGasWei;
+  return needed > facts.balanceWei ? needed - facts.balanceWei : 0n;
 }

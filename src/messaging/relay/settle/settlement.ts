@@ -6,7 +6,11 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
-import { type DeliveryOutcome, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
+import {
+  type DeliveryOutcome,
+  outcomesFromEvents,
+  outcomesFromReceipts,
+} from "../decisions/retry_schedule.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { GetRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { collectKeys, groupGets } from "../../../../src/messaging/relay/decisions/batch.ts";
+import { collectKeys, groupGets } from "../../../../src/messaging/relay/deliver/answer_gets.ts";
 
 const account = (contract: number): Uint8Array => new Uint8Array(20).fill(contract);
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bisect, pack, packApart } from "../../../../src/messaging/relay/decisions/batch.ts";
+import { pack, packApart } from "../../../../src/messaging/relay/deliver/deliver.ts";
 
 for (
   const [count, sizes] of [[1, [1]], [99, [99]], [100, [100]], [101, [100, 1]], [201, [100, 100, 1]]] as const
@@ -44,11 +44,6 @@ Deno.test("pack: nothing is lost, repeated or reordered", () => {
   ));
 });
 
-Deno.test("bisect: both halves are smaller and together the whole", () => {
-  assert.deepEqual(bisect([1, 2, 3]), [[1, 2], [3]]);
-  assert.deepEqual(bisect([1, 2]), [[1], [2]]);
-});
-
 Deno.test("pack: what may only go in small batches goes apart from the rest, in the order of the first ones", () => {
   const items = [
     { id: 1, limit: 2 },
@@ -61,17 +56,25 @@ Deno.test("pack: what may only go in small batches goes apart from the rest, in 
     { id: 8, pair: "a" },
     { id: 9, pair: "b" },
     { id: 10, pair: "a" },
+    { id: 11, kind: "response" },
   ];
   const { batches, tooLarge } = packApart(items, {
     bytesOf: ({ bytes = 1 }) => bytes,
     limitOf: ({ limit }) => limit,
+    kindOf: ({ kind = "" }) => kind,
     apartOf: ({ pair }) => pair,
   }, {
     maxCount: 100,
     maxBytes: 100,
   });
-  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [5], [4], [8, 10], [
-    9,
-  ]]);
+  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [
+    [1, 3],
+    [2, 6],
+    [5],
+    [11],
+    [4],
+    [8, 10],
+    [9],
+  ]);
   assert.deepEqual(tooLarge.map(({ id }) => id), [7]);
 });

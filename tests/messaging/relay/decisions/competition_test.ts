@@ -8,7 +8,7 @@ import {
   MAX_IN_FLIGHT,
   NO_COMPETITION,
   recall,
-} from "../../../../src/messaging/relay/decisions/competition.ts";
+} from "../../../../src/messaging/relay/limits/competitors.ts";
 
 const us = new Uint8Array(20).fill(1);
 const them = new Uint8Array(20).fill(2);

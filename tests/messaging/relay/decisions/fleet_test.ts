@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { keccak256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { fleetWaitMs } from "../../../../src/messaging/relay/decisions/competition.ts";
+import { fleetWaitMs } from "../../../../src/messaging/relay/due_messages.ts";
 
 const TAKE_OVER_MS = 1_000;
 const commitments = Array.from(

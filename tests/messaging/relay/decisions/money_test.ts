@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { toTokenUnits } from "../../../../src/core/encoding/bytes.ts";
 import { unitPrice27 } from "../../../../src/core/evm/native_price.ts";
-import { costUsd18, requiredUsd18, toFee18 } from "../../../../src/messaging/relay/decisions/gas_price.ts";
+import { costUsd18, requiredUsd18, toFee18 } from "../../../../src/messaging/relay/decisions/profit.ts";
 
 const dollars27 = (whole: bigint): bigint => whole * 10n ** 27n;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { judgeRevert } from "../../../../src/messaging/relay/decisions/outcome.ts";
+import { judgeRevert } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
 Deno.test("revert: members of a batch are halved until one stands alone; a revert that concerns the chain blames no message", () => {
   const limits: number[] = [];

@@ -5,7 +5,7 @@ import {
   judgeRefusal,
   outcomesFromEvents,
   outcomesFromReceipts,
-} from "../../../../src/messaging/relay/decisions/outcome.ts";
+} from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
 const us = new Uint8Array(20).fill(1);
 const other = new Uint8Array(20).fill(2);

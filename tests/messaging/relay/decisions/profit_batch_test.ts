@@ -10,11 +10,11 @@ import {
   type ProofUsage,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
-  breakEvenGasPriceWei,
+  highestPayingPriceWei,
   costUsd18,
   requiredUsd18,
   signingBoundWei,
-} from "../../../../src/messaging/relay/decisions/gas_price.ts";
+} from "../../../../src/messaging/relay/decisions/profit.ts";
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };
@@ -233,7 +233,7 @@ Deno.test("break-even: the price found still pays and one wei more does not", ()
     const { price27, profitPercent, offered18 } = some;
     const pays = (gasPriceWei: bigint): boolean =>
       requiredUsd18(costUsd18(some, { gasPriceWei, price27 }) ?? 0n, profitPercent) <= offered18;
-    const wei = breakEvenGasPriceWei(some);
+    const wei = highestPayingPriceWei(some);
     assert.ok(wei !== undefined && (wei === 0n || pays(wei)) && !pays(wei + 1n));
   }));
 });
@@ -242,18 +242,17 @@ Deno.test("signing bound: the fees just cover the cost, the wanted profit is roo
   const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
   const offered18 = 25n * 10n ** 18n;
   const wei = signingBoundWei({ ...facts, offered18 });
-  assert.ok(wei !== undefined && wei > (breakEvenGasPriceWei({ ...facts, offered18 }) ?? 0n));
+  assert.ok(wei !== undefined && wei > (highestPayingPriceWei({ ...facts, offered18 }) ?? 0n));
   const cost = (gasPriceWei: bigint): bigint =>
     costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n;
   assert.ok(cost(wei) <= offered18 && cost(wei + 1n) > offered18);
   assert.equal(signingBoundWei({ ...facts, offered18, profitPercent: 0 }), undefined);
 });
 
-Deno.test("break-even: no bound at 0 percent, nothing to spend without a price or a fee", () => {
+Deno.test("break-even: nothing to spend without a price or a fee", () => {
   const facts = { gas: 100n, dataCostWei: 0n, offered18: 0n, price27: 10n ** 27n, profitPercent: 10 };
-  assert.equal(breakEvenGasPriceWei({ ...facts, profitPercent: 0 }), undefined);
-  assert.equal(breakEvenGasPriceWei(facts), 0n);
-  assert.equal(breakEvenGasPriceWei({ ...facts, offered18: 10n ** 30n, price27: undefined }), 0n);
-  assert.equal(breakEvenGasPriceWei({ ...facts, offered18: 10n ** 30n, price27: 1n }), 0n);
-  assert.equal(breakEvenGasPriceWei({ ...facts, gas: 0n }), undefined);
+  assert.equal(highestPayingPriceWei(facts), 0n);
+  assert.equal(highestPayingPriceWei({ ...facts, offered18: 10n ** 30n, price27: undefined }), 0n);
+  assert.equal(highestPayingPriceWei({ ...facts, offered18: 10n ** 30n, price27: 1n }), 0n);
+  assert.equal(highestPayingPriceWei({ ...facts, gas: 0n }), undefined);
 });

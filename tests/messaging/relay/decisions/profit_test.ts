@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { paymentBudget18, toReward18 } from "../../../../src/messaging/relay/decisions/gas_price.ts";
+import { paymentBudget18, toReward18 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
   classifyPayment,
   decideProfit,

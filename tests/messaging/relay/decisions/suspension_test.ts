@@ -6,9 +6,10 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import {
   afterFailure,
   afterSuccess,
+  isWithinRisk,
   judgeSuspended,
   type PairHistory,
-} from "../../../../src/messaging/relay/decisions/suspension.ts";
+} from "../../../../src/messaging/relay/limits/suspension.ts";
 
 const DAY_MS = 86_400_000;
 const hash = (number: number): Hash256 => toHash256(new Uint8Array(32).fill(number));
@@ -49,4 +50,21 @@ Deno.test("suspension: one message is tried when the time has come, the others w
   assert.deepEqual(decide(99, false), 100);
   assert.deepEqual(decide(100, false), 0);
   assert.deepEqual(decide(100, true), 600_100);
+});
+
+Deno.test("risk: strangers lose ten dollars a day, and a quarter of what they share with proven pairs", () => {
+  /** A dollar for each native token. */
+  const price27 = 10n ** 27n;
+  const dollars = (wei: bigint): bigint => wei * 10n ** 18n;
+  const judge = (lost: bigint, planned: bigint, shared?: bigint): boolean =>
+    isWithinRisk({
+      lostMicroUsd: lost * 1_000_000n,
+      pendingWei: 0n,
+      plannedWei: dollars(planned),
+      price27,
+      sharedMicroUsd: shared === undefined ? undefined : shared * 1_000_000n,
+    });
+  assert.deepEqual([judge(4n, 6n), judge(4n, 7n)], [true, false]);
+  assert.deepEqual([judge(1n, 1n, 8n), judge(1n, 2n, 8n), judge(4n, 7n, 800n)], [true, false, false]);
+  assert.equal(judge(0n, 1_000n, 8n), true, "one may always be under way while nothing was lost");
 });

@@ -4,7 +4,7 @@ import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.t
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/scan.ts";
-import { readTransactionRevenue } from "../../../../src/messaging/relay/deliver/revenue.ts";
+import { readTransactionRevenue } from "../../../../src/messaging/relay/settle/replacement.ts";
 import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
 import { inbound, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
-import { confirmUnknown } from "../../../../src/messaging/relay/deliver/revenue.ts";
+import { confirmUnknown } from "../../../../src/messaging/relay/deliver/profitability.ts";
 import { outbound } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 

@@ -2,11 +2,8 @@ import assert from "node:assert/strict";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import {
-  releaseAll,
-  type ReleaseChoice,
-  toSuspensionKey,
-} from "../../../../src/messaging/relay/limits/suspension.ts";
+import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/control/operations/release.ts";
+import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { outbound, round, settle, trust } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 import { COST_18, payAndUpdate, profitOf } from "../market.ts";
@@ -210,33 +207,51 @@ Deno.test("strangers: pairs without a delivery share no transaction with others,
   });
 });
 
-Deno.test("strangers: fresh receivers that fail cost ten dollars a day together, and keep no proven pair back", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
-    settings: { maxDailyLossMicroUsd: 100_000_000n },
-  });
+/** A relayer with a limit in dollars, and one round of it to the second chain with everything that follows. */
+function limited(fixture: Fixture, dollars: bigint): {
+  readonly relayer: Relayer;
+  readonly deliver: (...receivers: readonly number[]) => Promise<readonly string[]>;
+  readonly lose: (index: number) => Promise<void>;
+} {
+  const settings = { maxDailyLossMicroUsd: dollars * 1_000_000n };
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   const profit = profitOf(relayer, 10);
   const leg = relayer.leg(relayer.hub, relayer.two, { profit });
   const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
   const settling = { ...relayer.on(relayer.two), replacing: { replacement, profit } };
-  const step = async (): Promise<void> => {
+  /** Delivers one message that pays to each of these receivers; 20 cents each, and twice as much is planned. */
+  const deliver = async (...receivers: readonly number[]): Promise<readonly string[]> => {
+    const sent: Message[] = [];
+    for (const index of receivers) sent.push(...await payAndUpdate(fixture, [2n * COST_18], clone(index)));
     await round(relayer, leg);
     await fixture.blocks(3);
     await settleAll(settling);
     await settleAll(settling);
+    return sent.map((message) => relayer.row(message).state);
   };
-  for (let index = 1; index <= 55; index++) {
-    const [message] = await payAndUpdate(fixture, [2n * COST_18], clone(index));
-    assert.ok(message !== undefined);
+  const lose = async (index: number): Promise<void> => {
     fixture.two.deceivers.add(toHex(clone(index).to));
-    await step();
-  }
-  // 20 cents each, and twice as much is planned.
+    await deliver(index);
+  };
+  return { relayer, deliver, lose };
+}
+
+Deno.test("strangers: fresh receivers that fail cost ten dollars a day together, and keep no proven pair back", async () => {
+  const { relayer, deliver, lose } = limited(new Fixture(), 100n);
+  assert.deepEqual(await deliver(100), ["delivered"]);
+  for (let index = 1; index <= 55; index++) await lose(index);
   assert.equal(countVain(relayer), 49);
-  const honest = await payAndUpdate(fixture, [2n * COST_18, 2n * COST_18]);
-  trust(leg, honest);
-  await step();
-  assert.deepEqual(honest.map((message) => relayer.row(message).state), ["delivered", "delivered"]);
+  assert.deepEqual(await deliver(100, 100), ["delivered", "delivered"]);
+});
+
+Deno.test("strangers: a small limit is all theirs before anything was delivered, and a quarter of it afterwards", async () => {
+  const { relayer, deliver, lose } = limited(new Fixture(), 2n);
+  for (const index of [1, 2, 3, 4]) await lose(index);
+  assert.equal(countVain(relayer), 4, "more than a quarter");
+  assert.deepEqual(await deliver(5), ["delivered"]);
+  await lose(6);
+  assert.equal(countVain(relayer), 4, "the rest is for proven pairs");
+  assert.deepEqual(await deliver(5), ["delivered"]);
 });
 
 Deno.test("strangers: one that makes a transaction revert alone is suspended with its receiver at once, and warned about", async () => {

@@ -4,7 +4,7 @@ import {
   type PriceCapInput,
   priceCaps,
   shortfallWei,
-} from "../../../../src/messaging/relay/decisions/gas_price.ts";
+} from "../../../../src/messaging/relay/settle/replacement.ts";
 
 const rich: PriceCapInput = {
   revenue: { kind: "any" },
