@@ -75,7 +75,7 @@ export function attackedPlan(plan: Plan, draw: Draw): Plan {
     faultPercent: draw.chance(50) ? 0 : plan.faultPercent,
     reorgPercent: 0,
     hasCompetitor: false,
-    calmAfterSec: 600,
+    calmAfterSec: 300,
   };
 }
 
@@ -85,7 +85,7 @@ function honestMessage(draw: Draw): MessagePlan {
   const gas = draw.chance(10) ? BigInt(draw.between(100, 3_000)) * 1_000n : undefined;
   const cents = 100 + Math.ceil(bodyBytes / 50) + Number(gas ?? 0n) / 2_000;
   return {
-    atSec: draw.between(1, 500),
+    atSec: draw.between(1, 240),
     kind: "post",
     from: draw.chance(80) ? 0 : 1,
     fee: BigInt(Math.ceil(cents * draw.between(15, 60) / 10)) * DOLLAR / 100n,
@@ -99,7 +99,7 @@ function honestMessage(draw: Draw): MessagePlan {
 
 function hostile(draw: Draw, kind: AttackKind, knows: NonNullable<Module["knows"]>): MessagePlan {
   const usual = {
-    atSec: draw.between(10, 550),
+    atSec: draw.between(10, 270),
     kind: "post",
     from: 0,
     fee: BigInt(draw.between(50, 300)) * DOLLAR / 100n,

@@ -10,8 +10,8 @@ import {
   type ProofUsage,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
-  highestPayingPriceWei,
   costUsd18,
+  highestPayingPriceWei,
   requiredUsd18,
   signingBoundWei,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
