@@ -225,7 +225,11 @@ export class Checks {
       ...noncesDouble(ledger.submissions),
       ...spendingWrong({ ...ledger, paid: this.#money.paid() }),
       ...this.#lostTooMuch(ledger),
-      ...signedForOldHandler(ledger.spending, this.#outdated(histories), HANDLER_NOTICED_MS),
+      ...signedForOldHandler(
+        ledger.spending,
+        this.#outdated(histories),
+        HANDLER_NOTICED_MS + this.#course.clockAheadMs,
+      ),
       ...ledger.submissions.filter(({ chain, items, state }) =>
         unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain) &&
         !this.#carriesOnlyBad(items)

@@ -252,6 +252,12 @@ export class Course {
     );
   }
 
+  /** Most that the clock of the relayer's machine is ahead of the chains' at any time, ms. */
+  get clockAheadMs(): number {
+    const steps = this.plan.troubles.map((each) => each.kind === "clockStep" ? each.bySec : 0);
+    return Math.max(0, ...steps) * 1_000;
+  }
+
   /** True while things go wrong. */
   get isTroubled(): boolean {
     return this.#nowSec < this.plan.calmAfterSec;

@@ -15,7 +15,7 @@ import { type Plan, planOf } from "./plan.ts";
 const MEMORY_FOLDER = "/dev/shm";
 
 /** Seeds of one half: what a push costs. Long runs are a task of their own, `deno task seeds`. */
-const SEEDS_OF_HALF = 125;
+const SEEDS_OF_HALF = 60;
 
 /** Commits share out this many ranges of seeds. */
 const RANGES = 1_000_000;
