@@ -10,7 +10,7 @@ import type {
   SpentGas,
   SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { type Hash256, type Hex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, type Hex, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
@@ -267,18 +267,10 @@ export class MemoryNode extends MemoryActions {
 
   /** What a call with such terms would do on top of a block. */
   runCall(delivery: Delivery, terms: CallTerms, at: MemoryBlock, state = at.state): GasRun {
-    const rules = { ...this.#rules(), moduleOf: (message: Message) => this.#moduleOf(message) };
+    const plain: Module = { gas: PLAIN_MODULE_GAS, act: "ok" };
+    const moduleOf = ({ commitment }: Message): Module => this.behaviours.get(commitment) ?? plain;
+    const rules = { ...this.#rules(), moduleOf };
     return runCall(rules, { state, noted: { height: at.height, timeSec: at.timeSec } }, { delivery, terms });
-  }
-
-  #moduleOf(message: Message): Module {
-    const { commitment } = message;
-    if (this.failing.has(commitment)) return { gas: PLAIN_MODULE_GAS, act: "fail" };
-    if (this.spoiling.has(commitment)) return { gas: "all", act: "starve", knows: "everything" };
-    if (message.kind === "post" && this.deceivers.has(toHex(message.request.to))) {
-      return { gas: PLAIN_MODULE_GAS, act: "fail", knows: "everything" };
-    }
-    return this.behaviours.get(commitment) ?? { gas: PLAIN_MODULE_GAS, act: "ok" };
   }
 
   /** Next nonce of an account, after the newest block. */

@@ -91,7 +91,6 @@ function honestMessage(draw: Draw): MessagePlan {
     fee: BigInt(Math.ceil(cents * draw.between(15, 60) / 10)) * DOLLAR / 100n,
     raisedAfterSec: undefined,
     timeoutSec: undefined,
-    isFailing: false,
     bodyBytes,
     ...gas === undefined ? {} : { module: { gas, act: "ok" } },
   };
@@ -105,7 +104,6 @@ function hostile(draw: Draw, kind: AttackKind, knows: NonNullable<Module["knows"
     fee: BigInt(draw.between(50, 300)) * DOLLAR / 100n,
     raisedAfterSec: undefined,
     timeoutSec: undefined,
-    isFailing: false,
     isHostile: true,
     pair: draw.chance(80) ? "fresh" : "own",
   } as const;

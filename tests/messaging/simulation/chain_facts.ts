@@ -8,11 +8,11 @@ import type { MemoryBlock } from "../../support/memory_block.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import type { HandledFacts, SentFacts } from "../../support/relayer_invariants.ts";
 import { chainNames, type Sent } from "./course.ts";
-import type { MessagePlan } from "./plan.ts";
+import { isMisbehaving, type MessagePlan } from "./plan.ts";
 
 /** True for messages that cannot arrive, or not for sure. */
-export function isBad({ isDeceived, isFailing, isHostile, isSpoiling, isUntraceable }: MessagePlan): boolean {
-  return isFailing || [isDeceived, isHostile, isSpoiling, isUntraceable].includes(true);
+export function isBad({ isHostile, isUntraceable, module }: MessagePlan): boolean {
+  return isHostile === true || isUntraceable === true || isMisbehaving(module);
 }
 
 /** Bytes of a delivery beside the body. */

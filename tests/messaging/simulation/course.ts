@@ -30,7 +30,14 @@ import { configOf, evmConfigsOf } from "./config.ts";
 import type { HttpFault, Mood } from "./endpoints.ts";
 import { lieOf } from "./lies.ts";
 import type { AttackCost } from "./money_checks.ts";
-import type { ChainPlan, EndpointPhase, MessagePlan, Plan, Trouble } from "./plan.ts";
+import {
+  type ChainPlan,
+  type EndpointPhase,
+  isMisbehaving,
+  type MessagePlan,
+  type Plan,
+  type Trouble,
+} from "./plan.ts";
 import { Program } from "./program.ts";
 
 /** Names of the chains, the hub last. */
@@ -88,15 +95,10 @@ const RESPAWN_SEC = 5;
 /** An endpoint in order. */
 const HONEST = { behind: 0n, provesWell: true };
 
-/** Modules that send and receive, and two that behave in simulations only. */
+/** Modules that send and receive, and one that misbehaves. */
 const SENDER = new Uint8Array(20).fill(0xaa);
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
-const SPOILER = new Uint8Array(20).fill(0xee);
-
-function receiverOf({ isDeceived, isSpoiling }: MessagePlan): Uint8Array {
-  return isDeceived === true ? DECEIVER : isSpoiling === true ? SPOILER : RECEIVER;
-}
 
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
@@ -655,7 +657,7 @@ export class Course {
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,
-        to: pair?.toReversed() ?? receiverOf(plan),
+        to: pair?.toReversed() ?? (isMisbehaving(plan.module) ? DECEIVER : RECEIVER),
         body: bodyOf(plan.bodyBytes ?? 3),
       })
       : getMessage({
@@ -665,8 +667,6 @@ export class Course {
         context: new Uint8Array(),
       });
     if (plan.module !== undefined) dest.behaviours.set(message.commitment, plan.module);
-    if (plan.isFailing) dest.failing.add(message.commitment);
-    if (plan.isSpoiling === true) dest.spoiling.add(message.commitment);
     if (plan.isUntraceable === true) dest.untraceable.add(message.commitment);
     source.dispatch(message, this.toUnits(source, plan.fee));
     this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
@@ -737,7 +737,6 @@ export class Course {
     // What a plain message and a proof take at most, for the checks.
     node.messageGas = 165_000n;
     node.proofGas = 400_000n;
-    node.deceivers.add(toHex(DECEIVER));
     return node;
   }
 

@@ -1,6 +1,6 @@
 /** What one seed holds: how the chains are, what is sent, and what goes wrong when. Everything is drawn from the seed. */
 import { Draw } from "../../support/draw.ts";
-import type { Module } from "../../support/memory_gas.ts";
+import { type Module, PLAIN_MODULE_GAS } from "../../support/memory_gas.ts";
 import { attackedPlan, type AttackPlan } from "./attacks.ts";
 import { type LieKind, lieKinds } from "./lies.ts";
 
@@ -28,18 +28,12 @@ export interface MessagePlan {
   readonly raisedAfterSec: number | undefined;
   /** Seconds until it times out; `undefined`: never. */
   readonly timeoutSec: number | undefined;
-  /** The receiving module fails. */
-  readonly isFailing: boolean;
-  /** It lets every transaction fail that carries it, although simulations take it. */
-  readonly isSpoiling?: boolean;
-  /** It goes to a module that behaves in simulations and fails in blocks. */
-  readonly isDeceived?: boolean;
   /** Its trace is too large, or refused. */
   readonly isUntraceable?: boolean;
   /** Bytes of its body; 3 when absent. */
   readonly bodyBytes?: number;
   /** What its module does; a plain one when absent. */
-  readonly module?: Module;
+  readonly module?: Module | undefined;
   /** Sender and receiver: two that nobody has met, or those of an attack; absent: the usual ones. */
   readonly pair?: "fresh" | "own";
   /** Part of an attack. */
@@ -270,11 +264,24 @@ function messagePlan(draw: Draw, percent: number): MessagePlan {
     fee: isPoor ? 1n : BigInt(draw.between(5, 20)) * DOLLAR,
     raisedAfterSec: isRaised ? draw.between(30, 200) : undefined,
     timeoutSec: draw.chance(12) ? draw.between(70, 600) : undefined,
-    isFailing: kind === "post" && draw.chance(4),
-    isSpoiling: kind === "post" && draw.chance(4),
-    isDeceived: kind === "post" && draw.chance(4),
+    module: kind === "post" ? modulePlan(draw) : undefined,
     isUntraceable: kind === "post" && draw.chance(2),
   };
+}
+
+/** Some modules fail, make every transaction fail although simulations take it, or fail in blocks only. */
+function modulePlan(draw: Draw): Module | undefined {
+  const misbehaving: readonly Module[] = [
+    { gas: PLAIN_MODULE_GAS, act: "fail" },
+    { gas: "all", act: "starve", knows: "everything" },
+    { gas: PLAIN_MODULE_GAS, act: "fail", knows: "everything" },
+  ];
+  return misbehaving.find(() => draw.chance(4));
+}
+
+/** True for a module that lets a message or a whole transaction fail. */
+export function isMisbehaving(module: Module | undefined): boolean {
+  return module !== undefined && module.act !== "ok";
 }
 
 function trouble(draw: Draw, calmAfterSec: number): Trouble {

@@ -25,9 +25,7 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     fee: 20n * 10n ** 18n,
     raisedAfterSec: undefined,
     timeoutSec: undefined,
-    isFailing: false,
-    isDeceived: false,
-    isSpoiling: false,
+    module: undefined,
     isUntraceable: false,
   }));
   return {
@@ -75,7 +73,7 @@ async function runUntil(
 
 Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives and every delivery is paid (F27)", async () => {
   const daySec = 86_400;
-  const { chains: [one, two], messages, ...plan } = planOf(24);
+  const { chains: [one, two], messages, ...plan } = planOf(25);
   const spread = Array.from({ length: 48 }, (_, index): MessagePlan => {
     const [first] = messages;
     const message = messages[index % messages.length] ?? first;
@@ -93,7 +91,7 @@ Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives an
       calmAfterSec: daySec,
       reorgPercent: 1,
     },
-    24,
+    25,
   );
   assert.equal(course.sent.length, 48);
 });
