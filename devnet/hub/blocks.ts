@@ -1,46 +1,21 @@
 /**
- * The chain of the simulated hub: building blocks, their history, finality. Nothing here talks to anybody.
+ * The chain of the simulated hub: how blocks are built.
  */
 import { compact } from "scale-ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import { ScaleError, u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { digestItem, hashHeader, type SimulatedHeader } from "./digest.ts";
+import { BlockHistory, type HistoryOptions, type SimulatedBlock, zeroHash } from "./block_history.ts";
+import { digestItem } from "./digest.ts";
 import { OffchainDb } from "./offchain_db.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
 import { type ApplyResult, type Execution, type SimulatedRuntime, ValidityError } from "./runtime.ts";
-import { emptySnapshot, type EventEntry, type OffchainWrite, type Snapshot } from "./storage.ts";
+import { emptySnapshot, type OffchainWrite, type Snapshot } from "./storage.ts";
 
 /** Digest item of a block that brings another runtime (`RuntimeEnvironmentUpdated`). */
 const RUNTIME_UPDATED = Uint8Array.of(8);
-
-/** What a block leaves behind until it leaves the window of history. */
-interface BlockBody {
-  readonly extrinsics: readonly Uint8Array[];
-  readonly events: readonly EventEntry[];
-  readonly state: Snapshot;
-}
-
-/** A block; `body` is undefined once it was pruned. */
-export interface SimulatedBlock {
-  readonly header: SimulatedHeader;
-  readonly hash: Hash256;
-  readonly body: BlockBody | undefined;
-}
-
-/** Why a block or its state cannot be read; the texts are those of a node. */
-export class ChainError extends Error {
-  override readonly name = "ChainError";
-  constructor(readonly code: "unknown_block" | "pruned", readonly hash: string) {
-    super(
-      code === "pruned"
-        ? `UnknownBlock: State already discarded for ${hash}`
-        : `UnknownBlock: Header was not found in the database: ${hash}`,
-    );
-  }
-}
 
 /** An extrinsic that is to go into the next block. */
 export interface PendingExtrinsic {
@@ -60,38 +35,30 @@ export interface BuiltBlock {
 export type AdminAction = (execution: Execution) => void;
 
 /** Options of {@link HubBlockchain}. */
-export interface HubChainOptions {
+export interface HubChainOptions extends Omit<HistoryOptions, "hasher"> {
   readonly slotDurationMs: number;
-  /** Blocks between best and finalized. */
-  readonly finalityLag: number;
-  /** Blocks whose state and body are kept. */
-  readonly historyBlocks: number;
   /** What the genesis state has. */
   readonly genesis: AdminAction;
 }
 
-const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
-
 /** The chain. There are no forks. */
-export class HubBlockchain {
+export class HubBlockchain extends BlockHistory {
   readonly offchain = new OffchainDb();
   readonly #runtime: SimulatedRuntime;
   readonly #ismp: IsmpPallet;
   readonly #options: HubChainOptions;
-  readonly #blocks: SimulatedBlock[] = [];
-  readonly #numbers = new Map<Hash256, number>();
   /** Offchain writes of blocks that are not final yet. */
   readonly #pendingOffchain = new Map<number, readonly OffchainWrite[]>();
-  #finalized = 0;
 
   constructor(runtime: SimulatedRuntime, ismp: IsmpPallet, options: HubChainOptions) {
+    super({ ...options, hasher: runtime.rules.hasher });
     this.#runtime = runtime;
     this.#ismp = ismp;
     this.#options = options;
     const execution = runtime.execute(emptySnapshot(runtime.rules));
     options.genesis(execution);
     const state = execution.overlay.finish(zeroHash);
-    this.#append({
+    this.append({
       parentHash: zeroHash,
       number: 0,
       stateRoot: state.main.root(),
@@ -100,56 +67,9 @@ export class HubBlockchain {
     }, { extrinsics: [], events: [], state });
   }
 
-  /** Newest block. */
-  get best(): SimulatedBlock {
-    return this.blockAt(this.#blocks.length - 1);
-  }
-
-  /** Newest final block. */
-  get finalized(): SimulatedBlock {
-    return this.blockAt(this.#finalized);
-  }
-
   /** State after the newest block. */
   get bestState(): Snapshot {
     return this.stateOf(this.best);
-  }
-
-  /** Block by number. @throws {ChainError} unknown_block. */
-  blockAt(number: number): SimulatedBlock {
-    const block = this.#blocks[number];
-    if (block === undefined) throw new ChainError("unknown_block", String(number));
-    return block;
-  }
-
-  /** Block by number, undefined when there is none (yet). */
-  findNumber(number: number): SimulatedBlock | undefined {
-    return this.#blocks[number];
-  }
-
-  /** Block by hash, undefined when there is none. */
-  find(hash: string): SimulatedBlock | undefined {
-    const number = this.#numbers.get(`0x${hash.toLowerCase().replace(/^0x/, "")}`);
-    return number === undefined ? undefined : this.#blocks[number];
-  }
-
-  /** Block by hash. @throws {ChainError} unknown_block. */
-  block(hash: string): SimulatedBlock {
-    const block = this.find(hash);
-    if (block === undefined) throw new ChainError("unknown_block", hash);
-    return block;
-  }
-
-  /** State after a block. @throws {ChainError} pruned. */
-  stateOf(block: SimulatedBlock): Snapshot {
-    return this.bodyOf(block).state;
-  }
-
-  /** Extrinsics, events and state of a block. @throws {ChainError} pruned. */
-  bodyOf(block: SimulatedBlock): BlockBody {
-    const current = this.#blocks[block.header.number];
-    if (current?.body === undefined) throw new ChainError("pruned", block.hash);
-    return current.body;
   }
 
   /**
@@ -187,21 +107,14 @@ export class HubBlockchain {
     const { events, offchain } = execution.overlay;
     this.offchain.import(offchain);
     this.#pendingOffchain.set(number, offchain);
-    return { block: this.#append(header, { extrinsics, events, state }), ...applied };
+    return { block: this.append(header, { extrinsics, events, state }), ...applied };
   }
 
-  /**
-   * Makes blocks final that are old enough.
-   * @returns the newly final blocks, oldest first.
-   */
-  advanceFinality(): SimulatedBlock[] {
-    const target = Math.max(this.#finalized, this.best.header.number - this.#options.finalityLag);
-    const newlyFinal: SimulatedBlock[] = [];
-    while (this.#finalized < target) {
-      const number = ++this.#finalized;
+  override advanceFinality(): SimulatedBlock[] {
+    const newlyFinal = super.advanceFinality();
+    for (const { header: { number } } of newlyFinal) {
       this.offchain.canonicalize(this.#pendingOffchain.get(number) ?? []);
       this.#pendingOffchain.delete(number);
-      newlyFinal.push(this.blockAt(number));
     }
     return newlyFinal;
   }
@@ -247,16 +160,6 @@ export class HubBlockchain {
       if (!(error instanceof ScaleError)) throw error;
       return { kind: "invalid", error: new ValidityError("BadProof") };
     }
-  }
-
-  #append(header: SimulatedHeader, body: BlockBody): SimulatedBlock {
-    const block = { header, hash: hashHeader(header, this.#runtime.rules.hasher), body };
-    this.#blocks.push(block);
-    this.#numbers.set(block.hash, header.number);
-    const oldest = header.number - this.#options.historyBlocks;
-    const pruned = this.#blocks[oldest];
-    if (pruned !== undefined) this.#blocks[oldest] = { ...pruned, body: undefined };
-    return block;
   }
 }
 

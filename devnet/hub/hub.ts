@@ -16,7 +16,7 @@ import {
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { assembleChain, assembleHub, type ChainRuntime, type HubPallets } from "./assembly.ts";
-import { type AdminAction, type BuiltBlock, HubBlockchain, type SimulatedBlock } from "./blocks.ts";
+import { type AdminAction, type BuiltBlock, HubBlockchain } from "./blocks.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import { type Enqueue, Governance } from "./governance.ts";
 import {
@@ -28,20 +28,18 @@ import {
   type Rejection,
   type SentPost,
 } from "./hub_options.ts";
-import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
+import type { HubIdentity, HubNode } from "./node.ts";
 import type { BandwidthCredit } from "./pallets/bandwidth.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
 import { recordRelayParent } from "./pallets/parachain_client.ts";
 import { OwnProofs } from "./own_proofs.ts";
+import { nameOf, SimulatedNode } from "./simulated_node.ts";
 import { StandaloneFinality } from "./standalone_finality.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
 import { authorMethods } from "./rpc/author_methods.ts";
 import { chainMethods } from "./rpc/chain_methods.ts";
-import { RpcDispatcher } from "./rpc/dispatcher.ts";
-import type { FaultHook } from "./rpc/faults.ts";
 import { ismpMethods } from "./rpc/ismp_methods.ts";
-import { RpcServer } from "./rpc/server.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
 import { systemMethods } from "./rpc/system_methods.ts";
 import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
@@ -64,33 +62,25 @@ interface PendingAction {
 }
 
 /** A running hub. Methods that change the chain take effect in the next block and resolve with it. */
-export class Hub {
+export class Hub extends SimulatedNode {
   readonly identity: HubIdentity;
-  /** Decides about every RPC call; undefined: all pass. */
-  fault: FaultHook | undefined;
-  /** How often each RPC method ran. */
-  readonly callCounts = new Map<string, number>();
   /** What is set for relayers, and what they own. */
   readonly governance: Governance;
   readonly #node: HubNode;
   readonly #hubOnly: HubPallets | undefined;
   readonly #ownProofs: OwnProofs | undefined;
   #finality: StandaloneFinality | undefined;
-  readonly #blockTimeMs: number | "manual";
   readonly #now: () => number;
   readonly #relayParent: HubOptions["relayParent"];
   readonly #rejections: Rejection[] = [];
-  readonly #listeners = new Set<(news: BlockNews) => void>();
   #actions: PendingAction[] = [];
   #offsetMs = 0;
-  readonly #server: RpcServer;
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Not for callers: use {@link startHub}. */
   constructor(options: HubOptions) {
+    super(options.blockTimeMs ?? 1000);
     const name = options.runtime ?? "gargantua";
     this.identity = options.chain === undefined ? identities[name] : identityOf(options.chain);
-    this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#relayParent = options.relayParent;
     const parts = options.chain === undefined
@@ -109,7 +99,7 @@ export class Hub {
       () => this.#node.chain.bestState,
     );
     this.#ownProofs = parts.hubOnly && new OwnProofs(parts.hubOnly.beefy, enqueue, this.#node.chain);
-    this.#server = new RpcServer(this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000), options.port);
+    this.#serveNode(options);
     this.#setUp(options, parts);
     this.produceBlock();
   }
@@ -147,7 +137,8 @@ export class Hub {
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
-    const slotDurationMs = this.#blockTimeMs === "manual" ? 1000 : this.#blockTimeMs;
+    const { blockTimeMs = 1000 } = options;
+    const slotDurationMs = blockTimeMs === "manual" ? 1000 : blockTimeMs;
     const { runtime, ismp } = parts;
     const chain = new HubBlockchain(runtime, ismp, {
       slotDurationMs,
@@ -179,14 +170,11 @@ export class Hub {
       pool,
       slotDurationMs,
       onRejection,
-      follow: (listener) => {
-        this.#listeners.add(listener);
-        return () => this.#listeners.delete(listener);
-      },
+      follow: (listener) => this.follow(listener),
     };
   }
 
-  #makeDispatcher(maxBytes: number): RpcDispatcher {
+  #serveNode({ maxMessageBytes = 150_000_000, port }: HubOptions): void {
     const node = this.#node;
     const methods = {
       ...systemMethods(node),
@@ -195,12 +183,10 @@ export class Hub {
       ...authorMethods(node),
       ...ismpMethods(node),
     };
-    return new RpcDispatcher({
+    this.serve({
       methods: this.#finality?.methods(node, methods) ?? methods,
-      maxRequestBytes: maxBytes,
-      maxResponseBytes: maxBytes,
-      fault: (call) => this.fault?.(call),
-      onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
+      maxMessageBytes,
+      ...port === undefined ? {} : { port },
     });
   }
 
@@ -209,39 +195,13 @@ export class Hub {
     return this.#ownProofs ?? noHub();
   }
 
-  /** Port on 127.0.0.1; the same after a restart. */
-  get port(): number {
-    return this.#server.port;
-  }
-
-  /** Endpoint for HTTP. */
-  get httpUrl(): string {
-    return `http://127.0.0.1:${this.#server.port}`;
-  }
-
-  /** Endpoint for WebSocket. */
-  get wsUrl(): string {
-    return `ws://127.0.0.1:${this.#server.port}`;
-  }
-
-  /** Newest block. */
-  get best(): BlockName {
-    return nameOf(this.#node.chain.best);
-  }
-
-  /** Newest final block. */
-  get finalized(): BlockName {
-    return nameOf(this.#node.chain.finalized);
+  protected override get chain(): HubBlockchain {
+    return this.#node.chain;
   }
 
   /** Header of the newest final block: its digest names the roots that light clients of the hub take over. */
   get finalizedHeader(): SimulatedHeader {
     return this.#node.chain.finalized.header;
-  }
-
-  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
-  header(block: number): SimulatedHeader {
-    return this.#node.chain.blockAt(block).header;
   }
 
   /** Where the next block takes its time from, Unix milliseconds. */
@@ -254,54 +214,13 @@ export class Hub {
     return this.#rejections;
   }
 
-  /** True while the endpoint answers. */
-  get isRunning(): boolean {
-    return this.#server.isRunning;
-  }
-
-  /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
-  async start(): Promise<void> {
-    if (this.#server.isRunning) return;
-    await this.#server.start();
-    this.resumeBlocks();
-  }
-
-  /** Closes the port and all connections and makes no more blocks; the state stays. */
-  async stop(): Promise<void> {
-    this.pauseBlocks();
-    await this.#server.stop();
-  }
-
-  /** {@link stop} for good: the port is given back. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.pauseBlocks();
-    await this.#server[Symbol.asyncDispose]();
-  }
-
-  /** Makes no blocks until {@link resumeBlocks}; the endpoint continues. */
-  pauseBlocks(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  /** Makes blocks again (not in manual mode). */
-  resumeBlocks(): void {
-    const delayMs = this.#blockTimeMs;
-    if (delayMs === "manual" || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.produceBlock();
-      this.resumeBlocks();
-    }, delayMs);
-  }
-
   /** Moves the hub's clock on; seen from the next block. */
   advanceTime(ms: number): void {
     this.#offsetMs += ms;
   }
 
   /** Makes one block now, of all pending actions and whatever of the pool fits. */
-  produceBlock(): BlockName {
+  override produceBlock(): BlockName {
     const { chain, pool, runtime } = this.#node;
     const before = runtime.system.now.get(chain.bestState.main) ?? 0n;
     const now = BigInt(Math.floor(this.nowMs));
@@ -316,7 +235,7 @@ export class Hub {
     pool.onBlock(built);
     const finalized = chain.advanceFinality();
     for (const { settle } of actions) settle(name);
-    for (const listener of [...this.#listeners]) listener({ best: built.block, finalized });
+    this.announce({ best: built.block, finalized });
     pool.onFinalized(finalized);
     return name;
   }
@@ -482,10 +401,6 @@ function noHub(): never {
 
 function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdentity {
   return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}`, tokenSymbol: "UNIT" };
-}
-
-function nameOf({ header, hash }: SimulatedBlock): BlockName {
-  return { number: header.number, hash };
 }
 
 /** The innermost: what a decompressed call failed with, not that it did. */

@@ -2,7 +2,8 @@
  * The parts of the simulated node that its RPC methods see.
  */
 import type { ConsensusStateId, StateMachine } from "../../src/core/ismp/state_machine.ts";
-import type { HubBlockchain, SimulatedBlock } from "./blocks.ts";
+import type { SimulatedBlock } from "./block_history.ts";
+import type { HubBlockchain } from "./blocks.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import type { MmrPallet } from "./pallets/mmr.ts";
 import type { TransactionPool } from "./pool.ts";

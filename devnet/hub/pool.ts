@@ -4,7 +4,8 @@
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { ScaleError } from "../../src/core/encoding/scale.ts";
-import type { BuiltBlock, HubBlockchain, PendingExtrinsic, SimulatedBlock } from "./blocks.ts";
+import type { SimulatedBlock } from "./block_history.ts";
+import type { BuiltBlock, HubBlockchain, PendingExtrinsic } from "./blocks.ts";
 import {
   invalidTransactionTexts,
   type RejectionListener,

@@ -10,7 +10,7 @@ import type { MmrProof, ProofKeys } from "../../src/core/ismp/proof.ts";
 import { childTrieKeys, offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { MmrError } from "../../src/core/merkle/mmr.ts";
-import type { SimulatedBlock } from "./blocks.ts";
+import type { SimulatedBlock } from "./block_history.ts";
 import type { HubNode } from "./node.ts";
 import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { Snapshot } from "./storage.ts";

@@ -12,7 +12,7 @@ import { u64 } from "../../src/core/encoding/scale.ts";
 import { grandpaMethods } from "../relay/grandpa_methods.ts";
 import { GrandpaVotes } from "../relay/grandpa_votes.ts";
 import { Validators, type ValidatorSet } from "../relay/validators.ts";
-import type { SimulatedBlock } from "./blocks.ts";
+import type { SimulatedBlock } from "./block_history.ts";
 import type { ServedChain, ServedNode } from "./node.ts";
 import type { RpcMethods } from "./rpc/method.ts";
 import type { Overlay } from "./storage.ts";

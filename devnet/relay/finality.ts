@@ -11,7 +11,7 @@ import {
   type PayloadEntry,
 } from "../../src/core/beefy/commitment.ts";
 import { beefyThreshold } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
-import type { SimulatedBlock } from "../hub/blocks.ts";
+import type { SimulatedBlock } from "../hub/block_history.ts";
 import { type GrandpaOptions, GrandpaVotes } from "./grandpa_votes.ts";
 import type { RelayBlocks } from "./relay_blocks.ts";
 

@@ -1,17 +1,17 @@
 /**
  * Blocks of a relay chain: sessions, heads of parachains, the mountain range. There are no forks and no extrinsics.
  */
-import { blake2b256, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { blake2b256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { type BeefyMmrLeaf, beefyMmrLeafHash, mmrLeafCodec } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { u32, u64 } from "../../src/core/encoding/scale.ts";
 import { MountainRange } from "../trie/mmr_range.ts";
 import type { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { ChainError, extrinsicsRoot, type SimulatedBlock } from "../hub/blocks.ts";
-import { encodeHeader, hashHeader, type SimulatedHeader } from "../hub/digest.ts";
+import { BlockHistory, ChainError, type SimulatedBlock, zeroHash } from "../hub/block_history.ts";
+import { extrinsicsRoot } from "../hub/blocks.ts";
+import { encodeHeader, type SimulatedHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/node.ts";
-import type { Snapshot } from "../hub/storage.ts";
 import { relayDigest } from "./relay_digest.ts";
 import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
@@ -31,65 +31,27 @@ export interface RelayBlocksOptions {
   readonly leafHeads: "listed" | "all";
 }
 
-const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 const noExtrinsics = extrinsicsRoot([], "Blake2");
 
 /** Stands in the list of parachains but has no head, as parachains that are being set up. */
 const HEADLESS = 2999;
 
 /** The chain. */
-export class RelayBlocks implements ServedChain {
+export class RelayBlocks extends BlockHistory implements ServedChain {
   readonly validators: Validators;
   readonly range = new MountainRange();
   readonly #options: RelayBlocksOptions;
-  readonly #blocks: SimulatedBlock[] = [];
-  readonly #numbers = new Map<Hash256, number>();
   readonly #sessions: RelaySession[] = [];
   readonly #leaves: Uint8Array[] = [];
-  #finalized = 0;
 
   constructor(options: RelayBlocksOptions, nowMs: bigint) {
+    super({ ...options, hasher: "Blake2", historyBlocks: options.keepStates });
     this.#options = options;
     this.validators = new Validators(options.validators, options.brokenBeefyKeys);
     this.#beginSession(0);
     const begun = withSession(emptyState, this.validators.set(0), this.validators.set(1));
     const state = this.#withHeads(begun, 0).set(relayKeys.now, u64.enc(nowMs));
     this.#append({ parentHash: zeroHash, number: 0, digest: [] }, state);
-  }
-
-  get best(): SimulatedBlock {
-    return this.blockAt(this.#blocks.length - 1);
-  }
-
-  get finalized(): SimulatedBlock {
-    return this.blockAt(this.#finalized);
-  }
-
-  blockAt(number: number): SimulatedBlock {
-    const block = this.#blocks[number];
-    if (block === undefined) throw new ChainError("unknown_block", String(number));
-    return block;
-  }
-
-  findNumber(number: number): SimulatedBlock | undefined {
-    return this.#blocks[number];
-  }
-
-  find(hash: string): SimulatedBlock | undefined {
-    const number = this.#numbers.get(`0x${hash.toLowerCase().replace(/^0x/, "")}`);
-    return number === undefined ? undefined : this.#blocks[number];
-  }
-
-  block(hash: string): SimulatedBlock {
-    const block = this.find(hash);
-    if (block === undefined) throw new ChainError("unknown_block", hash);
-    return block;
-  }
-
-  stateOf(block: SimulatedBlock): Snapshot {
-    const isKept = block.header.number > this.#blocks.length - 1 - this.#options.keepStates;
-    if (block.body === undefined || !isKept) throw new ChainError("pruned", block.hash);
-    return block.body.state;
   }
 
   /** Session of a block. */
@@ -147,14 +109,6 @@ export class RelayBlocks implements ServedChain {
     return this.#append({ parentHash: parent.hash, number, digest }, state);
   }
 
-  /** Makes blocks final that are old enough. @returns them, oldest first. */
-  advanceFinality(): SimulatedBlock[] {
-    const target = Math.max(this.#finalized, this.best.header.number - this.#options.finalityLag);
-    const before = this.#finalized;
-    this.#finalized = target;
-    return this.#blocks.slice(before + 1, target + 1);
-  }
-
   #beginSession(firstBlock: number): RelaySession {
     const index = this.#sessions.length;
     const { grandpaSetId, beefySetId } = this.validators.set(index);
@@ -203,24 +157,7 @@ export class RelayBlocks implements ServedChain {
     main: SubstrateTrie,
   ): SimulatedBlock {
     const header = { ...start, stateRoot: main.root(), extrinsicsRoot: noExtrinsics };
-    const state = { main, child: emptyState };
-    const block = {
-      header,
-      hash: hashHeader(header, "Blake2"),
-      body: { extrinsics: [], events: [], state },
-    };
-    this.#blocks.push(block);
-    this.#forgetState(header.number - this.#options.keepStates);
-    this.#numbers.set(block.hash, header.number);
-    return block;
-  }
-
-  /** Frees the memory of a state that {@link stateOf} does not give any more; nodes keep the block itself. */
-  #forgetState(number: number): void {
-    const old = this.#blocks[number];
-    if (old?.body === undefined) return;
-    const state = { main: emptyState, child: emptyState };
-    this.#blocks[number] = { ...old, body: { ...old.body, state } };
+    return this.append(header, { extrinsics: [], events: [], state: { main, child: emptyState } });
   }
 }
 

@@ -5,7 +5,7 @@
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { bytes, fixedBytes, hash256, list, Option, Struct, u64 } from "../../src/core/encoding/scale.ts";
-import type { SimulatedBlock } from "../hub/blocks.ts";
+import type { SimulatedBlock } from "../hub/block_history.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { invalidParams, RpcError } from "../hub/rpc/json_rpc.ts";

@@ -7,7 +7,7 @@ import { xxhashAsU8a } from "@polkadot/util-crypto";
 import { concatBytes, type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { u64 } from "../../src/core/encoding/scale.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
-import { ChainError, type SimulatedBlock } from "../hub/blocks.ts";
+import { ChainError, type SimulatedBlock } from "../hub/block_history.ts";
 import { digestItem, hashHeader } from "../hub/digest.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import type { ServedChain } from "../hub/node.ts";

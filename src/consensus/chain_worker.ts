@@ -9,9 +9,9 @@ import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { ProverTurns } from "./control/prover_turns.ts";
+import type { ProverTurns } from "./prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
-import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
+import { proverFaultRow, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
@@ -56,7 +56,7 @@ export async function checkProver(
     return await prover.check(signal);
   } catch (error) {
     if (!(error instanceof ProverFault)) throw error;
-    return [eventRow(prover.chain, proverEvents[error.code], { result: "warning", found: error.message })];
+    return [proverFaultRow(prover.chain, error)];
   }
 }
 
@@ -122,7 +122,7 @@ class ProverWorker implements Pollable {
       }
       this.#awaits = finding.reason;
       this.#deps.log.debug("update_not_needed", { reason: finding.reason });
-      this.#notices.waiting("update", { event: "update_awaited", fields: { reason: finding.reason } });
+      this.#notices.waiting("update", { event: "long_wait.update", fields: { reason: finding.reason } });
       return { kind: "nothing", againInMs: finding.againInMs };
     } catch (error) {
       signal.throwIfAborted();
@@ -135,7 +135,7 @@ class ProverWorker implements Pollable {
     const poll = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
     return awaitLogged(
       this.#deps,
-      { event: "poll_awaited" },
+      { event: "long_wait.poll" },
       () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS, signal }, poll),
     );
   }
@@ -160,11 +160,11 @@ class ProverWorker implements Pollable {
         const { code, detail } = result.refusal;
         if (code === "too_large" && adviceIfTooLarge !== undefined) {
           const explanation = adviceIfTooLarge;
-          log.error("update_too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
+          log.error("update_failed.too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
           return { kind: "failed", failure: { text: `too large for the target: ${explanation}` } };
         }
         log[failures === 0 ? "info" : "warn"](
-          "update_rejected",
+          "update_failed.rejected",
           {
             summary,
             code,
@@ -176,7 +176,7 @@ class ProverWorker implements Pollable {
       case "lost":
         // The transaction pool may replace an update with a competitor's before either is included; a second loss is
         // not a coincidence.
-        log[failures === 0 ? "info" : "warn"]("update_lost", {
+        log[failures === 0 ? "info" : "warn"]("update_failed.lost", {
           summary,
           reason: result.reason,
         });

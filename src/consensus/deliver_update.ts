@@ -60,7 +60,7 @@ export async function deliverUpdate(
     logAccepted(deps, finding, result);
   }
   if (result.kind === "overtaken") {
-    log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
+    log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
     if (result.hubHeight !== undefined) notifier.notify({ id: commitmentId, height: result.hubHeight });
   }
   return result;
@@ -96,5 +96,5 @@ function logAccepted(
     const heights = advanced.map((of) => of.height).join(", ");
     return log.info("update_accepted", { heights, ...fields });
   }
-  log.info(height === undefined ? "rotation_accepted" : "update_superseded", { height, ...fields });
+  log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
 }

@@ -204,7 +204,7 @@ class EndpointSetReader implements EvmReader {
     const batch = new RpcBatch(this.#endpoints);
     const slots = reads.map((read) => batch.addOptional(queryOf(read)));
     const guarding = this.#guard?.(batch);
-    await batch.send({ signal, check: (place) => guarding?.check(place, []) });
+    await batch.send({ signal, check: (place) => guarding?.check(place, [], 0n) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;

@@ -40,9 +40,12 @@ export function printConsensusState(
       ? hubState
       : proved.find((candidate) => candidate.chain === chain);
     if (prover === undefined) {
-      deps.log.error(receiveOnly.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", {
-        chain,
-      });
+      deps.log.error(
+        receiveOnly.includes(chain) ? "command_failed.receive_only" : "command_failed.chain_not_configured",
+        {
+          chain,
+        },
+      );
       return exitCodes.failed;
     }
     try {
@@ -57,7 +60,7 @@ export function printConsensusState(
       const isExpected = error instanceof RpcFault || error instanceof ProverFault ||
         error instanceof DeadlineFault;
       if (!isExpected) throw error;
-      deps.log.error("initial_state_failed", { chain, error });
+      deps.log.error("command_failed.initial_state", { chain, error });
       return exitCodes.failed;
     }
   }, signal);
@@ -82,7 +85,7 @@ function fetchState(
     retry({ clock: deps.clock, randomness: deps.random, signal: inner }, options, fetchOnce);
   return awaitLogged(
     deps,
-    { event: "initial_state_awaited", fields: { chain: prover.chain } },
+    { event: "long_wait.initial_state", fields: { chain: prover.chain } },
     () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS, signal }, attempt),
   );
 }

@@ -76,7 +76,7 @@ async function findLate(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.warn("update_age_unknown", { pair, error });
+      deps.log.warn("read_failed.update_age", { pair, error });
       return [];
     }
   });
@@ -136,7 +136,6 @@ async function isLate(
     return true;
   }
   if (updatedSec === undefined) log.warn("update_missing", facts);
-  else log.debug("update_recent", facts);
   return false;
 }
 

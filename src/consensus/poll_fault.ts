@@ -3,21 +3,22 @@ import { type CheckRow, keepsOut } from "../core/checks/check_row.ts";
 import { BlockHeaderError } from "../core/evm/block_header.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import { type Backoff, DeadlineFault, endpointBackoff } from "../core/runtime/retry.ts";
-import type { EventCode, Log } from "../core/telemetry/log.ts";
+import { type EventCode, events, type Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { PollFailure, PollResult } from "./schedule.ts";
 import type { UpdateObserver, UpdateRoute } from "./update_observer.ts";
 
-/** Log events of prover faults. */
-export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
-  bad_data: "endpoint_data_invalid",
-  not_served: "data_unavailable",
-  frozen: "client_frozen",
-  expired: "client_expired",
-  hub_state: "client_unusable",
-  unrecoverable: "client_unrecoverable",
-  fork_not_followed: "fork_not_followed",
-};
+/** Log event of a prover's fault. */
+function proverEvent({ code }: ProverFault): EventCode {
+  if (code === "bad_data") return "endpoint_data_invalid.contradiction";
+  return code === "not_served" ? "data_unavailable" : `client_unusable.${code}`;
+}
+
+/** Row of a check that ended with a fault of the prover: a wrong answer may be right at the next poll. */
+export function proverFaultRow(chain: string, fault: ProverFault): CheckRow {
+  const { action: advice } = events[proverEvent(fault)];
+  return { chain, check: "light_client", result: "warning", found: fault.message, advice };
+}
 
 /** Pauses while a node lacks a method: operators restart nodes, gateways change their rules. */
 const missingMethodBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
@@ -52,22 +53,22 @@ export function reportFailedPoll(
 ): PollResult {
   const failure = describeFailure(error);
   if (error instanceof ProverFault) {
-    log.error(proverEvents[error.code], { failures: failures + 1, error });
+    log.error(proverEvent(error), { failures: failures + 1, error });
     return { kind: error.code === "unrecoverable" ? "suspended" : "failed", failure };
   }
   if (error instanceof BlockHeaderError) {
-    log.error("header_not_carried", { error });
+    log.error("client_unusable.header_unknown", { error });
     return { kind: "suspended", failure };
   }
   if (error instanceof RpcFault && error.code === "missing_method") {
     const { method } = error.where;
     const advice = advices.get(method) ?? USUAL_ADVICE;
-    log.error("endpoint_method_missing", { method, explanation: advice, error });
+    log.error("endpoint_unusable.method_missing", { method, explanation: advice, error });
     return { kind: "failed", failure, backoff: missingMethodBackoff };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
     if (error instanceof RpcFault && error.code === "wrong_chain") {
-      log.error("endpoint_wrong_chain", { error });
+      log.error("endpoint_unusable.wrong_chain", { error });
     } else log.warn("poll_failed", { failures: failures + 1, error });
     return { kind: "failed", failure, backoff: endpointBackoff };
   }

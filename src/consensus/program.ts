@@ -20,7 +20,7 @@ import { type Clock, systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { ConsensusRun } from "./commands/command.ts";
+import { type ConsensusRun, workHere } from "./commands/command.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
@@ -73,12 +73,19 @@ export async function runProgram(
     return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
   };
   if (command.kind !== "relay") {
-    const isJson = args.logFormat === "json";
-    const printError = (text: string): void => world.writeError(`${text}\n`);
-    const askRunning: ConsensusRun["askRunning"] = (request) =>
-      path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
-    const run = { deps: depsWith(config), print, printError, askRunning, hasColour, isJson, signal };
-    return await command.run(run);
+    const of = depsWith(config);
+    return await command.run({
+      deps: of,
+      print,
+      printError: (text) => world.writeError(`${text}\n`),
+      hasColour,
+      isJson: args.logFormat === "json",
+      nowMs: () => systemClock.now(),
+      askRunning: (request) =>
+        path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request }),
+      here: (needs, work) => workHere(of, needs, work, signal),
+      signal,
+    });
   }
   const { listen: address, listenName: names, base } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
@@ -96,7 +103,7 @@ export async function runProgram(
 /** False where `--base` names a chain that the configuration does not have, which is logged. */
 function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
   const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
-  if (!isKnown) log.error("chain_not_configured", { base });
+  if (!isKnown) log.error("command_failed.chain_not_configured", { base });
   return isKnown;
 }
 
@@ -110,7 +117,7 @@ function openTexts(
     return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
-    log.error("cache_unusable", { explanation: error.message });
+    log.error("command_failed.cache_unusable", { explanation: error.message });
     return undefined;
   }
 }

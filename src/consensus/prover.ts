@@ -2,7 +2,7 @@
  * Interface of a chain whose finality the consensus relayer proves to the hub. Each configured type has an
  * implementation in its own folder; provers poll and build updates, they never send.
  */
-import type { EventCode } from "../core/telemetry/log.ts";
+import type { FindingCode } from "../core/checks/findings.ts";
 import type { CheckRow } from "../core/checks/check_row.ts";
 import type {
   ConsensusClientId,
@@ -131,7 +131,7 @@ export abstract class BaseProver {
 
 /** Why a target takes nothing of a chain. */
 export interface ClientObstacle {
-  readonly event: EventCode;
+  readonly event: FindingCode;
   /** Sentence without its subject, the target. */
   readonly text: string;
 }

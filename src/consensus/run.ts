@@ -3,7 +3,7 @@
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
 import type { CheckRow } from "../core/checks/check_row.ts";
-import { behindGates, ChainGate, type GateDeps, openGates } from "../core/chains/check.ts";
+import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
@@ -13,8 +13,9 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
-import { consensusControlWorker } from "./control/consensus_control_worker.ts";
-import { ProverTurns } from "./control/prover_turns.ts";
+import { consensusControlWorker } from "./commands/commands.ts";
+import { provableSections } from "./config/schema.ts";
+import { ProverTurns } from "./prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
@@ -55,9 +56,11 @@ async function relay(
   const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   const turns = new ProverTurns();
   const notifier = new HeightNotifier();
-  const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
+  const sections = provableSections(deps.config);
+  const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
   const control = { log, setLogLevel, proving, status: () => watch?.status() };
   const workers = [
+    behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
     ...planWorkers({ ...deps, turns, notifier }, connections, gates),
     ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
     ...planChecking(deps, connections),
@@ -66,7 +69,6 @@ async function relay(
   ];
   watch?.program.noteWorkers(workers);
   watch?.open();
-  logStart(deps, connections);
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
     workers,
@@ -181,7 +183,7 @@ function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): 
   return {
     name: `receive-only ${chain}`,
     run: (signal) => {
-      log.info("chain_receive_only", { chain });
+      log.info("chain_limited.receive_only", { chain });
       if (signal.aborted) return Promise.resolve();
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
@@ -201,7 +203,9 @@ function logStart(
   });
   const hosts = hubConsensus?.hosts.map(({ id }) => id.stateMachine) ?? [];
   if (hosts.length > 0 && config.relayer.maximumDailyLoss === undefined) {
-    log.info("losses_unlimited", { chains: hosts.join(", ") });
+    const explanation =
+      "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
+    log.info("configuration_note", { chains: hosts.join(", "), explanation });
   }
 }
 
@@ -224,7 +228,7 @@ function baseWorker(
   return {
     name: "base",
     run: async (signal) => {
-      if (fetchBase === undefined) return log.info("base_ignored", { base });
+      if (fetchBase === undefined) return log.info("base_checked.ignored", { base });
       const again = (error: unknown): boolean => error instanceof RpcFault && error.reaction === "retry";
       const options = {
         backoff: endpointBackoff,
@@ -233,12 +237,12 @@ function baseWorker(
       try {
         const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
         const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);
-        if (state === undefined) return log.error("base_client_missing", { base });
-        log.info("base_confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
+        if (state === undefined) return log.error("base_checked.client_missing", { base });
+        log.info("base_checked.confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
-        log.error("base_state_unreadable", { base, error });
+        log.error("base_checked.unreadable", { base, error });
       }
     },
   };

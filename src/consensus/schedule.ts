@@ -1,6 +1,6 @@
 /**
  * Schedule of polls: pure decisions on the result of the last one. Source: docs/protocol/hub-consensus.md sections 1
- * (traps 16, 18) and 3.3.
+ * (trap 7) and 3.3.
  */
 import { type Backoff, nextDelayMs } from "../core/runtime/retry.ts";
 

@@ -98,7 +98,7 @@ class UpdateSubmission {
         { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
     }
     log.debug("update_sent", { chain, extrinsic: submission.hash });
-    const awaited = { event: "update_inclusion_awaited" as const, fields: { chain } };
+    const awaited = { event: "long_wait.update_inclusion" as const, fields: { chain } };
     // The transaction pool already has these bytes, or another relayer's update to the same height.
     const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
     return await awaitLogged(this.#deps, awaited, () => this.#follow(submission, othersMs, signal));

@@ -11,8 +11,9 @@ import {
 import type { MessagingRun } from "./commands/command.ts";
 import { commands } from "./commands/commands.ts";
 
-/** Arguments of a run; the files are there unless a command does without them. */
+/** Arguments of a run. */
 export interface RunArguments extends CommonArguments, ListenOptions {
+  /** Empty: the command works without a database. */
   readonly db: string;
   /** Path of the fence; absent: the program may always work. */
   readonly fence?: string;
@@ -51,5 +52,9 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   addCommonOptions(command, version);
   const asked = parseWithCommands(line, commands, args);
   if (asked.kind === "exit") return asked;
-  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  return {
+    kind: "run",
+    arguments: { ...command.opts<RunArguments>(), db: command.opts<Partial<RunArguments>>().db ?? "" },
+    command: asked,
+  };
 }

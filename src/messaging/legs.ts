@@ -328,7 +328,7 @@ function recall({ ledger, log }: PriceDeps, chain: StateMachine): GoodPrice | un
     return keptShape.parse(JSON.parse(text));
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
-    log.info("stored_price_unreadable", { chain });
+    log.info("record_unreadable.price", { chain });
     return undefined;
   }
 }

@@ -15,11 +15,11 @@ import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
-import type { CommandDeps, MessagingRun } from "./commands/command.ts";
+import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
-import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
+import { isHeld, openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
 
@@ -69,18 +69,27 @@ export async function runProgram(
     },
     dropWriteAccess: () => dropWriteAccess(log),
     openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
-    askRunning: (request) => askControl(base, { path, ...request }),
+    isHeld: () => isHeld(args.db),
     connect: (checked) =>
       watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
     fetch: platformFetch,
-    print,
-    hasColour,
     database: args.db,
     machine,
-    printError: (text) => world.writeError(`${text}\n`),
-    logFormat: args.logFormat,
   };
-  if (command.kind !== "relay") return await command.run({ deps, config, signal });
+  if (command.kind !== "relay") {
+    return await command.run({
+      deps,
+      config,
+      signal,
+      print,
+      printError: (text) => world.writeError(`${text}\n`),
+      hasColour,
+      isJson: args.logFormat === "json",
+      nowMs: () => systemClock.now(),
+      askRunning: (request) => askControl(base, { path, ...request }),
+      here: (needs, work) => workHere({ deps, config, signal }, needs, work),
+    });
+  }
   const { listen: address, listenName: names } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
   const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };

@@ -15,12 +15,12 @@ import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { controlWorker } from "./control/answer.ts";
-import type { Relaying } from "./control/operation.ts";
+import type { Relaying } from "./commands/command.ts";
+import { controlWorker } from "./commands/commands.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
-import { behindGates } from "../core/chains/check.ts";
+import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session, withLedger } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
@@ -89,13 +89,13 @@ async function relay(
     relaying: () => planned,
   }, socket)];
   const workers = [
+    behindGates(startWorker(() => logStart(deps.log, config)), [hubGate]),
     ...planned.workers,
     ...checking,
     ...control,
     ...watch?.workers(deps.log) ?? [],
   ];
   watch?.program.noteWorkers(workers);
-  logStart(deps.log, config);
   try {
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -208,7 +208,7 @@ export function housekeepingWorker(deps: RelayDeps): Worker {
       while (!signal.aborted) {
         if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
           prunedMs = deps.clock.now();
-          deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
+          deps.ledger.prune(prunedMs);
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
         logSummary(deps);
@@ -285,7 +285,7 @@ export function listModules(
       return READ_EVERY_MS;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("module_list_unreadable", { error });
+      deps.log.debug("read_failed.module_list", { error });
       return RETRY_MS;
     }
   };

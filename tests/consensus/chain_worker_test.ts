@@ -65,8 +65,8 @@ Deno.test("chain worker: while nothing is to prove it says so every five minutes
   await scene.clock.advance(600_000);
   const lines = scene.log.lines.filter(({ level }) => level === "info");
   assert.deepEqual(lines.map(({ event, fields }) => [event, fields.reason]), [
-    ["update_awaited", "nothing is new"],
-    ["update_awaited", "nothing is new"],
+    ["long_wait.update", "nothing is new"],
+    ["long_wait.update", "nothing is new"],
   ]);
   await scene.end();
 });
@@ -90,7 +90,7 @@ Deno.test("chain worker: accepted without a height is reported as such", async (
   scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(1_000);
   assert.deepEqual(scene.log.events("info"), [
-    "update_superseded",
+    "update_overtaken.superseded",
   ]);
   await scene.end();
 });
@@ -107,7 +107,10 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
   });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
-  assert.deepEqual(scene.log.events("info"), ["update_already_submitted", "update_already_submitted"]);
+  assert.deepEqual(scene.log.events("info"), [
+    "update_overtaken.already_submitted",
+    "update_overtaken.already_submitted",
+  ]);
   assert.deepEqual(scene.hub.sent, []);
   assert.deepEqual(scene.seconds(prover), [0, 60], "no hurry");
   await scene.end();
@@ -122,7 +125,7 @@ Deno.test("chain worker: after another's update ours is made again at once", asy
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1]);
-  assert.deepEqual(scene.log.events("info"), ["update_already_submitted", "update_accepted"]);
+  assert.deepEqual(scene.log.events("info"), ["update_overtaken.already_submitted", "update_accepted"]);
   await scene.end();
 });
 
@@ -133,7 +136,7 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7]);
-  const lines = scene.log.lines.filter(({ event }) => event === "update_rejected");
+  const lines = scene.log.lines.filter(({ event }) => event === "update_failed.rejected");
   assert.deepEqual(lines.map(({ level, fields }) => [level, fields.detail]), [
     ["info", "InvalidBranch"],
     ["warn", "InvalidBranch"],
@@ -159,7 +162,7 @@ Deno.test("chain worker: an update that no extrinsic carries is an error with wh
   assert.deepEqual(scene.seconds(prover), [0, 1]);
   const [line, ...others] = scene.log.lines.filter(({ level }) => level === "error");
   assert.deepEqual(others, []);
-  assert.equal(line?.event, "update_too_large");
+  assert.equal(line?.event, "update_failed.too_large");
   assert.match(String(line?.fields.explanation), /smaller \[hub\.grandpa\]\.max_block_range/);
   assert.equal(line?.fields.detail, "Invalid.ExhaustsResources");
   assert.deepEqual(scene.hub.sent, [10n]);
@@ -181,7 +184,7 @@ Deno.test("chain worker: a client that cannot be advanced is polled every ten mi
   await scene.clock.advance(1_200_000);
   assert.deepEqual(scene.seconds(prover), [0, 600, 1_200]);
   const errors = scene.log.lines.filter(({ level }) => level === "error");
-  assert.equal(errors[0]?.event, "client_unrecoverable");
+  assert.equal(errors[0]?.event, "client_unusable.unrecoverable");
   assert.match(String(errors[0]?.fields.error), /block 9 forces/);
   await scene.end();
 });
@@ -192,7 +195,7 @@ Deno.test("chain worker: an update that is lost is chance once and a warning fro
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
-  const lines = scene.log.lines.filter(({ event }) => event === "update_lost");
+  const lines = scene.log.lines.filter(({ event }) => event === "update_failed.lost");
   assert.deepEqual(lines.map(({ level }) => level), ["info", "warn"]);
   assert.deepEqual(scene.hub.sent, [10n, 10n, 10n]);
   await scene.end();
@@ -242,9 +245,9 @@ Deno.test("chain worker: a lying endpoint is an error that names it, so is one t
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 5), [0, 1, 3, 7, 15]);
   const [lie, wrong] = scene.log.lines.filter(({ level }) => level === "error");
-  assert.equal(lie?.event, "endpoint_data_invalid");
+  assert.equal(lie?.event, "endpoint_data_invalid.contradiction");
   assert.match(String(lie?.fields.error), /EVM-1 \(beacon\.example\.org\): the signature is wrong/);
-  assert.equal(wrong?.event, "endpoint_wrong_chain");
+  assert.equal(wrong?.event, "endpoint_unusable.wrong_chain");
   await scene.end();
 });
 
@@ -263,8 +266,8 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   });
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
-  assert.deepEqual(new Set(scene.log.events("error")), new Set(["endpoint_method_missing"]));
-  const [proof, head] = scene.log.linesOf("endpoint_method_missing").map(({ fields }) => fields);
+  assert.deepEqual(new Set(scene.log.events("error")), new Set(["endpoint_unusable.method_missing"]));
+  const [proof, head] = scene.log.linesOf("endpoint_unusable.method_missing").map(({ fields }) => fields);
   assert.equal(proof?.method, "state_getReadProof");
   assert.match(String(proof?.explanation), /--rpc-methods=unsafe/);
   assert.equal(head?.method, "beefy_getFinalizedHead");
@@ -278,7 +281,7 @@ Deno.test("chain worker: a poll that never ends is reported every five minutes a
     prepare: (made) => made.find = () => new Promise(() => {}),
   });
   await scene.clock.advance(1_801_000);
-  assert.deepEqual(scene.log.events("info"), Array(5).fill("poll_awaited"));
+  assert.deepEqual(scene.log.events("info"), Array(5).fill("long_wait.poll"));
   assert.deepEqual(scene.seconds(prover), [0, 1_801]);
   await scene.end();
 });

@@ -217,5 +217,5 @@ Deno.test("poll fault: a header that the hub has no place for is named, and the 
     assert.equal(reportFailedPoll(log, error, 0).kind, "suspended");
     return true;
   });
-  assert.deepEqual(log.events("error"), ["header_not_carried"]);
+  assert.deepEqual(log.events("error"), ["client_unusable.header_unknown"]);
 });

@@ -133,7 +133,7 @@ Deno.test("monitor: what cannot be asked ends nothing, and the hub itself is not
   await clock.advance(180_000);
   assert.equal(run.fault(), undefined);
   assert.deepEqual(log.events("warn"), [
-    "update_age_unknown",
+    "read_failed.update_age",
     "update_missing",
   ]);
   run.stop();

@@ -85,7 +85,9 @@ Deno.test("run: every chain is polled until a signal ends it with 0, and everyth
   const [start] = scene.log.lines.filter(({ event }) => event === "program_started");
   assert.equal(start?.fields.chains, "EVM-11155111 (ETH0), EVM-421614 (ARB0), EVM-97 (BSC0)");
   assert.ok(
-    scene.log.lines.some(({ event, fields }) => event === "chain_receive_only" && fields.chain === "EVM-137"),
+    scene.log.lines.some(({ event, fields }) =>
+      event === "chain_limited.receive_only" && fields.chain === "EVM-137"
+    ),
   );
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
@@ -146,10 +148,12 @@ Deno.test("run: a hub that does not answer for four minutes is waited for, said 
   assert.deepEqual(scene.errors(), ["hub_unavailable"]);
   assert.equal(scene.log.linesOf("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
   assert.deepEqual(scene.log.linesOf("chain_unavailable"), []);
+  assert.deepEqual(scene.log.linesOf("program_started"), [], "nothing is relayed yet");
   assert.deepEqual(toCheckReasons(board.rows).map(({ chain }) => chain), ["KUSAMA-4009"]);
   scene.hub.fault = undefined;
   scene.eth.checkFault = undefined;
   await scene.clock.advance(15_000);
+  assert.equal(scene.log.linesOf("program_started").length, 1);
   assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [1, 1, 1]);
   assert.deepEqual(board.rows, []);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
@@ -179,7 +183,7 @@ Deno.test("run: a false word at the start is a warning, for the next one may be 
   const run = scene.run();
   await scene.clock.advance(1_000);
   const told = scene.log.linesOf("check_warning").map(({ fields }) => fields.check);
-  assert.ok(told.includes("endpoint_data_invalid"));
+  assert.ok(told.includes("light_client"));
   assert.equal(scene.eth.looks.length, 1);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   await scene.clock.run(run);
@@ -237,7 +241,7 @@ Deno.test("run: chains that proofs of the hub cannot serve are named in one line
   scene.hubConsensus = { hosts: [], shared: [], followers: [], skipped, skippedText: "" };
   const run = scene.run();
   await scene.clock.advance(600_000);
-  const named = scene.log.lines.filter(({ event }) => event === "hub_proofs_unsupported");
+  const named = scene.log.lines.filter(({ event }) => event === "chain_limited.no_hub_proofs");
   assert.deepEqual(named.map(({ fields }) => fields.chain), skipped);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
@@ -256,7 +260,7 @@ for (const limit of ["", "maximum_daily_loss = 50\n"]) {
     scene.hubConsensus = { hosts: [host], shared: [], followers: [], skipped: [], skippedText: "" };
     const run = scene.run(GOOD_CONSENSUS_TOML.replace("[relayer]\n", `[relayer]\n${limit}`));
     await scene.clock.advance(1_000);
-    const named = scene.log.linesOf("losses_unlimited").map(({ fields }) => fields.chains);
+    const named = scene.log.linesOf("configuration_note").map(({ fields }) => fields.chains);
     assert.deepEqual(named, limit === "" ? ["EVM-97"] : []);
     scene.stop.abort(new ShutdownRequested("SIGTERM"));
     await scene.clock.run(run);
@@ -280,15 +284,15 @@ Deno.test("run: with BEEFY it is said whether --base names a host that follows t
   good.fetchBase = (chain) => Promise.resolve(chain === "EVM-97" ? state : undefined);
   const run = good.run(BEEFY_TOML, "EVM-97");
   await good.clock.advance(1_000);
-  const [line] = good.log.lines.filter(({ event }) => event === "base_confirmed");
+  const [line] = good.log.lines.filter(({ event }) => event === "base_checked.confirmed");
   assert.deepEqual(line?.fields, { base: "EVM-97", relayBlock: 7n, set: 3n });
   good.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await good.clock.run(run), 0);
 
   for (
     const [answer, errors] of [
-      [() => Promise.resolve(undefined), ["base_client_missing"]],
-      [() => Promise.reject(faultOf("reverted")), ["base_state_unreadable"]],
+      [() => Promise.resolve(undefined), ["base_checked.client_missing"]],
+      [() => Promise.reject(faultOf("reverted")), ["base_checked.unreadable"]],
       [() => Promise.reject(faultOf("unreachable")), []],
     ] as const
   ) {
@@ -307,7 +311,7 @@ Deno.test("run: --base has no effect on a hub of another type", async () => {
   const scene = new Scene();
   const run = scene.run(GOOD_CONSENSUS_TOML, "EVM-97");
   await scene.clock.advance(1_000);
-  assert.ok(scene.log.events("info").some((event) => event === "base_ignored"));
+  assert.ok(scene.log.events("info").some((event) => event === "base_checked.ignored"));
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
 });
@@ -414,8 +418,8 @@ Deno.test("log-consensus-state: a rollup's text says what governance has to set 
 
 Deno.test("log-consensus-state: chains without a state are errors with the reason, and nothing is printed", async () => {
   const cases = [
-    ["EVM-5", "chain_not_configured"],
-    ["EVM-137", "initial_state_unavailable"],
+    ["EVM-5", "command_failed.chain_not_configured"],
+    ["EVM-137", "command_failed.receive_only"],
   ] as const;
   for (const [chain, reason] of cases) {
     const scene = new Scene();
@@ -446,7 +450,7 @@ Deno.test("log-consensus-state: endpoints that fail are asked again for half a m
   dead.eth.fetchInitialState = () => Promise.reject(faultOf("unreachable"));
   const startMs = dead.clock.now();
   assert.deepEqual(await logState(dead, "EVM-11155111"), { code: 1, printed: "" });
-  assert.deepEqual(dead.errors(), ["initial_state_failed"]);
+  assert.deepEqual(dead.errors(), ["command_failed.initial_state"]);
   assert.ok(dead.clock.now() - startMs <= 30_000);
 
   const lying = new Scene();

@@ -134,7 +134,7 @@ Deno.test("submit: what is pending is asked for until a block has it, and the wa
   const result = await clock.run(submit());
   assert.equal(result.kind, "accepted");
   assert.equal(clock.now() - startMs, 400_000);
-  assert.deepEqual(log.events("info"), ["update_inclusion_awaited"]);
+  assert.deepEqual(log.events("info"), ["long_wait.update_inclusion"]);
 });
 
 Deno.test("submit: an update that no block takes is given up after ten minutes", async () => {

@@ -31,6 +31,23 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\b(?:MOST|LEAST|LONGEST|SHORTEST)_[A-Z]/, "MAX_ or MIN_"],
 ];
 
+/** Refused in documents, too: words of riddles, and clauses as subjects of sentences. */
+const REFUSED_IN_DOCUMENTS: readonly (readonly [RegExp, string])[] = [
+  [/\bwhoever\b/i, "a name for that person or program"],
+  [/\b(?:worlds?|surroundings?)\b/i, "context"],
+  [/\bourself\b/i, "our own account"],
+  [/\btrials?\b/i, "simulation, dry run"],
+  [/\bmisfits\b/i, "mismatches"],
+  [/\b(?:told|tellings?)\b/i, "reported, named"],
+  [/\bfor want of\b/i, "without"],
+  [/\bby halves\b/i, "in parts"],
+  [/\bwhat became of\b/i, "the outcome of"],
+  [/(?<=^(?!#)(?:|.*[.;:] |.*\| ))What (?=[a-z])(?!.*\?)/, "a noun as the subject"],
+];
+
+/** Documents that are written from `src`, where the words of code count. */
+const GENERATED = /^docs\/(?:operations\/(?:logs|monitoring)|configuration\/(?:consensus|messaging))\.md$/;
+
 /** A library's own option has that name; the glossary and this file name the words. */
 const EXEMPT: ReadonlySet<string> = new Set([
   "src/core/telemetry/open_log.ts",
@@ -45,9 +62,11 @@ const READ =
 /** Lines with a refused word, and what to write; names of tests in code spans are left out. */
 function findRefused(path: string, text: string): readonly string[] {
   const isDocument = path.endsWith(".md");
+  const isProse = isDocument && path !== "CHANGELOG.md" && !GENERATED.test(path);
+  const refused = isProse ? [...REFUSED, ...REFUSED_IN_DOCUMENTS] : REFUSED;
   return text.split("\n").flatMap((line, index) => {
     const said = isDocument ? line.replaceAll(/`[^`]*`/g, "") : line;
-    return REFUSED.flatMap(([pattern, instead]) => {
+    return refused.flatMap(([pattern, instead]) => {
       const word = pattern.exec(said)?.[0];
       return word === undefined ? [] : [`${path}:${index + 1}: write ${instead}, not "${word}"`];
     });
@@ -71,4 +90,10 @@ Deno.test("words: a refused word is found in code and documents, not in names of
   assert.deepEqual(findRefused("docs/a.md", "`a rival of ours` mends it"), [
     'docs/a.md:1: write fix, not "mends"',
   ]);
+  const text = "## 3. What happens\nWhat it costs: see b.\nWhat is it?\nA pair, whoever sent it.";
+  assert.deepEqual(findRefused("docs/a.md", text).map((each) => each.slice(0, 11)), [
+    "docs/a.md:2",
+    "docs/a.md:4",
+  ]);
+  assert.deepEqual(findRefused("docs/operations/logs.md", text), []);
 });

@@ -14,7 +14,7 @@ Deno.test("litestream: 20 replicas cut off during 200 messages, each started els
     const last = scene.relayers[0]?.process;
     assert.ok(last !== undefined);
     assert.ok(
-      last.lines.some(({ record }) => record?.event === "checkpoints_left"),
+      last.lines.some(({ record }) => record?.event === "database_opened.replicated"),
       last.text.slice(0, 2_000),
     );
   });

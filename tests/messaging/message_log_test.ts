@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { messageReasons, messageStates } from "../../src/messaging/ledger/ledger.ts";
-import { logTransition, transitionLevel } from "../../src/messaging/message_log.ts";
+import { logSettled, logTransition, transitionLevel } from "../../src/messaging/message_log.ts";
 import { hashOf } from "../support/ledger_rows.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
@@ -17,8 +17,8 @@ Deno.test("message line: names commitment, leg, both states and the reason, once
     offeredUsd18: 10n ** 18n,
   });
   deepEqual(log.lines, [{
-    level: "info",
-    event: "message_held",
+    level: "debug",
+    event: "message_changed.held",
     fields: {
       leg: "EVM-1 -> POLKADOT-3367",
       commitment: hashOf(1),
@@ -31,14 +31,24 @@ Deno.test("message line: names commitment, leg, both states and the reason, once
   }]);
 });
 
-Deno.test("message line: what was sent and delivered is info, what waits is debug", () => {
-  for (const to of ["submitted", "delivered", "delivered_by_other"] as const) {
-    equal(transitionLevel({ to }), "info");
+Deno.test("message line: transitions are debug, unless they need an operator", () => {
+  for (const to of ["ready", "submitted", "delivered", "delivered_by_other"] as const) {
+    equal(transitionLevel({ to }), "debug");
   }
-  for (const reason of ["race", "not_final", "challenge_period", "waiting_for_update", "fee_unknown"]) {
-    equal(transitionLevel({ to: "held", reason }), "debug");
-  }
-  for (const to of ["seen", "ready"] as const) equal(transitionLevel({ to }), "debug");
+  for (const reason of ["race", "unprofitable"]) equal(transitionLevel({ to: "held", reason }), "debug");
+  for (const reason of ["too_large", "poison"]) equal(transitionLevel({ to: "held", reason }), "warn");
+});
+
+Deno.test("message line: messages that end together are one line at info, with all their hashes", () => {
+  const log = new RecordedLog();
+  const messages = [1, 2].map((at) => ({ commitment: hashOf(at), source: "EVM-1", target: "EVM-2" }));
+  logSettled(log, "delivered", [], "0xab");
+  logSettled(log, "delivered", messages, "0xab");
+  deepEqual(log.lines, [{
+    level: "info",
+    event: "messages_settled.delivered",
+    fields: { leg: "EVM-1 -> EVM-2", messages: 2, transaction: "0xab", commitments: [hashOf(1), hashOf(2)] },
+  }]);
 });
 
 Deno.test("message line: no state and no reason makes an error line", () => {

@@ -113,7 +113,7 @@ Deno.test("prices: a stored price that cannot be read is reported and counts as 
     const after = prepare({ before });
     after.relayer.one.routerPrice27 = undefined;
     assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
-    assert.deepEqual(after.relayer.log.events("info"), ["stored_price_unreadable"]);
+    assert.deepEqual(after.relayer.log.events("info"), ["record_unreadable.price"]);
   }
 });
 

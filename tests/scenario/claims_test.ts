@@ -89,7 +89,9 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           for (const [from, to] of [[a, b], [b, c], [c, a]] as const) {
             const pair = `${from.stateMachine} -> ${to.stateMachine}`;
             assert.ok(
-              early.log.some((line) => line.includes(events.fees_not_claimable.text) && line.includes(pair)),
+              early.log.some((line) =>
+                line.includes(events["claim_failed.hub_behind"].text) && line.includes(pair)
+              ),
               pair,
             );
           }
@@ -168,7 +170,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         ]);
         for (const name of [pair(a, b), pair(b, a)]) {
           const told = partly.log.filter((line) =>
-            line.includes(events.claim_chain_missing.text) && line.includes(name)
+            line.includes(events["claim_failed.chain_missing"].text) && line.includes(name)
           );
           assert.equal(told.length, 1, name);
         }

@@ -266,11 +266,11 @@ async function playReload(devnet: Devnet): Promise<void> {
         .replace('state_machine = "EVM-', 'state_machine = "EWM-'),
     );
     await process.waitForLine(({ record }) =>
-      record?.event === "configuration_refused" &&
+      record?.event === "configuration_reload.refused" &&
       `${record.explanation}`.includes("minimum_profit_percentage")
     );
     await process.waitForLine(({ record }) =>
-      record?.event === "configuration_refused" && `${record.explanation}`.includes("state_machine")
+      record?.event === "configuration_reload.refused" && `${record.explanation}`.includes("state_machine")
     );
     const sent = await sendPing(devnet, { from: "A", to: "B", count: 1 });
     await scene.untilDelivered(sent);
@@ -281,10 +281,10 @@ async function playReload(devnet: Devnet): Promise<void> {
     assert.ok(changed.includes(url) && changed.includes("KUSAMA-9999"));
     await reload(changed);
     await process.waitForLine(({ record }) =>
-      record?.event === "restart_needed" && record.changed === "[hub].state_machine"
+      record?.event === "configuration_reload.restart_needed" && record.changed === "[hub].state_machine"
     );
     await process.waitForLine(({ record }) =>
-      record?.event === "configuration_reloaded" && /^\[\S+\]\.rpc_urls$/.test(`${record.changed}`)
+      record?.event === "configuration_reload.applied" && /^\[\S+\]\.rpc_urls$/.test(`${record.changed}`)
     );
     const asked = proxy.countCalls();
     const later = await sendPing(devnet, { from: "A", to: "B", count: 2 });
@@ -292,7 +292,7 @@ async function playReload(devnet: Devnet): Promise<void> {
     assert.ok(proxy.countCalls() > asked, "the new endpoint is asked");
     await relayer.untilSettled();
     assert.equal(await process.terminate(), 0);
-    await scene.finish({ allowedErrors: ["configuration_refused"] });
+    await scene.finish({ allowedErrors: ["configuration_reload.refused"] });
   });
 }
 

@@ -47,7 +47,7 @@ Deno.test("consensus of a beacon chain", (t) =>
     await scene.step("a node without any optional endpoint does: blocks and states are read", async () => {
       beacon.change({ without: OPTIONAL });
       const since = scene.now(relayer);
-      await relayer.waitForLine("light_client_data_missing", { since });
+      await relayer.waitForLine("endpoint_limited.light_client_data", { since });
       await scene.untilGrown(["beacon"], 2);
       assert.ok(beacon.requests.some(({ route, status }) => route === "debugState" && status === 200));
       beacon.change({ without: [] });
@@ -102,10 +102,10 @@ Deno.test("consensus of a beacon chain", (t) =>
     );
 
     await scene.step("where every node lies nothing is submitted, and one is named in an error", async () => {
-      scene.expect("endpoint_data_invalid");
+      scene.expect("endpoint_data_invalid.contradiction");
       beacon.change({ lie: LIES[0] });
       const since = scene.now(relayer);
-      const line = await relayer.waitForLine("endpoint_data_invalid", { since });
+      const line = await relayer.waitForLine("endpoint_data_invalid.contradiction", { since });
       assert.ok([beacon, ...liars].some((node) => line.text.includes(hostOf(node))), line.text);
       const height = scene.hubHeight("beacon");
       await scene.untilFailed(relayer, 2, since);

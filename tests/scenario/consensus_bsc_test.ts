@@ -93,7 +93,7 @@ Deno.test("consensus of a BSC-type chain", (t) =>
     for (const [what, lie, code] of LIES) {
       await scene.step(`a node that lies about ${what} is named, and nothing is submitted`, async () => {
         scene.expect(({ record, text }) =>
-          record?.event === "endpoint_data_invalid" && text.includes(liar.host)
+          record?.event === "endpoint_data_invalid.contradiction" && text.includes(liar.host)
         );
         const since = scene.now(relayer);
         await scene.whileStopped(relayer, () => {

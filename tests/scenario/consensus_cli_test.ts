@@ -122,7 +122,7 @@ Deno.test("consensus command line: a folder of --cache that does not exist is na
   inFolder(edited(["wss://hub.example.org/ws?key=hubrpckey1", "ws://127.0.0.1:9"]), async (folder) => {
     const { code, stdout } = await run(["--config=consensus.toml", "--cache=nowhere"], folder);
     assert.equal(code, 1);
-    assert.match(stdout, /nowhere\/.*\[cache_unusable\]/);
+    assert.match(stdout, /nowhere\/.*\[command_failed\.cache_unusable\]/);
   }));
 
 Deno.test("consensus command line: --cache makes one file for each beacon chain, readable by its owner only", () =>
@@ -197,7 +197,7 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held, a
       assert.match(prove.stderr, /^EVM-31337 only receives: /);
       assert.equal((await ask("log-level", "info")).code, 0);
     };
-    const result = await stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM", before });
+    const result = await stopAt({ folder, line: "receive_only", signal: "SIGTERM", before });
     const after = await ask("status");
     assert.deepEqual([after.code, after.stdout], [1, ""]);
     assert.match(after.stderr, /^No relayer answers: /, "the socket of a dead process");
@@ -223,12 +223,15 @@ Deno.test("consensus command line: SIGHUP has the file read again, and the new v
         const status = await run(args, folder);
         assert.deepEqual([status.code, status.stderr], [0, ""], status.stdout);
       };
-      return stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM", before, reloaded });
+      return stopAt({ folder, line: "receive_only", signal: "SIGTERM", before, reloaded });
     },
   );
   assert.deepEqual([code, stderr], [0, ""]);
-  assert.match(stdout, /"event":"configuration_reloaded".*"changed":"\[sepolia\]\.state_machine"/);
-  const held = stdout.split("\n").filter((line) => line.includes('"chain_receive_only"'));
+  assert.match(
+    stdout,
+    /"event":"configuration_reload","code":"applied".*"changed":"\[sepolia\]\.state_machine"/,
+  );
+  const held = stdout.split("\n").filter((line) => line.includes(`"code":"receive_only"`));
   assert.deepEqual(held.map((line) => JSON.parse(line).chain), ["EVM-31337", "EVM-31338"]);
   assert.equal(stdout.split('"program_stopped"').length, 2, "it stopped once");
 });
@@ -239,5 +242,5 @@ Deno.test("consensus command line: log-consensus-state prints results on stdout 
     (folder) => run(["-c", "consensus.toml", "log-consensus-state", "EVM-31337"], folder),
   );
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /ERROR EVM-31337 .*\[initial_state_unavailable\]\n/);
+  assert.match(stderr, /ERROR EVM-31337 .*\[command_failed\.receive_only\]\n/);
 });

@@ -90,7 +90,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
       async () => {
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
         await Promise.all([told.untilKnows(1n), scene.untilGrown(["bsc"], 2)]);
-        const skipped = relayer.lines.filter(({ record }) => record?.event === "hub_proofs_unsupported");
+        const skipped = relayer.lines.filter(({ record }) => record?.event === "chain_limited.no_hub_proofs");
         assert.deepEqual(skipped.map(({ record }) => record?.chain), [BSC]);
       },
     );
@@ -127,7 +127,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {
       const since = scene.now(relayer);
       await node.freezeClient(consensusStateId);
-      await untilSuspended(scene, relayer, told, { event: "client_frozen", since });
+      await untilSuspended(scene, relayer, told, { event: "client_unusable.frozen", since });
       await node.unfreezeClient(consensusStateId);
       await told.untilGrown(2);
     });
@@ -158,7 +158,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
         node.advanceTime(TOO_LONG_MS);
         node.produceBlock();
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
-        await untilSuspended(scene, relayer, told, { event: "client_expired", since: 0 });
+        await untilSuspended(scene, relayer, told, { event: "client_unusable.expired", since: 0 });
         await node.createConsensusClient(
           clientOf(consensusStateId, await grandpaStateOf(relay, hub.identity)),
         );

@@ -134,7 +134,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
           });
           await Promise.all(chains.map((chain) => chain.untilCurrent()));
           return both.some(({ lines }) =>
-            lines.some(({ record }) => record?.event === "update_already_submitted")
+            lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
           );
         }, { deadlineMs: DEADLINE_MS });
         // A set that comes without a new height of the hub.
@@ -151,7 +151,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
         // A pool may give up an update for the other's twice in a row; anything else would be a fault.
         const warnings = both.flatMap(({ lines }) => lines.filter(({ level }) => level === "warn"));
         assert.deepEqual(
-          warnings.filter(({ record }) => record?.event !== "update_lost").map(({ text }) => text),
+          warnings.filter(({ record }) => record?.event !== "update_failed.lost").map(({ text }) => text),
           [],
         );
       },

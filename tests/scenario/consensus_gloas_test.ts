@@ -25,7 +25,9 @@ Deno.test("consensus of a beacon chain through Gloas", (t) =>
     await scene.step("before the fork the hub follows, and that it will not is a warning", async () => {
       relayer = await scene.start();
       await scene.untilGrown(["beacon"]);
-      const line = await relayer.waitForLine("fork_not_followed", { deadlineMs: DEADLINE_MS });
+      const line = await relayer.waitForLine("client_unusable.fork_not_followed", {
+        deadlineMs: DEADLINE_MS,
+      });
       assert.match(line.text, /gloas .*the hub's runtime does not follow it/);
       assert.equal(line.record?.level, "warn");
     });
@@ -33,10 +35,11 @@ Deno.test("consensus of a beacon chain through Gloas", (t) =>
     await scene.step(
       "a hub that does not follow is named in an error, and nothing is submitted",
       async () => {
-        scene.expect("fork_not_followed");
+        scene.expect("client_unusable.fork_not_followed");
         await beacon.finalize(forkBlock + 4);
         await relayer.waitForLine(
-          ({ record, text }) => record?.event === "fork_not_followed" && text.includes("in every layout"),
+          ({ record, text }) =>
+            record?.event === "client_unusable.fork_not_followed" && text.includes("in every layout"),
           { deadlineMs: DEADLINE_MS },
         );
         assert.ok(scene.hubHeight("beacon") < BigInt(forkBlock));

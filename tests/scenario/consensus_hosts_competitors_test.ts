@@ -22,12 +22,12 @@ import type { RelayerProcess } from "./support/relayer_process.ts";
 const SESSIONS = [1, 4] as const;
 
 /** How a relayer tells that it sent its transaction in the same moment as the other one, and paid for it. */
-const IN_VAIN: EventCode = "proofs_wasted";
+const IN_VAIN: EventCode = "proofs_overtaken.wasted";
 
 /** How it tells that it noticed the other one in time. */
 const IN_TIME: ReadonlySet<unknown> = new Set<EventCode>([
-  "proofs_already_delivered",
-  "competitor_proof_pending",
+  "proofs_overtaken.delivered",
+  "proofs_overtaken.pending",
 ]);
 
 /** Both relayers begin at the same moment, with the same new heights. Their own logs say what was wasted. */

@@ -59,7 +59,7 @@ Deno.test("nodes without unsafe methods", (t) =>
       await beginSessions(devnet, 2, true);
       const [delivered] = await deliveredDuring(chains, async () => {
         relayer = await scene.start(TELLING);
-        const told = await relayer.waitForLine("proofs_unavailable", { deadlineMs: DEADLINE_MS });
+        const told = await relayer.waitForLine("proofs_unavailable.withheld", { deadlineMs: DEADLINE_MS });
         assert.equal(told.level, "warn");
         assert.equal(told.record?.chain, chain.stateMachine);
         for (const named of ["--rpc-methods=unsafe", "--enable-offchain-indexing=true", `127.0.0.1`]) {

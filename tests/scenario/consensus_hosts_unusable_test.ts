@@ -45,7 +45,7 @@ Deno.test("hosts that take nothing", (t) =>
       const delivered = await deliveredDuring(devnet.chains, async () => {
         await beginSessions(devnet, 1, true);
         relayer = await scene.start({ ...TELLING, rpcUrls: { [frozen.stateMachine]: [proxy.httpUrl] } });
-        const said = await relayer.waitForLine(saidOf("host_frozen", frozen.stateMachine), {
+        const said = await relayer.waitForLine(saidOf("host_unusable.frozen", frozen.stateMachine), {
           deadlineMs: DEADLINE_MS,
         });
         assert.equal(said.level, "warn");
@@ -57,14 +57,14 @@ Deno.test("hosts that take nothing", (t) =>
     });
 
     await scene.step("an expired client is named once, and gets nothing", async () => {
-      scene.expect(saidOf("client_expired", expiring.stateMachine));
+      scene.expect(saidOf("host_unusable.expired", expiring.stateMachine));
       await updateHostParams(expiring.host, { unStakingPeriod: BigInt(DAY_SEC) });
       await expiring.host.node.increaseTime({ seconds: DAY_SEC });
       await devnet.mine(expiring, 1);
       const before = await readHubConsensus(expiring.host);
       const [delivered] = await deliveredDuring([expiring], async () => {
         await beginSessions(devnet, 1, true);
-        await relayer.waitForLine(saidOf("client_expired", expiring.stateMachine), {
+        await relayer.waitForLine(saidOf("host_unusable.expired", expiring.stateMachine), {
           deadlineMs: DEADLINE_MS,
         });
       });
@@ -82,7 +82,7 @@ Deno.test("hosts that take nothing", (t) =>
         await freezeHost(frozen.host, "none");
         await relayer.waitForLine("host_resumed", { deadlineMs: DEADLINE_MS });
         await untilHostsKnow(devnet, [frozen]);
-        const said = [["host_frozen", frozen], ["client_expired", expiring]] as const;
+        const said = [["host_unusable.frozen", frozen], ["host_unusable.expired", expiring]] as const;
         for (const [event, { stateMachine }] of said) {
           assert.equal(relayer.lines.filter(saidOf(event, stateMachine)).length, 1);
         }

@@ -133,7 +133,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
           await scene.whileStopped(first, () => scene.whileStopped(second, startWork));
           await scene.untilGrown(KINDS);
           return [first, second].some(({ lines }) =>
-            lines.some(({ record }) => record?.event === "update_already_submitted")
+            lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
           );
         }, { deadlineMs: DEADLINE_MS });
         await scene.stop(second);

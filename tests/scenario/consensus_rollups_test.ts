@@ -170,7 +170,7 @@ Deno.test("consensus of rollups", (t) =>
           await propose(scene, kind);
           await resultHttp(rpcUrl, "anvil_reorg", [2, []]);
           await resultHttp(rpcUrl, "evm_setIntervalMining", [1]);
-        }, "rollup_claim_unprovable"));
+        }, "rollup_claim_skipped.unprovable"));
     }
 
     for (const { node, of, what, lie } of LIES) {
@@ -179,7 +179,7 @@ Deno.test("consensus of rollups", (t) =>
         async () => {
           const liar: LyingNode = node === "l1" ? l1Node : l2Nodes.get(of) ?? assert.fail();
           scene.expect(({ record, text }) =>
-            record?.event === "endpoint_data_invalid" && text.includes(liar.host)
+            record?.event === "endpoint_data_invalid.contradiction" && text.includes(liar.host)
           );
           const since = scene.now(relayer);
           const height = scene.hubHeight(of);

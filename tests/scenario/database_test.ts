@@ -246,7 +246,12 @@ Deno.test({
       await Deno.chown(`${folder}/relayer.toml`, NOBODY, NOBODY);
       const process = await startRelayer({ config: configOf(), folder, logLevel: "debug" });
       await waitForFile(`${process.dbPath}-wal`, process);
-      const args = [`--config=${folder}/relayer.toml`, `--db=${process.dbPath}`, "--log-level=error", "list"];
+      const args = [
+        `--config=${folder}/relayer.toml`,
+        `--db=${process.dbPath}`,
+        "--log-level=error",
+        "retry",
+      ];
       const { code, stdout, stderr } = await runRelayerOnce(args, { uid: NOBODY, cwd: folder });
       assert.deepEqual([code, stdout], [1, ""]);
       assert.match(

@@ -101,8 +101,12 @@ const TOLD: readonly {
   readonly mode: ProxyMode;
   readonly event: EventCode | undefined;
 }[] = [
-  { name: "its key is revoked", mode: { kind: "serverError", status: 401 }, event: "endpoint_unauthorized" },
-  { name: "it stands still", mode: { kind: "freeze" }, event: "endpoint_behind" },
+  {
+    name: "its key is revoked",
+    mode: { kind: "serverError", status: 401 },
+    event: "endpoint_unusable.unauthorized",
+  },
+  { name: "it stands still", mode: { kind: "freeze" }, event: "endpoint_unusable.behind" },
   { name: "a balancer sends one request to another network", mode: { kind: "stray" }, event: undefined },
 ];
 
@@ -217,7 +221,7 @@ async function playLostAnswers(devnet: Devnet): Promise<void> {
       assert.equal(dropped, 1);
       await relayer.untilSettled();
     }
-    await relayer.process.waitForLine("broadcast_unknown");
+    await relayer.process.waitForLine("transaction_failed.broadcast_unknown");
     devnet.hub.fault = undefined;
     await scene.finish();
   });

@@ -102,7 +102,7 @@ Deno.test("gates", async (t) => {
         );
         assert.equal(creditOf(devnet, a, "relayer"), 0n);
         const waiting = run(relayer, "accumulate-fees", "--wait", "--withdraw");
-        await relayer.process.waitForLine("payment_gated");
+        await relayer.process.waitForLine("payment_delayed.gated");
         const { messages, submissions, withdrawals } = await relayer.ledger();
         assert.deepEqual(withdrawals.map(({ state }) => state), ["dispatched"]);
         const payment = messages.find(({ source, target }) =>
@@ -122,7 +122,7 @@ Deno.test("gates", async (t) => {
         assert.equal(second.code, 0, second.stdout);
         assert.match(second.stdout, /30 +paid out/);
         assert.equal(await feeTokensOf(a, "relayer"), before + 30n * TOKEN);
-        await relayer.process.waitForLine("withdrawal_received");
+        await relayer.process.waitForLine("withdrawal_made.received");
         await network.stop();
 
         // Governance makes the relayer itself the one that may: it delivers its own payment.

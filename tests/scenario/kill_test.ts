@@ -61,7 +61,14 @@ async function playTerminations(devnet: Devnet): Promise<void> {
     const relayer = scene.relayer();
     await relayer.startAndWait();
     const sending: Promise<readonly SentMessage[]>[] = [];
-    for (const moment of ["message_found", "batch_sent", "message_submitted", "message_delivered"] as const) {
+    for (
+      const moment of [
+        "message_found",
+        "batch_sent",
+        "message_changed.submitted",
+        "message_changed.delivered",
+      ] as const
+    ) {
       const process = relayer.process.isRunning ? relayer.process : await relayer.start();
       const since = process.lines.length;
       sending.push(sendSome(scene, sending.length));

@@ -217,12 +217,12 @@ Deno.test("outcomes", async (t) => {
         assert.equal(String(told.record?.handler).toLowerCase(), addresses);
 
         await freezeHost(b.host, "incoming");
-        const frozen = await process.waitForLine("host_frozen");
+        const frozen = await process.waitForLine("host_unusable.frozen");
         assert.deepEqual([frozen.level, frozen.record?.chain], ["warn", b.stateMachine]);
         const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2 });
         await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
         await freezeHost(b.host, "none");
-        await process.waitForLine("freeze_ended");
+        await process.waitForLine("host_resumed");
         await scene.untilDelivered(waiting);
         await relayer.untilEnded([...sent, ...waiting]);
         await scene.finish();

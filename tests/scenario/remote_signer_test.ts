@@ -148,7 +148,7 @@ async function playService(devnet: Devnet): Promise<void> {
       relayerConfig(devnet.endpoints, { signer: relayer.role, ...remote }),
     );
     process.signal("SIGHUP");
-    const { record } = await process.waitForLine("configuration_reloaded", { deadlineMs: DEADLINE_MS });
+    const { record } = await process.waitForLine("configuration_reload.applied", { deadlineMs: DEADLINE_MS });
     for (const { stateMachine } of [a, b]) {
       for (const key of ["signer", "signer_address"]) {
         assert.ok(`${record?.changed}`.includes(`[${sectionOf(stateMachine)}].${key}`), `${record?.changed}`);

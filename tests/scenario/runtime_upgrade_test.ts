@@ -69,12 +69,13 @@ Deno.test("a runtime upgrade of hub and chain in the middle of 100 messages lose
     assert.equal(relayer.process, process, "it was never restarted");
     for (const name of [hub, CHAIN]) {
       const upgrades = process.lines.filter(({ record }) =>
-        record?.event === "runtime_upgraded" && record.chain === name
+        record?.event === "runtime_changed.upgraded" && record.chain === name
       );
       assert.equal(upgrades.length, 1, name);
     }
     const unquiet = process.lines.filter(({ level, record }) =>
-      level === "error" || record?.event === "runtime_differs" || record?.event === "event_unreadable"
+      level === "error" || record?.event === "runtime_changed.differs" ||
+      record?.event === "messages_skipped.undecodable"
     );
     assert.deepEqual(unquiet.map(({ text }) => text), []);
     await scene.finish({ accounts });

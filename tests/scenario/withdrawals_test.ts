@@ -56,7 +56,7 @@ Deno.test("withdrawals: by itself above the minimum only; by hand once, although
     // A minute after its start the other one looks at its credit for the first time.
     const stays = await steady.process.waitForLine(
       ({ record }) =>
-        record?.event === "withdrawal_below_minimum" && record.chain === b.stateMachine &&
+        record?.event === "withdrawal_failed.below_minimum" && record.chain === b.stateMachine &&
         record.available === "20",
       { deadlineMs: DEADLINE_MS },
     );

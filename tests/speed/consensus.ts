@@ -14,7 +14,7 @@ import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure, median } from "./report.ts";
 import { measureWholeState, type WholeStateCost } from "./whole_state.ts";
 
-/** Length of mainnet's state in SSZ. Source: docs/protocol/evm-consensus.md section 1, trap 17. */
+/** Length of mainnet's state in SSZ. Source: docs/protocol/evm-consensus.md section 1, trap 7. */
 const STATE_BYTES = 300_000_000;
 /** Whole states of an update in the reference: the attested and the finalized one. */
 const PLAIN_STATES = 2;

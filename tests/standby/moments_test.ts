@@ -1,6 +1,6 @@
 /**
  * The table of moments: everything on the machine that relays, or on the one that takes over, is killed at moments of the
- * work; what was lost, done twice or paid for nothing, and how long it took. Printed as rows of docs/operations/standby.md.
+ * work; what was lost, done twice or paid for nothing, and how long it took. Printed as a table.
  */
 import assert from "node:assert/strict";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
@@ -35,12 +35,12 @@ interface Moment {
 }
 
 const MOMENTS: readonly Moment[] = [
-  { name: "before a transaction is signed", line: "message_ready", who: "holder" },
-  { name: "after the journal entry", line: "message_submitted", who: "holder" },
+  { name: "before a transaction is signed", line: "message_changed.ready", who: "holder" },
+  { name: "after the journal entry", line: "message_changed.submitted", who: "holder" },
   { name: "after the broadcast", line: "batch_sent", who: "holder" },
-  { name: "after inclusion", line: "message_delivered", who: "holder" },
-  { name: "during claims", line: "claim_sent", who: "holder" },
-  { name: "during a withdrawal", line: "withdrawal_requested", who: "holder", withdraws: true },
+  { name: "after inclusion", line: "message_changed.delivered", who: "holder" },
+  { name: "during claims", line: "claim_sent.fees", who: "holder" },
+  { name: "during a withdrawal", line: "withdrawal_made.requested", who: "holder", withdraws: true },
   { name: "while Litestream restores on the second machine", line: /^restoring$/, who: "successor" },
   { name: "while the relayer of the second machine starts", line: "file_access_dropped", who: "successor" },
 ];
@@ -78,7 +78,7 @@ Deno.test("standby: kill -9 of everything at moments of the work: nothing lost, 
         waiting = await machines.start(at);
         at = 1 - at;
       } else {
-        await holder.waitForLine("message_submitted", { since: before });
+        await holder.waitForLine("message_changed.submitted", { since: before });
         await machines.kill(at);
         const successor = await machines.start(at);
         await waiting.waitForLine(moment.line);

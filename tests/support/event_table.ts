@@ -21,14 +21,20 @@ function eventTables(): string {
   return Object.entries(eventAreas).map(([area, events]) => `### ${area}\n\n${tableOf(events)}\n`).join("\n");
 }
 
+/** A row for each event that may need an operator, and one for each of its codes with an action of its own. */
 function tableOf(events: Readonly<Record<string, EventText>>): string {
-  const head = ["event", "line", "meaning", "what to do"];
-  const rows = Object.entries(events).map(([code, { text, meaning, action = "Nothing." }]) => [
-    `\`${code}\``,
-    text,
-    meaning,
-    action,
-  ]);
+  const rows = Object.entries(events).flatMap(([event, { text, meaning, action, codes = {} }]) => {
+    if (action === undefined) return [];
+    const usual = Object.entries(codes).flatMap(([code, own]) =>
+      typeof own === "string" ? [`\`${code}\``] : []
+    );
+    const said = [text, ...meaning === undefined ? [] : [`. ${meaning}`]].join("");
+    const own = Object.entries(codes).flatMap(([code, variant]) =>
+      typeof variant === "string" ? [] : [[`\`${event}.${code}\``, variant.text, variant.action ?? action]]
+    );
+    return [[`\`${event}\`${usual.length === 0 ? "" : `: ${usual.join(", ")}`}`, said, action], ...own];
+  });
+  const head = ["event", "line", "what to do"];
   return [head, head.map(() => "---"), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`).join("\n");
 }

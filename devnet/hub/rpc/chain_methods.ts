@@ -2,7 +2,7 @@
  * `chain_*` methods.
  */
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import type { SimulatedBlock } from "../blocks.ts";
+import type { SimulatedBlock } from "../block_history.ts";
 import { headerToJson } from "../digest.ts";
 import type { BlockNews, ServedNode } from "../node.ts";
 import { invalidParams } from "./json_rpc.ts";

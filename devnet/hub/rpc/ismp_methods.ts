@@ -6,7 +6,7 @@
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
 import { mmrProofCodec, type ProofKeys } from "../../../src/core/ismp/proof.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
-import { ChainError, type SimulatedBlock } from "../blocks.ts";
+import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
 import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
 import {

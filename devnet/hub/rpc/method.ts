@@ -1,7 +1,7 @@
 /**
  * What an RPC method is, and how those that read the chain name their block.
  */
-import { ChainError, type SimulatedBlock } from "../blocks.ts";
+import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { ServedNode } from "../node.ts";
 import { RpcError } from "./json_rpc.ts";
 import { optionalHash } from "./params.ts";

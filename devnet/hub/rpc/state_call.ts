@@ -21,7 +21,7 @@ import {
   u32,
   u64,
 } from "../../../src/core/encoding/scale.ts";
-import type { SimulatedBlock } from "../blocks.ts";
+import type { SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
 import { ValidityError } from "../runtime.ts";
 import { RuntimeApi } from "../runtime_api.ts";

@@ -3,7 +3,7 @@
  */
 import { type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { compareBytes } from "../../../src/core/encoding/scale.ts";
-import type { SimulatedBlock } from "../blocks.ts";
+import type { SimulatedBlock } from "../block_history.ts";
 import type { ServedNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
 import { RpcError } from "./json_rpc.ts";

@@ -1,14 +1,49 @@
-/** What the consensus relayer hands to its commands. */
-import type { Asking } from "../../core/commands/ask_running.ts";
-import type { RunDeps } from "../session.ts";
+/** What the consensus relayer hands to its commands, and what their operations work with. */
+import { type LevelSetter, type OperationNeed, OperationRefusal } from "../../core/commands/operation.ts";
+import type { OperationRun } from "../../core/commands/operation.ts";
+import type { ExitCode } from "../../core/runtime/exit_codes.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { provableSections } from "../config/schema.ts";
+import { HeightNotifier } from "../height_notifier.ts";
+import { ProverTurns } from "../prover_turns.ts";
+import { type RunDeps, runSession } from "../session.ts";
+import type { ConsensusStatus } from "../status/consensus_status.ts";
+import type { Proving } from "./prove_now.ts";
 
 /** One run of a command; its signal is aborted when the program is asked to stop. */
-export interface ConsensusRun extends Asking {
+export interface ConsensusRun extends OperationRun<ConsensusControl> {
   readonly deps: RunDeps;
-  /** Prints a text for the operator, a line break after it. */
-  readonly print: (text: string) => void;
   /** True: standard output is a terminal that shows colours. */
   readonly hasColour: boolean;
-  /** True with `--log-format=json`: results are JSON as well. */
-  readonly isJson: boolean;
+}
+
+/** Context of every operation. */
+export interface ConsensusControl extends LevelSetter {
+  readonly log: Log;
+  readonly proving: Proving;
+  /** What the status page shows; `undefined`: nobody watches. */
+  readonly status: () => ConsensusStatus | undefined;
+}
+
+/** Works in this process with connections of its own. @throws {OperationRefusal} where a running relayer is needed. */
+export function workHere(
+  deps: RunDeps,
+  needs: OperationNeed,
+  work: (context: ConsensusControl) => Promise<ExitCode>,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  if (needs !== "chains") {
+    throw new OperationRefusal("No relayer answers: name the --socket or --cache that it was started with.");
+  }
+  const { clock, log, config } = deps;
+  const own = {
+    turns: new ProverTurns(),
+    notifier: new HeightNotifier(),
+    sections: provableSections(config),
+  };
+  return runSession(
+    deps,
+    (connections) => work({ log, proving: { ...connections, ...own, clock, log }, status: () => undefined }),
+    signal,
+  );
 }

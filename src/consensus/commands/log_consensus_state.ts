@@ -1,7 +1,8 @@
 /** `log-consensus-state`: the state with which a client of a chain, or of the hub, can be created. */
+import { findChain } from "../../core/commands/chain_name.ts";
 import { defineCommand } from "../../core/commands/command.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { toStateMachine } from "../../core/runtime/command_line.ts";
+import { OperationRefusal } from "../../core/commands/operation.ts";
+import { exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { ConsensusRun } from "./command.ts";
 
 const DESCRIPTION =
@@ -17,17 +18,25 @@ The state goes to standard output, as one JSON object with --log-format=json; th
 standard error.`;
 
 /** The command. */
-export const logConsensusState = defineCommand<ConsensusRun, StateMachine>({
+export const logConsensusState = defineCommand<ConsensusRun, string>({
   name: "log-consensus-state",
   description: DESCRIPTION,
   summary: "print the initial consensus state of a chain and exit",
   afterHelp: AFTER_HELP,
   hasResult: true,
   addOptions: (parser, choose) =>
-    void parser.argument("<state-machine>", "configured chain, or the hub, e.g. EVM-1", toStateMachine)
-      .action((chain: StateMachine) => choose(chain)),
-  run: async ({ deps, print, isJson, signal }, chain) => {
+    void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1")
+      .action((chain: string) => choose(chain)),
+  run: async ({ deps, print, printError, isJson, signal }, name) => {
     const { printConsensusState } = await import("../initial_state.ts");
-    return await printConsensusState(deps, { chain, print, isJson }, signal);
+    const { provableSections } = await import("../config/schema.ts");
+    try {
+      const chain = findChain(provableSections(deps.config), name);
+      return await printConsensusState(deps, { chain, print, isJson }, signal);
+    } catch (error) {
+      if (!(error instanceof OperationRefusal)) throw error;
+      printError(error.message);
+      return exitCodes.failed;
+    }
   },
 });

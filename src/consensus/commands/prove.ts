@@ -1,11 +1,26 @@
-/** `prove`: one light client is advanced now. */
-import { defineCommand } from "../../core/commands/command.ts";
+/** `prove`: one light client is advanced now, by the running relayer or in this process. */
+import { findChain } from "../../core/commands/chain_name.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
+import { formatValues } from "../../core/runtime/text_table.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { toStateMachine } from "../../core/runtime/command_line.ts";
-import type { ConsensusRun } from "./command.ts";
-import type { ProveOptions } from "./run_prove.ts";
+import type { Proven } from "../proven.ts";
+import type { ConsensusControl } from "./command.ts";
 
-const AFTER_HELP = `
+/** Chains as the operator names them. */
+interface ProveOptions {
+  readonly chain: string;
+  /** The chain to prove to; absent: the hub. */
+  readonly to?: string | undefined;
+  readonly isDryRun: boolean;
+}
+
+/** The command. */
+export const prove = defineOperation<ConsensusControl, ProveOptions, Proven>({
+  name: "prove",
+  description:
+    "Builds and verifies an update of a chain now, and submits it to the hub or, of the hub, to --to.",
+  summary: "build, verify and submit an update of a chain now",
+  afterHelp: `
 Examples:
   causeway-consensus --config=consensus.toml prove EVM-1 --dry-run
   causeway-consensus --config=consensus.toml --cache=/var/lib/causeway-consensus prove EVM-1
@@ -19,25 +34,51 @@ authority rotations first. A running relayer (named by --socket or --cache) does
 connections and in turn with its own worker; else the command does it itself.
 
 Exit status: 0 accepted, possible (--dry-run), overtaken or nothing to prove, 1 refused, lost, or no
-update can be made, with the reason, 2 wrong command line.`;
-
-/** The command. */
-export const prove = defineCommand<ConsensusRun, ProveOptions>({
-  name: "prove",
-  description:
-    "Builds and verifies an update of a chain now, and submits it to the hub or, of the hub, to --to.",
-  summary: "build, verify and submit an update of a chain now",
-  afterHelp: AFTER_HELP,
-  hasResult: true,
+update can be made, with the reason, 2 wrong command line.`,
+  needs: "chains",
+  isLong: true,
   addOptions: (parser, choose) =>
-    void parser.argument("<state-machine>", "configured chain, or the hub, e.g. EVM-1", toStateMachine)
-      .option(
-        "--to <state-machine>",
-        "chain that follows the hub; default: the hub itself",
-        toStateMachine,
-      )
+    void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1")
+      .option("--to <chain>", "chain that follows the hub; default: the hub itself")
       .option("--dry-run", "do everything but the submitting")
-      .option("--json", "print JSON")
-      .action((chain: StateMachine, options: Omit<ProveOptions, "chain">) => choose({ chain, ...options })),
-  run: async (run, options) => (await import("./run_prove.ts")).runProve(run, options),
+      .action((
+        chain: string,
+        { to, dryRun = false }: { readonly to?: string; readonly dryRun?: boolean },
+      ) => choose({ chain, to, isDryRun: dryRun })),
+  work: async ({ proving }, { chain, to, isDryRun }, signal) => {
+    const { proveNow } = await import("./prove_now.ts");
+    const name = (text: string): StateMachine => findChain(proving.sections, text);
+    return await proveNow(
+      proving,
+      { chain: name(chain), to: to === undefined ? to : name(to), isDryRun },
+      signal,
+    );
+  },
+  show: formatProven,
+  exitCode: ({ outcome }) => outcome === "refused" || outcome === "lost" ? 1 : 0,
 });
+
+function formatProven(proven: Proven): string {
+  const { chain, target, outcome, text, summary, updates, bytes, height, hasMore, buildMs, transaction } =
+    proven;
+  return [
+    `${chain} -> ${target}: ${outcome}`,
+    formatValues({
+      result: text,
+      contains: summary,
+      height,
+      updates: updates === 0 ? undefined : `${updates}, ${bytes} bytes`,
+      built: `in ${(buildMs / 1_000).toFixed(1)} s`,
+      transaction,
+      cost: formatCost(proven),
+      more: hasMore ? "another update can follow at once" : undefined,
+    }, "  "),
+  ].join("\n");
+}
+
+function formatCost({ target, cost }: Proven): string | undefined {
+  if (cost === undefined) return undefined;
+  if (cost.gas === "0") return `none: ${target} takes updates without a fee`;
+  const spent = `${cost.native} native tokens of ${target}, ${cost.gas} gas`;
+  return cost.isPaid ? spent : `${spent}, at the price of the moment`;
+}

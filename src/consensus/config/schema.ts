@@ -4,6 +4,7 @@
  */
 import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { boolean, oneOf, positiveAmount } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,
@@ -32,6 +33,13 @@ export interface ConsensusHubConfig {
   readonly section: string;
   readonly consensus: HubConsensusConfig;
   readonly substrate: HubSubstrateConfig;
+}
+
+/** Sections of chains with the names that the operator gave them, the hub's first. */
+export function provableSections(
+  { hub, chains }: Pick<ConsensusConfig, "hub" | "chains">,
+): readonly { readonly section: string; readonly stateMachine: StateMachine }[] {
+  return [{ section: hub.section, stateMachine: hub.substrate.stateMachine }, ...chains];
 }
 
 /** A chain whose finality is proved to the hub, or that follows the hub's. */

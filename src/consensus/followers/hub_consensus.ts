@@ -14,7 +14,7 @@ import type { PollDeps } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
-import type { ProverTurns } from "../control/prover_turns.ts";
+import type { ProverTurns } from "../prover_turns.ts";
 import type { UpdateObserver } from "../update_observer.ts";
 
 /** A Substrate chain that follows the hub. */
@@ -112,7 +112,7 @@ export function planHubConsensus(
   plan: FollowerPlan,
 ): readonly Worker[] {
   for (const chain of consensus.skipped) {
-    deps.log.info("hub_proofs_unsupported", { chain, explanation: consensus.skippedText });
+    deps.log.info("chain_limited.no_hub_proofs", { chain, explanation: consensus.skippedText });
   }
   const intervalMs = plan.hub.pollIntervalSec * 1_000;
   const hosts = consensus.hosts.map((host) =>

@@ -146,7 +146,7 @@ export class RelayChain {
     });
     this.#client = new SubstrateClient(deps, this.#endpoint, name, {
       onSetsRefused: (method) =>
-        deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host, method }),
+        deps.log?.info("endpoint_limited.batches", { chain: name, endpoint: this.host, method }),
     });
   }
 

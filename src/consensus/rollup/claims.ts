@@ -205,7 +205,10 @@ export class Claims<
         if (reason === undefined) return true;
         reasons.push(reason);
         if (this.#search.noteReason(claim, reason)) {
-          this.#deps.log.debug("rollup_claim_skipped", { claim: this.#kind.describe(claim), reason });
+          this.#deps.log.debug("rollup_claim_skipped.unusable", {
+            claim: this.#kind.describe(claim),
+            reason,
+          });
         }
         if (isFinal) this.#search.settle(claim);
         return false;
@@ -245,7 +248,7 @@ export class Claims<
       }
       if (await judge(claims) === "incomplete") {
         const fields = { from_block: range.from, to_block: range.to, found: claims.length };
-        this.#deps.log.warn("endpoint_logs_incomplete", { endpoint: reader.hosts.join(", "), ...fields });
+        this.#deps.log.warn("endpoint_data_invalid.logs", { endpoint: reader.hosts.join(", "), ...fields });
       }
       add(claims);
       verdict = await judge(found.values());
@@ -276,7 +279,7 @@ export class Claims<
       return await this.#kind.judge(found, poll, searched);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("rollup_claims_uncounted", { error: fault });
+      this.#deps.log.debug("read_failed.rollup_claims", { error: fault });
       return "unknown";
     }
   }
@@ -297,7 +300,9 @@ export class Claims<
           search.settle(claim);
           continue;
         }
-        if (search.noteOffered(claim)) this.#deps.log.warn("rollup_claim_not_accepted", { claim: name });
+        if (search.noteOffered(claim)) {
+          this.#deps.log.warn("rollup_claim_skipped.not_accepted", { claim: name });
+        }
         const summary = `block ${offer.height} by ${name} at L1 block ${poll.view.l1.height}`;
         return { ...offer, kind: "claim", summary };
       } catch (error) {
@@ -308,7 +313,12 @@ export class Claims<
         if (refusal.source === "l1") search.distrust(claim);
         if (search.noteReason(claim, refusal.code)) {
           const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
-          this.#deps.log.warn("rollup_claim_unprovable", { claim: name, code: refusal.code, l1, l2 });
+          this.#deps.log.warn("rollup_claim_skipped.unprovable", {
+            claim: name,
+            reason: refusal.code,
+            l1,
+            l2,
+          });
         }
         refusals.push({ name, refusal });
         if (refusals.filter(isOfEndpoint).length === MAX_ENDPOINT_FAULTS) break;

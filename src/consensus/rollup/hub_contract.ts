@@ -5,7 +5,7 @@ import { type CheckRow, eventRow } from "../../core/checks/check_row.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
-import type { EventCode } from "../../core/telemetry/log.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
 import { ProverFault } from "../prover.ts";
 
 /** Decodes the address of a contract. @throws {ScaleError} */
@@ -41,7 +41,7 @@ export function unlessUnreadable(found: Promise<Address | undefined>): Promise<A
 }
 
 /** Row about what needs attention. */
-export function warning(id: StateMachineId, event: EventCode, text: string): CheckRow {
+export function warning(id: StateMachineId, event: FindingCode, text: string): CheckRow {
   const found = `${stateMachineIdKey(id)}: ${text}`;
   return eventRow(id.stateMachine, event, { result: "warning", found });
 }

@@ -30,8 +30,8 @@ import {
 } from "../prover.ts";
 import type { ClaimFinding } from "./claims.ts";
 import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
-import type { EventCode } from "../../core/telemetry/log.ts";
-import { proverEvents } from "../poll_fault.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
+import { proverFaultRow } from "../poll_fault.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
 type TypedState = RollupClientState & { readonly consensusType: string | undefined };
@@ -96,7 +96,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+    const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
       eventRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
     if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
@@ -118,7 +118,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      rows.push(row(proverEvents[fault.code], "failed", fault.message));
+      rows.push({ ...proverFaultRow(this.chain, fault), result: "failed" });
     }
     return rows;
   }

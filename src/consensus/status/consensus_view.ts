@@ -13,15 +13,15 @@ import type { RouteReading } from "./light_client_board.ts";
 
 /** Makes the page. */
 export function renderConsensusPage(status: ConsensusStatus): string {
-  return renderProgramPage(status, "consensus relayer", sectionsOf(status));
+  return renderProgramPage(status, "consensus relayer", provableSections(status));
 }
 
 /** Formats the snapshot for a terminal. */
 export function formatConsensusStatus(status: ConsensusStatus): string {
-  return formatProgramStatus(status, sectionsOf(status));
+  return formatProgramStatus(status, provableSections(status));
 }
 
-function sectionsOf(status: ConsensusStatus): readonly StatusSection[] {
+function provableSections(status: ConsensusStatus): readonly StatusSection[] {
   const { nowMs } = status;
   const age = (ms: number): string => `${formatDuration(nowMs - ms)} ago`;
   const clients = status.lightClients.map((client) => ({

@@ -224,6 +224,11 @@ export function behindGates(
   };
 }
 
+/** Worker that logs that relaying starts; behind the hub's gate it does so once there is something to relay with. */
+export function startWorker(logStart: () => void): Worker {
+  return { name: "start", run: () => Promise.resolve(logStart()) };
+}
+
 /**
  * Checks the chains behind the gates until it is disposed of. Returns when the first look at each has told something, or
  * at the hub that it is not there; which chains have not answered is logged when that takes long.
@@ -242,7 +247,7 @@ export async function openGates(
   const checking = superviseWorkers({ clock, randomness, log }, workers, { signal: done.signal });
   const stopTelling = clock.after(TOLD_AFTER_MS, () => {
     const waitsFor = gates.flatMap((gate) => gate.describe() ?? []).join("; ");
-    if (waitsFor !== "") log.info("first_answers_awaited", { waitsFor });
+    if (waitsFor !== "") log.info("long_wait.first_answers", { waitsFor });
   });
   const close = async (): Promise<void> => {
     done.abort();

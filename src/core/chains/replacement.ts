@@ -126,7 +126,7 @@ export interface ReplacementInput {
   readonly latestNonce: bigint;
   readonly market: GasPrice;
   /**
-   * Maximum gas price for a delivery: the lower of the operator's limit and of `breakEvenGasPriceWei`; `undefined`:
+   * Maximum gas price for a delivery: the lower of the operator's limit and of `highestPayingPriceWei`; `undefined`:
    * none.
    */
   readonly capWei: bigint | undefined;

@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import type { MachineFacts } from "../runtime/machine_facts.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
-import { type EventCode, events } from "../telemetry/log.ts";
+import { findingAdvice, type FindingCode } from "./findings.ts";
 
 /** Result of one check. `warning`: works, but needs attention. `failed`: must be fixed. */
 export type CheckOutcome = "ok" | "warning" | "failed";
@@ -44,8 +44,8 @@ export const checkSubjects = {
   beefy: "BEEFY justifications of the relay chain's node",
 } as const;
 
-/** Code of a check: one of {@link checkSubjects}, or the event that says what was found, and what helps. */
-export type CheckCode = keyof typeof checkSubjects | EventCode;
+/** Code of a check: its subject, or what it found. */
+export type CheckCode = keyof typeof checkSubjects | FindingCode;
 
 /** Result of one check of one chain or endpoint. Texts may hold words of nodes: escape them where they are shown. */
 export interface CheckRow {
@@ -64,16 +64,15 @@ export interface CheckRow {
 /** Name in the place of a chain for checks of the machine, the files and the program itself. */
 export const MACHINE = "machine";
 
-/** Row under the code of an event, whose action is the advice. */
+/** Row under the code of a finding, with the advice that belongs to it. */
 export function eventRow(
   chain: string,
-  check: EventCode,
+  check: FindingCode,
   { result, found, endpoint }: Pick<CheckRow, "result" | "found" | "endpoint">,
 ): CheckRow {
   const row = { chain, ...endpoint === undefined ? {} : { endpoint }, check, result, found };
-  const { action } = events[check];
-  if (result === "ok" || action === undefined) return row;
-  return { ...row, advice: `${action.charAt(0).toLowerCase()}${action.slice(1).replace(/\.$/, "")}` };
+  const advice = findingAdvice[check];
+  return result === "ok" || advice === "" ? row : { ...row, advice };
 }
 
 /** True for what keeps a chain out while it is checked before its first use. */

@@ -1,21 +1,38 @@
-/** `check` of both programs: its place in the command line; each program makes checks of its own. */
-import type { ExitCode } from "../runtime/exit_codes.ts";
-import { type Command, defineCommand } from "./command.ts";
+/** `check` of both programs: its place in the command line, its run and its report; each program plans its own checks. */
+import { type CheckJob, type CheckRow, runChecks } from "../checks/check_row.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
+import type { OperationRun } from "./operation.ts";
+
+/** What `check` gets of a program. */
+export interface CheckRun extends Pick<OperationRun<never>, "print" | "isJson" | "signal"> {
+  readonly hasColour: boolean;
+}
 
 /** In what the programs differ. */
-export interface CheckCommandOptions<Run> {
-  readonly description: string;
+export interface CheckCommandOptions<Run> extends Pick<CommandSyntax<unknown>, "description" | "without"> {
   /** A whole command line. */
   readonly example: string;
-  /** Makes the checks and prints the report; the status tells the worst result. */
-  readonly run: (run: Run, options: { readonly isJson: boolean }) => Promise<ExitCode>;
+  /** Prepares the checks, and has them made once. */
+  readonly run: (run: Run, make: (checks: PlannedChecks) => Promise<ExitCode>) => Promise<ExitCode>;
+}
+
+/** Checks to be made. */
+export interface PlannedChecks {
+  readonly clock: Clock;
+  /** Holds the secrets that must not be printed. */
+  readonly config: unknown;
+  readonly jobs: readonly CheckJob[];
+  /** Rows that come with the answers. */
+  readonly others: () => readonly CheckRow[];
 }
 
 /** Defines the command. */
-export function defineCheckCommand<Run>(
-  { description, example, run }: CheckCommandOptions<Run>,
+export function defineCheckCommand<Run extends CheckRun>(
+  { description, example, without = [], run }: CheckCommandOptions<Run>,
 ): Command<Run> {
-  return defineCommand<Run, { readonly isJson: boolean }>({
+  return defineCommand<Run, { readonly json?: boolean }>({
     name: "check",
     description,
     summary: "check the whole set-up, then exit",
@@ -29,12 +46,27 @@ explains every check. The running relayer makes the same checks at its start and
 
 Exit status: 0 everything is in order, 1 a check failed, or the configuration is invalid, 2 wrong
 command line, 3 there are warnings only.`,
+    without,
     hasResult: true,
     tellsConfiguration: true,
-    addOptions: (parser, choose) =>
-      parser
-        .option("--json", "print one JSON object")
-        .action(({ json = false }: { readonly json?: boolean }) => choose({ isJson: json })),
-    run,
+    addOptions: (parser, choose) => void parser.option("--json", "print one JSON object").action(choose),
+    run: (of, { json = false }) =>
+      run(of, (checks) => makeChecks({ ...of, isJson: json || of.isJson }, checks)),
   });
+}
+
+/** Makes the checks and prints the report; the status tells the worst result. */
+async function makeChecks(
+  run: CheckRun,
+  { clock, config, jobs, others }: PlannedChecks,
+): Promise<ExitCode> {
+  const { printReport } = await import("../checks/print_report.ts");
+  try {
+    const rows = await runChecks({ clock }, jobs, run.signal);
+    return printReport([...rows, ...others()], { isJson: run.isJson, config, output: run });
+  } catch (error) {
+    // Stopped by a signal: nothing is known, so the set-up does not count as checked.
+    if (run.signal.aborted) return exitCodes.failed;
+    throw error;
+  }
 }

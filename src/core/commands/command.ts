@@ -24,7 +24,7 @@ export interface CommandGroup {
 }
 
 /** How a command is given. */
-interface CommandSyntax<Options> extends CommandDescription {
+export interface CommandSyntax<Options> extends CommandDescription {
   /** The first word, for commands of two. */
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */

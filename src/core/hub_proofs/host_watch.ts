@@ -7,7 +7,7 @@ import type { Address } from "../evm/address.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { WaitNotices } from "../runtime/waiting.ts";
-import type { EventCode, Log } from "../telemetry/log.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { BeefyClientState } from "../evm/beefy_client_state.ts";
 
 /** State of a host that accepts proofs. */
@@ -66,14 +66,6 @@ export interface HostWatchDeps {
   readonly chain: { readonly hubClient: HubLightClient };
 }
 
-const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
-  frozen: "host_frozen",
-  expired: "client_expired",
-  other_client: "client_unsupported",
-  unknown_layout: "client_layout_unknown",
-  foreign_hub: "hub_not_accepted",
-};
-
 /** Watches one host, and remembers what was logged already. */
 export class HostWatch {
   readonly #deps: HostWatchDeps;
@@ -111,13 +103,12 @@ export class HostWatch {
 
   #reportUnusable(unusable: Extract<Usability, { kind: "unusable" }>): Usability {
     const { code, detail } = unusable;
-    const fields = { code };
     if (this.#unusable !== code) {
       const level = code === "frozen" || code === "unknown_layout" ? "warn" : "error";
-      this.#deps.log[level](unusableEvents[code], { ...fields, explanation: detail });
+      this.#deps.log[level](`host_unusable.${code}`, { explanation: detail });
     }
     this.#unusable = code;
-    this.#notices.waiting("host", { event: "host_awaited", fields });
+    this.#notices.waiting("host", { event: "long_wait.host", fields: { reason: code } });
     return unusable;
   }
 }

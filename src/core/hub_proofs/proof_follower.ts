@@ -159,7 +159,7 @@ export class ProofFollower {
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
       this.#noteBundling(false);
-      this.#tell("warn", "accepted_proofs_unavailable", {});
+      this.#tell("warn", "proofs_unavailable.not_offered", {});
       return undefined;
     }
   }
@@ -177,8 +177,8 @@ export class ProofFollower {
 
   /** True for a proof that is too large for any transaction, which is logged. */
   #isTooLarge({ length: bytes }: Uint8Array, maxBytes: number): boolean {
-    if (bytes <= maxBytes) this.#told.delete("proof_too_large");
-    else this.#tell("error", "proof_too_large", { bytes, maxBytes });
+    if (bytes <= maxBytes) this.#told.delete("proofs_failed.too_large");
+    else this.#tell("error", "proofs_failed.too_large", { bytes, maxBytes });
     return bytes > maxBytes;
   }
 
@@ -186,9 +186,9 @@ export class ProofFollower {
   #noteBytes(height: bigint | undefined, areThere: boolean): void {
     const nowMs = this.#deps.clock.now();
     this.#missingSinceMs = areThere ? undefined : this.#missingSinceMs ?? nowMs;
-    if (this.#missingSinceMs === undefined) this.#told.delete("accepted_proof_missing");
+    if (this.#missingSinceMs === undefined) this.#told.delete("proofs_unavailable.not_indexed");
     else if (nowMs - this.#missingSinceMs >= MISSING_REPORT_AFTER_MS) {
-      this.#tell("warn", "accepted_proof_missing", { height });
+      this.#tell("warn", "proofs_unavailable.not_indexed", { height });
     }
   }
 
@@ -199,7 +199,7 @@ export class ProofFollower {
         hubClient.fetchHasBatchCall(signal),
         hubClient.fetchAuthoritySet(signal),
       ]);
-      if (setId === undefined) this.#tell("warn", "client_layout_unknown", { bytes: stateBytes });
+      if (setId === undefined) this.#tell("warn", "host_unusable.unknown_layout", { bytes: stateBytes });
       this.#noteBundling(hasBatchCall && setId !== undefined);
     }
     return this.#bundling?.isPossible === true;
@@ -230,7 +230,7 @@ export class ProofFollower {
     const plan = planRotations(this.#index, setId);
     if (plan.kind === "rotations") return plan.steps;
     const { missing: missingSet } = plan;
-    this.#tell("error", "rotation_missing", { missingSet }, `${missingSet}`);
+    this.#tell("error", "proofs_unavailable.rotation", { missingSet }, `${missingSet}`);
     return undefined;
   }
 }

@@ -96,7 +96,7 @@ export class ProofLoader {
   #reportKind(kind: string): void {
     if (this.#loggedKinds.has(kind)) return;
     this.#loggedKinds.add(kind);
-    this.#deps.log.warn("proof_kind_unknown", { kind });
+    this.#deps.log.warn("proofs_unavailable.unknown_kind", { kind });
   }
 }
 

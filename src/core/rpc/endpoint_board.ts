@@ -111,12 +111,6 @@ export class EndpointBoard implements RpcObserver {
     noteNamed(known, { head, final }, nowMs);
   }
 
-  /** Takes heights that an endpoint announced; one that was never asked anything is not listed. */
-  noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void {
-    const known = this.#known.get(keyOf({ chain, host: endpointHost, isSigner: false }));
-    if (known !== undefined) noteNamed(known, heights, this.deps.clock.now());
-  }
-
   /** Forgets every endpoint: those of another configuration may follow. */
   clear(): void {
     this.#known.clear();

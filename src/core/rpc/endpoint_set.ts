@@ -257,7 +257,7 @@ export class RpcEndpointSet {
     return { chain: this.chain, endpointHost, method: formatMethods(calls) };
   }
 
-  /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
+  /** One fault for all endpoints: the code of the most preferred one, and that of each in the text; of one all its words. */
   #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
     const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.lastFault ?? []);
     const [first] = faults;
@@ -266,7 +266,9 @@ export class RpcEndpointSet {
     const waits = this.#members.map((member) => member.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
     return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
-      detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
+      detail: this.#members.length === 1
+        ? first.detail
+        : faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
       data: first.data,
       retryAfterMs: Math.min(...waits) || undefined,
       cause: first,

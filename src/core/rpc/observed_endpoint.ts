@@ -46,8 +46,6 @@ export interface RpcObserver {
   /** Notified of a request before it is sent; returns what is called when it has ended, however it did. */
   noteAsked(chain: string, endpointHost: string): () => void;
   noteRequest(request: ObservedRequest): void;
-  /** Notified of heights that an endpoint announced without being asked. */
-  noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void;
 }
 
 /** Heights that an endpoint named. */

@@ -1,17 +1,17 @@
 /** Requests that an operator allows to a chain (`requests_per_second`): all its endpoints together, since plans are billed. */
 import type { Clock } from "../runtime/clock.ts";
 
-/** Longest wait for a turn; what would wait longer fails as throttled. */
+/** Longest wait for a turn; calls that would wait longer fail with `over_budget`. */
 const MAX_BUDGET_WAIT_MS = 10_000;
-/** Calls that may be made at once after a pause: those of one second, at least one. */
+/** Calls of this time may be made at once after a pause, milliseconds. */
 const BURST_MS = 1_000;
 
 /** Calls to one chain, spread over time. Each call of a batch counts, as providers count them. */
 export class RequestBudget {
   readonly #clock: Pick<Clock, "now" | "sleep">;
   readonly #msPerCall: number;
-  /** Time by which all calls so far are paid for. */
-  #paidAtMs = 0;
+  /** Unix milliseconds at which the calls made so far are within the rate. */
+  #coveredUntilMs = 0;
 
   /** @param perSecond calls per second, above 0 */
   constructor(clock: Pick<Clock, "now" | "sleep">, perSecond: number) {
@@ -20,15 +20,15 @@ export class RequestBudget {
   }
 
   /**
-   * Waits for the turn of these calls. A request of more calls than a second allows is sent in its turn, and the next ones
-   * wait for it. @returns `undefined`, or the time left where that is more than {@link MAX_BUDGET_WAIT_MS}: the calls may
-   * not be made.
+   * Waits until these calls are within the rate. A request of more calls than a second allows is sent whole; the next
+   * ones wait correspondingly longer. @returns `undefined`, or the wait in milliseconds where it exceeds
+   * {@link MAX_BUDGET_WAIT_MS}: the calls must not be made.
    */
   async take(calls: number, signal: AbortSignal): Promise<number | undefined> {
     const nowMs = this.#clock.now();
-    const waitMs = Math.max(0, this.#paidAtMs - BURST_MS - nowMs);
+    const waitMs = Math.max(0, this.#coveredUntilMs - BURST_MS - nowMs);
     if (waitMs > MAX_BUDGET_WAIT_MS) return waitMs;
-    this.#paidAtMs = Math.max(this.#paidAtMs, nowMs) + calls * this.#msPerCall;
+    this.#coveredUntilMs = Math.max(this.#coveredUntilMs, nowMs) + calls * this.#msPerCall;
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
     return undefined;
   }

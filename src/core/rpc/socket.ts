@@ -21,7 +21,6 @@ import {
 } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
-import type { Json } from "./json.ts";
 import { FRAME_TOO_LARGE, LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
 
 /** Dependencies of a socket endpoint. */
@@ -42,26 +41,10 @@ export interface SocketEndpointOptions {
   readonly maxPayloadBytes?: number | undefined;
 }
 
-/** What to subscribe to. */
-export interface Subscription {
-  readonly subscribe: string;
-  readonly unsubscribe: string;
-}
-
-/** Receiver of a subscription. */
-export interface SubscriptionListener {
-  onNotice(value: Json): void;
-  /** The connection has ended: nothing more comes. Not called after the receiver itself has unsubscribed. */
-  onEnd(): void;
-}
-
 const MAX_PAYLOAD_BYTES = 150_000_000;
 
 /** Deadline of a call unless it sets one, milliseconds. */
 const CALL_TIMEOUT_MS = 30_000;
-
-/** Maximum wait for the answer to a subscription, milliseconds. */
-const SUBSCRIBE_TIMEOUT_MS = 5_000;
 
 /** Maximum wait of a call for a connection to a node that was there before, milliseconds. */
 const CONNECT_PATIENCE_MS = 10_000;
@@ -117,8 +100,6 @@ export class SocketEndpoint implements RpcEndpoint {
   readonly #safeDetail: SafeDetail;
   readonly #requests = new WireRequests();
   readonly #stop = new AbortController();
-  /** Receivers of the current connection's subscriptions, by the ids that the node gave them. */
-  readonly #listeners = new Map<string, SubscriptionListener>();
   #loop: Promise<void> | undefined;
   /** The open connection. */
   #link: SocketLink | undefined;
@@ -133,31 +114,6 @@ export class SocketEndpoint implements RpcEndpoint {
     this.#options = options;
     this.#maxPayloadBytes = options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES;
     this.#safeDetail = createSafeDetail(options.url);
-  }
-
-  /**
-   * Subscribes on the current connection; the listener is told when that ends.
-   * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the subscription, or does not answer within 5 s.
-   */
-  async subscribe(
-    { subscribe, unsubscribe }: Subscription,
-    listener: SubscriptionListener,
-  ): Promise<() => void> {
-    const conditions = { signal: new AbortController().signal, timeoutMs: SUBSCRIBE_TIMEOUT_MS };
-    const [answer] = await this.send([{ method: subscribe, params: [] }], conditions);
-    const link = this.#link;
-    if (answer?.kind === "fault") throw answer.fault;
-    if (answer === undefined || link === undefined) {
-      throw this.#fault("unreachable", subscribe, "the connection ended");
-    }
-    const id = String(answer.result);
-    this.#listeners.set(id, listener);
-    return () => {
-      if (this.#listeners.get(id) !== listener) return;
-      this.#listeners.delete(id);
-      void this.#isAlive(link, { method: unsubscribe, params: [answer.result] });
-    };
   }
 
   /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
@@ -232,7 +188,6 @@ export class SocketEndpoint implements RpcEndpoint {
       maxMessageBytes: this.#maxPayloadBytes,
       fault: (code, method, detail) => this.#fault(code, method, detail),
       refusal: (error, method) => this.#refusal(error, method),
-      onNotice: (id, value) => this.#listeners.get(id)?.onNotice(value),
     });
     const close = (): void => link.end(CLOSED);
     signal.addEventListener("abort", close, { once: true });
@@ -253,9 +208,6 @@ export class SocketEndpoint implements RpcEndpoint {
       signal.removeEventListener("abort", close);
       if (this.#link === link) this.#nextLink = awaitedLink();
       this.#link = undefined;
-      const ended = [...this.#listeners.values()];
-      this.#listeners.clear();
-      for (const listener of ended) listener.onEnd();
     }
     return link.hasAnswered;
   }
@@ -269,25 +221,15 @@ export class SocketEndpoint implements RpcEndpoint {
     }
   }
 
-  /** Ends a connection that is dead. */
+  /** Ends a connection on which nothing answers a call in time; what is answered does not matter. */
   async #test(link: SocketLink): Promise<void> {
-    if (!await this.#isAlive(link, TEST)) link.end(`no answer to ${TEST.method}`);
-  }
-
-  /** Sends a call on this connection only. False when nothing answers it in time; what is answered does not matter. */
-  async #isAlive(link: SocketLink, call: RpcCall): Promise<boolean> {
-    const deadline = { what: call.method, afterMs: TEST_TIMEOUT_MS, signal: this.#stop.signal };
+    const deadline = { what: TEST.method, afterMs: TEST_TIMEOUT_MS, signal: this.#stop.signal };
+    const test = this.#requests.write([TEST]);
     try {
-      await withDeadline(
-        this.#deps.clock,
-        deadline,
-        (signal) => link.send(this.#requests.write([call]), signal),
-      );
-      return true;
+      await withDeadline(this.#deps.clock, deadline, (signal) => link.send(test, signal));
     } catch (cause) {
-      if (cause instanceof DeadlineFault) return false;
-      if (cause instanceof LinkEnded || cause instanceof RpcFault) return true;
-      throw cause;
+      if (cause instanceof DeadlineFault) link.end(`no answer to ${TEST.method}`);
+      else if (!(cause instanceof LinkEnded || cause instanceof RpcFault)) throw cause;
     }
   }
 

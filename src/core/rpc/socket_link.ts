@@ -34,8 +34,6 @@ export interface LinkOptions {
   readonly fault: (code: RpcFaultCode, method: string, detail?: string) => RpcFault;
   /** Translates an error of the node. */
   readonly refusal: (error: NodeError, method: string) => RpcFault;
-  /** Receives notifications by the subscription id that the node assigned. */
-  readonly onNotice: (subscription: string, value: Json) => void;
 }
 
 /** Problem of a connection that the runtime ended at a frame above its limit of 64 MiB. */
@@ -53,8 +51,8 @@ export class LinkEnded extends Error {
 /** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
 const OVERSIZED_REQUEST = -32007;
 
-/** Limit of notifications: headers and hashes. */
-const NOTICE_LIMIT = answerLimit([{ method: "notification" }]);
+/** Limit of a message that answers nothing. */
+const STRAY_LIMIT = answerLimit([{ method: "stray" }]);
 
 /** Characters at both ends of a message among which its id is. */
 const ID_CHARACTERS = 200;
@@ -152,7 +150,7 @@ export class SocketLink {
     this.heard++;
     if (typeof data !== "string") return;
     const answered = this.#findAnswered(data);
-    const limit = answered?.limit ?? NOTICE_LIMIT;
+    const limit = answered?.limit ?? STRAY_LIMIT;
     if (data.length > limit.bytes) {
       this.#refuse(answered, limit.excess, `the answer exceeds ${limit.bytes} bytes`);
       return;
@@ -172,7 +170,7 @@ export class SocketLink {
     for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry);
   }
 
-  /** The request that a message answers, by the first or last id in it; `undefined`: a notification, or none waits. */
+  /** The request that a message answers, by the first or last id in it; `undefined`: none waits. */
   #findAnswered(text: string): Exchange | undefined {
     return [text.slice(0, ID_CHARACTERS), text.slice(-ID_CHARACTERS)]
       .flatMap((part) => [...part.matchAll(/"id"\s*:\s*"?([0-9]+)/g)])
@@ -201,10 +199,6 @@ export class SocketLink {
 
   #take(entry: Json): void {
     if (!isJsonObject(entry)) return;
-    if (isJsonObject(entry.params) && entry.params.subscription !== undefined) {
-      this.#options.onNotice(String(entry.params.subscription), entry.params.result ?? null);
-      return;
-    }
     this.hasAnswered = true;
     const error = readNodeError(entry.error);
     const id = Number(entry.id ?? NaN);

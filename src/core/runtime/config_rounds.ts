@@ -107,22 +107,22 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
     const reading = readAgain();
     if (reading.config === undefined) {
       for (const problem of reading.problems) {
-        log.error("configuration_refused", { explanation: renderDiagnostic(file, problem) });
+        log.error("configuration_reload.refused", { explanation: renderDiagnostic(file, problem) });
       }
       return undefined;
     }
     log.hide([...listSecrets(reading.config), ...reading.secrets]);
     tellConfiguration(log, { file, reading, isNews: true });
     const { config, fixed } = keepFixed?.(used, reading.config) ?? { config: reading.config, fixed: [] };
-    if (fixed.length > 0) log.warn("restart_needed", { changed: fixed.join(", ") });
+    if (fixed.length > 0) log.warn("configuration_reload.restart_needed", { changed: fixed.join(", ") });
     const changed = findChangedKeys(values, reading.values).filter((name) => !fixed.includes(name));
     values = reading.values;
     if (changed.length === 0) {
-      log.info("configuration_unchanged");
+      log.info("configuration_reload.unchanged");
       return undefined;
     }
     used = config;
-    log.info("configuration_reloaded", { changed: changed.join(", ") });
+    log.info("configuration_reload.applied", { changed: changed.join(", ") });
     return config;
   };
 }

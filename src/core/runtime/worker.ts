@@ -85,7 +85,7 @@ export async function superviseWorkers(
   await settledOrOverdue(deps.clock, Promise.all(runs), { graceMs, signal: stop.signal });
   stop.unlink();
   const stuck = [...running];
-  if (stuck.length > 0) deps.log.warn("shutdown_timed_out", { workers: stuck.join(", ") });
+  if (stuck.length > 0) deps.log.warn("shutdown_unclean.stuck", { workers: stuck.join(", ") });
   if (faults.length > 0) return { kind: "fatal", exitCode: exitCodes.failed, fault: faults[0], stuck };
   const kind = signal.aborted ? "aborted" : "finished";
   return { kind, exitCode: exitCodes.ok, fault: undefined, stuck };
@@ -138,7 +138,7 @@ class Supervisor {
   #reportOddEnd(worker: Worker, error: unknown): void {
     const isAbort = error === this.#options.signal.reason ||
       (error instanceof Error && error.name === "AbortError");
-    if (!isAbort) this.#deps.log.warn("worker_failed_stopping", { worker: worker.name, error });
+    if (!isAbort) this.#deps.log.warn("shutdown_unclean.failed", { worker: worker.name, error });
   }
 
   async #pause(worker: Worker, error: unknown, failures: number): Promise<void> {

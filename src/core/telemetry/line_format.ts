@@ -8,8 +8,10 @@ export interface Entry {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly level: LogLevel;
-  /** Stable event code, see events.ts. */
+  /** Stable name of the event, see log.ts. */
   readonly event: string;
+  /** Variant of the event; absent: it has only one. */
+  readonly code?: string | undefined;
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -83,9 +85,10 @@ function formatSpan(seconds: number): string {
   return `${minutes} minutes`;
 }
 
-function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): string {
+function shownEvent({ level, event, code }: Entry, { hasColour }: FormatOptions): string {
   if (level !== "warn" && level !== "error") return "";
-  return hasColour ? ` ${faint}[${event}]${colourEnd}` : ` [${event}]`;
+  const name = code === undefined ? event : `${event}.${code}`;
+  return hasColour ? ` ${faint}[${name}]${colourEnd}` : ` [${name}]`;
 }
 
 function humanField(name: string, value: unknown, options: FormatOptions): string[] {
@@ -112,11 +115,17 @@ export function explainError(error: Error, depth = 0): string {
 }
 
 /**
- * One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field with one of these names
- * gets a trailing `_`.
+ * One JSON object per line: `time`, `level`, `event`, `code` where the event has several, `message`, then the fields. A
+ * field with one of these names gets a trailing `_`.
  */
-export const jsonLine: LineFormat = ({ timeMs, level, event, message, fields }, options) => {
-  const line = { time: new Date(timeMs).toISOString(), level, event, message };
+export const jsonLine: LineFormat = ({ timeMs, level, event, code, message, fields }, options) => {
+  const line = {
+    time: new Date(timeMs).toISOString(),
+    level,
+    event,
+    ...code !== undefined && { code },
+    message,
+  };
   const named = Object.entries(fields).map(([name, value]) => [name in line ? `${name}_` : name, value]);
   return JSON.stringify({ ...line, ...Object.fromEntries(named) }, replaceWith(options));
 };

@@ -7,7 +7,6 @@ import { hubProofEvents } from "./events/hub_proof_events.ts";
 import { messageEvents } from "./events/message_events.ts";
 import { programEvents } from "./events/program_events.ts";
 import { updateEvents } from "./events/update_events.ts";
-import { waitEvents } from "./events/wait_events.ts";
 import type { WorkProgress } from "./progress.ts";
 
 /** In ascending order of severity. */
@@ -47,7 +46,6 @@ export const eventAreas = {
   "Consensus proofs of the hub": hubProofEvents,
   "Messages": messageEvents,
   "Fees": feeEvents,
-  "Waits": waitEvents,
 } as const satisfies Record<string, Record<string, EventText>>;
 
 const declared = {
@@ -58,14 +56,32 @@ const declared = {
   ...hubProofEvents,
   ...messageEvents,
   ...feeEvents,
-  ...waitEvents,
 } as const;
 
-/** Code of an event, e.g. `message_delivered`. */
-export type EventCode = keyof typeof declared;
+type Declared = typeof declared;
 
-/** Code of an event about a wait. */
-export type WaitEvent = keyof typeof waitEvents;
+/** Event as it is logged, with its code where it has several: `batch_sent`, `host_unusable.frozen`. */
+export type EventCode = {
+  [E in keyof Declared]: Declared[E] extends { readonly codes: infer C } ? `${E}.${keyof C & string}` : E;
+}[keyof Declared];
 
-/** Description of each event by its code. */
-export const events: Readonly<Record<EventCode, EventText>> = declared;
+/** Event about a wait. */
+export type WaitEvent = Extract<EventCode, `long_wait.${string}`>;
+
+/** Description of an event with one code: the texts of the code replace those of the event. */
+export interface EventDescription extends Omit<EventText, "codes"> {
+  /** Field `event` of the line. */
+  readonly event: string;
+  /** Field `code` of the line; absent: the event has only one meaning. */
+  readonly code?: string;
+}
+
+/** Description of each event as it is logged. */
+export const events = Object.fromEntries(
+  Object.entries<EventText>(declared).flatMap(([event, { codes, ...own }]) =>
+    codes === undefined ? [[event, { event, ...own }]] : Object.entries(codes).map(([code, text]) => [
+      `${event}.${code}`,
+      { ...own, ...typeof text === "string" ? { text } : text, event, code },
+    ])
+  ),
+) as Readonly<Record<EventCode, EventDescription>>;

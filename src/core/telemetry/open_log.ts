@@ -1,7 +1,6 @@
 /** Log of a program: levels, formats, repeated lines, redaction. */
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
-import type { EventText } from "./events/event_text.ts";
 import {
   type Entry,
   errorCode,
@@ -81,7 +80,10 @@ export function openLog(options: LogOptions): OpenLog {
   const take: TakeEvent = (level, event, fields) => {
     options.onEvent?.(event, fields, () => writer.explain(fields));
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
-    writer.take({ timeMs: options.clock.now(), level, event, message: events[event].text, fields });
+    const { event: name, code, text: message, reaction, action } = events[event];
+    const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
+    const entry = { timeMs: options.clock.now(), level, event: name, code, message };
+    writer.take({ ...entry, fields: { ...fields, ...next } });
   };
   return {
     ...createLog({}, options.progress, take),
@@ -152,7 +154,7 @@ function createWriter(options: LogOptions): EntryWriter {
         if (options.onUnknown(toUnknown(entry), entry.timeMs)) writeAll([entry]);
         return;
       }
-      writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));
+      writeAll(repeats.admit(entry));
       if (entry.level === "error") options.flush?.();
     },
     flush: () => {
@@ -168,13 +170,6 @@ function createWriter(options: LogOptions): EntryWriter {
       redact = createRedactor([...hidden]);
     },
   };
-}
-
-/** Adds to an error what the program does next, and what the operator can do. */
-function withAdvice(entry: Entry): Entry {
-  const known: Readonly<Record<string, EventText>> = events;
-  const { reaction, action: advice } = known[entry.event] ?? {};
-  return { ...entry, fields: { ...entry.fields, reaction, advice: entry.fields.advice ?? advice } };
 }
 
 /** Text of an entry after its time and level. */
@@ -210,7 +205,7 @@ interface Kind {
 
 /**
  * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
- * told it, and those are news when they come again. Two lines are equal if level, event, explanation, place (including
+ * told it, and those are news when they come again. Two lines are equal if level, event, code, explanation, place (including
  * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
  */
 class Repeats {
@@ -276,9 +271,19 @@ function kindOf(entry: Entry): string {
   const { explanation, leg, chain, to, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
   return JSON.stringify(
-    [entry.level, entry.event, explanation, leg, chain, to, worker, accusedOf(error) ?? endpoint, said].map(
-      String,
-    ),
+    [
+      entry.level,
+      entry.event,
+      entry.code,
+      explanation,
+      leg,
+      chain,
+      to,
+      worker,
+      accusedOf(error) ?? endpoint,
+      said,
+    ]
+      .map(String),
   );
 }
 

@@ -91,7 +91,7 @@ function placeOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function textOf({ event }: NotedEvent): EventText {
+function textOf({ event }: NotedEvent): Pick<EventText, "endedBy"> {
   const known: Readonly<Record<string, EventText>> = events;
-  return known[event] ?? { text: "", meaning: "" };
+  return known[event] ?? {};
 }

@@ -53,6 +53,15 @@ export async function inspectForChecks(
   };
 }
 
+/** Without a database nothing of it is checked. */
+export const noDatabase: DatabaseChecks = {
+  databaseRows: () => [],
+  knownNonces: () => ({
+    kind: "unknown",
+    reason: "no database is named with --db, so nonces were not compared",
+  }),
+};
+
 /** The open database of the running relayer: it was checked when it was opened, and holds the lock. */
 export function useOpenLedger(ledger: Pick<Ledger, "submissions">): DatabaseChecks {
   return {

@@ -1,7 +1,7 @@
 /** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
-import { defineCommand } from "../../core/commands/command.ts";
-import type { MessagingRun } from "./command.ts";
-import type { AccumulateOptions } from "./run_accumulation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
+import type { OperationContext } from "./command.ts";
+import type { Accumulated, AccumulateOptions } from "./run_accumulation.ts";
 
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
 A running relayer does it with its own connections, never at the same time as its own claims.`;
@@ -25,32 +25,27 @@ again to continue); 1 something failed, which the tables name, or the database i
 command line; 130 stopped by a second signal.`;
 
 /** The command. */
-export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({
+export const accumulateFees = defineOperation<OperationContext, AccumulateOptions, Accumulated>({
   name: "accumulate-fees",
   description: DESCRIPTION,
   summary: "claim and withdraw the fees of deliveries once, then exit",
   afterHelp: AFTER_HELP,
+  needs: "chains",
+  isLong: true,
+  isLogged: true,
   addOptions: (parser, choose) =>
-    parser
+    void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")
       .option("-w, --withdraw", "withdraw claimed fees")
       .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
       .action((
         { wait = false, withdraw = false }: { readonly wait?: boolean; readonly withdraw?: boolean },
       ) => choose({ waits: wait, withdraws: withdraw })),
-  run: async (run, options) => {
-    const { askOrElse } = await import("../../core/commands/ask_running.ts");
-    const { accumulateFeesOperation } = await import("../control/operations/accumulate_fees.ts");
-    const { runAccumulation } = await import("./run_accumulation.ts");
-    return await askOrElse({ ...run.deps, signal: run.signal }, {
-      operation: accumulateFeesOperation,
-      input: options,
-      afterMs: undefined,
-      show: (output) => {
-        if (run.deps.logFormat === "json") run.deps.print(JSON.stringify(output));
-        else if (output.text !== "") run.deps.print(output.text);
-        return output.exitCode;
-      },
-    }, () => runAccumulation(run, options));
+  work: async ({ config, relaying }, options, signal) => {
+    const { claimAndWithdraw } = await import("./run_accumulation.ts");
+    const { pollIntervalSec } = config.hub;
+    return await claimAndWithdraw(relaying().fees, { ...options, pollIntervalSec }, signal);
   },
+  show: ({ text }) => text,
+  exitCode: ({ exitCode }) => exitCode,
 });

@@ -1,8 +1,9 @@
 /** Options that select messages, for several commands. */
-import { fromHex, toHex } from "../../core/encoding/bytes.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { toStateMachine } from "../../core/runtime/command_line.ts";
-import type { FilterInput } from "../control/shapes.ts";
+import { findChain, type NamedSection } from "../../core/commands/chain_name.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { MessagingConfig } from "../config/schema.ts";
+import type { MessageFilter } from "../ledger/message_search.ts";
 import {
   holdReasons,
   type MessageReason,
@@ -10,16 +11,16 @@ import {
   type MessageState,
   messageStates,
 } from "../ledger/message_state.ts";
-import { formatHoldSubject, parseHoldSubject } from "../relay/decisions/route.ts";
 import { type Command as Parser, InvalidArgumentError } from "commander";
 
 /** Values of the options. */
 export interface FilterOptions {
   readonly status?: readonly MessageState[];
   readonly reason?: readonly MessageReason[];
-  readonly source?: StateMachine;
-  readonly dest?: StateMachine;
-  readonly module?: string;
+  /** Chains as the operator names them. */
+  readonly source?: string;
+  readonly dest?: string;
+  readonly module?: Hex;
   readonly since?: SinceTime;
 }
 
@@ -42,23 +43,30 @@ export function addFilterOptions(parser: Parser): Parser {
       `only messages that wait or ended for these reasons, e.g. ${holdReasons.slice(1, 3).join(",")}`,
       toListOf(messageReasons),
     )
-    .option("--source <state-machine>", "only requests from this chain, e.g. EVM-1", toStateMachine)
-    .option("--dest <state-machine>", "only requests to this chain", toStateMachine)
+    .option("--source <chain>", "only requests from this chain: its section's name, or e.g. EVM-1")
+    .option("--dest <chain>", "only requests to this chain")
     .option("--module <module>", "only messages of this sender, hex", toModule)
     .option("--since <time>", "only what changed since: 90m, 2h, 3d, or 2026-01-31T12:00Z", toSince);
 }
 
-/** Converts the options to what an operation takes. */
-export function toFilterInput(options: FilterOptions, nowMs: number): FilterInput {
-  const { status, reason, source, dest, module, since } = options;
+/** Converts the options to a search of the ledger. @throws {OperationRefusal} for a chain that is none. */
+export function toMessageFilter(
+  { config, clock }: { readonly config: MessagingConfig; readonly clock: Clock },
+  { status, reason, source, dest, module, since }: FilterOptions,
+): MessageFilter {
   return {
-    ...(status && { states: [...status] }),
-    ...(reason && { reasons: [...reason] }),
-    ...(source && { source }),
-    ...(dest && { dest }),
-    ...(module && { module }),
-    ...(since && { sinceMs: toSinceMs(since, nowMs) }),
+    states: status,
+    reasons: reason,
+    requestSource: source === undefined ? undefined : findChain(chainSections(config), source),
+    requestDest: dest === undefined ? undefined : findChain(chainSections(config), dest),
+    module: module === undefined ? undefined : fromHex(module),
+    sinceMs: since && toSinceMs(since, clock.now()),
   };
+}
+
+/** Sections of chains, the hub's first. */
+export function chainSections({ hub, chains }: MessagingConfig): readonly NamedSection[] {
+  return [hub, ...chains];
 }
 
 /** Unix milliseconds of a time, or of how long ago. */
@@ -79,7 +87,7 @@ export function toSince(text: string): SinceTime {
 }
 
 /** Parses a module. @throws {InvalidArgumentError} */
-function toModule(text: string): string {
+function toModule(text: string): Hex {
   if (/^0x(?:[0-9a-fA-F]{2})+$/.test(text)) return toHex(fromHex(text));
   throw new InvalidArgumentError("Expected the bytes of a module in hex, with 0x.");
 }
@@ -94,15 +102,8 @@ function toListOf<T extends string>(allowed: readonly T[]): (text: string) => re
 }
 
 /** Parses 32 bytes in hex, with or without `0x`. @throws {InvalidArgumentError} */
-export function toHashText(text: string): string {
+export function toHash(text: string): Hash256 {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];
-  if (digits !== undefined) return `0x${digits.toLowerCase()}`;
+  if (digits !== undefined) return toHash256(`0x${digits.toLowerCase()}`);
   throw new InvalidArgumentError("Expected the 32 bytes of a commitment or transaction hash in hex.");
-}
-
-/** Parses a module or route. @throws {InvalidArgumentError} */
-export function toSubjectText(text: string): string {
-  const subject = parseHoldSubject(text);
-  if (subject !== undefined) return formatHoldSubject(subject);
-  throw new InvalidArgumentError("Expected a module in hex with 0x, or a route such as EVM-1:EVM-56.");
 }

@@ -1,12 +1,55 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
-import { defineCommand } from "../../core/commands/command.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
 import { formatValues } from "../../core/runtime/text_table.ts";
-import type { RelayResult } from "../control/operations/relay.ts";
-import type { MessagingRun } from "./command.ts";
-import { formatDecision } from "./show.ts";
-import { toHashText } from "./message_filter.ts";
+import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
+import type { HandDelivery } from "../relay/deliver/by_hand.ts";
+import type { Leg, LegRun } from "../relay/leg.ts";
+import type { OperationContext } from "./command.ts";
+import { toHash } from "./message_filter.ts";
+import { timeText } from "./message_view.ts";
+import { type DecisionView, findRows, formatDecision, toDecisionView } from "./show.ts";
 
-const AFTER_HELP = `
+interface RelayOptions {
+  readonly hash: Hash256;
+  readonly isDryRun: boolean;
+}
+
+/** Outcome on one leg. */
+interface RelayResult extends Pick<HandDelivery, "outcome" | "text" | "transaction"> {
+  readonly commitment: string;
+  readonly from: string;
+  readonly to: string;
+  readonly gas?: string | undefined;
+  readonly provedAt?: string | undefined;
+  readonly decision?: DecisionView | undefined;
+  /** Consensus proofs of the hub that go with the message, or ahead of it. */
+  readonly consensusProofs?: ProofsView | undefined;
+}
+
+interface ProofsView {
+  readonly count: number;
+  readonly bytes: number;
+  /** Authority sets that the target lacks. */
+  readonly sets: readonly string[];
+  /** Height of the hub that the target knows afterwards. */
+  readonly height: string;
+  readonly gas: string;
+  /** Native tokens of the target. */
+  readonly native: string;
+}
+
+/** The command. */
+export const relayCommand = defineOperation<
+  OperationContext,
+  RelayOptions,
+  { readonly results: readonly RelayResult[] }
+>({
+  name: "relay",
+  description: "Delivers one message now, whatever the profit rule says.",
+  summary: "deliver one message now, whatever the profit rule says",
+  afterHelp: `
 Examples:
   causeway --config=relayer.toml --db=relayer.db relay 0x6f... --dry-run
   causeway --config=relayer.toml --db=relayer.db relay 0x6f...
@@ -18,43 +61,134 @@ has it, call it again for the leg from the hub. --dry-run does everything but th
 the numbers. Without a running relayer the command sends it, and the relayer settles it when it starts.
 
 Exit status: 0 sent, possible (--dry-run) or delivered already, 1 not now, with the reason, 2 wrong
-command line.`;
-
-interface RelayOptions {
-  readonly hash: string;
-  readonly dryRun?: boolean;
-  readonly json?: boolean;
-}
-
-/** The command. */
-export const relayCommand = defineCommand<MessagingRun, RelayOptions>({
-  name: "relay",
-  description: "Delivers one message now, whatever the profit rule says.",
-  summary: "deliver one message now, whatever the profit rule says",
-  afterHelp: AFTER_HELP,
-  hasResult: true,
+command line.`,
+  needs: "chains",
   addOptions: (parser, choose) =>
     void parser.argument(
       "<hash>",
       "commitment, or hash of the transaction on the source that sent it",
-      toHashText,
+      toHash,
     )
       .option("--dry-run", "do everything but the sending, and print the numbers")
-      .option("--json", "print JSON")
-      .action((hash: string, options: Omit<RelayOptions, "hash">) => choose({ hash, ...options })),
-  run: async (run, { hash, dryRun = false, json = false }) => {
-    const { ask } = await import("../control/ask.ts");
-    const { relayOperation } = await import("../control/operations/relay.ts");
-    return await ask(run, {
-      operation: relayOperation,
-      input: { hash, isDryRun: dryRun },
-      show: ({ results }) => {
-        run.deps.print(json ? JSON.stringify({ results }) : results.map(formatResult).join("\n\n"));
-        return results.every(({ outcome }) => outcome === "waiting" || outcome === "refused") ? 1 : 0;
-      },
-    });
+      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
+        choose({ hash, isDryRun: dryRun })
+      ),
+  work: async (context, { hash, isDryRun }, signal) => {
+    const rows = await findMessages(context, hash, signal);
+    const results: RelayResult[] = [];
+    // One after the other: they may share an account.
+    for (const row of rows) results.push(await relayRow(context, { row, isDryRun }, signal));
+    return { results };
   },
+  show: ({ results }) => results.map(formatResult).join("\n\n"),
+  exitCode: ({ results }) =>
+    results.every(({ outcome }) => outcome === "waiting" || outcome === "refused") ? 1 : 0,
 });
+
+/** Finds the rows to deliver: by commitment, by a transaction of ours, or by the transaction that sent the message. */
+async function findMessages(
+  context: OperationContext,
+  hash: Hash256,
+  signal: AbortSignal,
+): Promise<readonly MessageRow[]> {
+  const known = findRows(context, hash);
+  const rows = known.length > 0 ? known : await findSent(context, hash, signal);
+  // A leg that is over matters only when there is no other.
+  const open = rows.filter(({ state }) => !isTerminal(state));
+  return open.length > 0 ? open : rows.slice(-1);
+}
+
+/** Finds the messages that a transaction on a source chain has sent. */
+async function findSent(
+  context: OperationContext,
+  hash: Hash256,
+  signal: AbortSignal,
+): Promise<readonly MessageRow[]> {
+  const hub = context.config.hub.stateMachine;
+  const legs = context.relaying().legs.filter(({ target }) => target.id.stateMachine === hub);
+  const { recordMissed } = await import("../relay/scan.ts");
+  const unread: string[] = [];
+  for (const leg of legs) {
+    const source = leg.source.id.stateMachine;
+    try {
+      const height = await leg.source.events.findTransaction?.(hash, signal);
+      if (height === undefined) continue;
+      const events = await leg.source.events.fetchEvents(height, height, signal);
+      const sent = events.flatMap((event) =>
+        event.kind === "message" && event.at.transaction === hash ? [event.message.commitment] : []
+      );
+      if (sent.length === 0) {
+        throw new OperationRefusal(
+          `The transaction ${hash} is in block ${height} of ${source}, but sent no message.`,
+        );
+      }
+      await recordMissed({ ...leg, signal }, { from: height, to: height });
+      const rows = sent.flatMap((commitment) => findRows(context, commitment));
+      if (rows.length > 0) return rows;
+      throw new OperationRefusal(
+        `The transaction ${hash} is in block ${height} of ${source}; the hub does not know that block yet. It is ` +
+          "delivered after the next update of the light client.",
+      );
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      unread.push(source);
+    }
+  }
+  const hint = unread.length === 0 ? "" : ` No endpoint answered for ${unread.join(", ")}.`;
+  throw new OperationRefusal(
+    `Nothing is known of ${hash}: it is no commitment of a message in this database, and no transaction that an EVM ` +
+      `chain of the configuration knows.${hint} For a message of a Substrate chain, name its commitment.`,
+  );
+}
+
+async function relayRow(
+  context: OperationContext,
+  { row, isDryRun }: { readonly row: MessageRow; readonly isDryRun: boolean },
+  signal: AbortSignal,
+): Promise<RelayResult> {
+  const ends = { commitment: row.commitment, from: row.source, to: row.target };
+  const leg = context.relaying().legs.find((each) => isOf(each, row));
+  if (leg === undefined) {
+    return { ...ends, outcome: "waiting", text: `${row.source} -> ${row.target} is not configured.` };
+  }
+  return { ...ends, ...await deliver({ ...leg, signal }, { row, isDryRun }) };
+}
+
+async function deliver(
+  leg: LegRun,
+  { row, isDryRun }: { readonly row: MessageRow; readonly isDryRun: boolean },
+): Promise<Omit<RelayResult, "commitment" | "from" | "to">> {
+  const { deliverByHand } = await import("../relay/deliver/by_hand.ts");
+  let result: HandDelivery;
+  try {
+    result = await deliverByHand(leg, row, { isDryRun });
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    return { outcome: "waiting", text: `An endpoint did not answer: ${error.message}` };
+  }
+  const { outcome, text, transaction, decision, gas, provedAt, consensusProofs } = result;
+  return {
+    outcome,
+    text,
+    transaction,
+    gas: gas?.toString(),
+    provedAt: provedAt?.toString(),
+    consensusProofs: consensusProofs && {
+      count: consensusProofs.count,
+      bytes: consensusProofs.bytes,
+      sets: consensusProofs.sets.map(String),
+      height: consensusProofs.height.toString(),
+      gas: consensusProofs.gas.toString(),
+      native: formatDecimal(consensusProofs.costWei, 18),
+    },
+    decision: decision &&
+      { ...toDecisionView({ ...decision, atMs: leg.clock.now() }), at: timeText(leg.clock.now()) },
+  };
+}
+
+function isOf({ source, target }: Leg, row: MessageRow): boolean {
+  return source.id.stateMachine === row.source && target.id.stateMachine === row.target;
+}
 
 function formatResult(result: RelayResult): string {
   const { from, to, outcome, text, commitment, transaction, gas, provedAt, decision, consensusProofs } =
@@ -76,7 +210,7 @@ function formatResult(result: RelayResult): string {
 }
 
 /** Says what proofs the target gets with the message. */
-function describeProofs({ count, bytes, sets, height }: NonNullable<RelayResult["consensusProofs"]>): string {
+function describeProofs({ count, bytes, sets, height }: ProofsView): string {
   const rotations = sets.length === 0 ? "" : `authority sets ${sets.join(", ")}; `;
   return `${count} (${rotations}block ${height} of the hub), ${bytes} bytes`;
 }

@@ -1,5 +1,5 @@
 /**
- * Work of `accumulate-fees`: in the running relayer, which is asked for it, or in the command's own process.
+ * Work of `accumulate-fees`, with the connections of the running relayer or of the command.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
@@ -11,11 +11,8 @@ import {
   settleDeliveries,
   summaryColumns,
 } from "./run_claims.ts";
-import type { CommandDeps } from "./command.ts";
 import type { HubConfig } from "../config/schema.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
-import { planRelaying } from "../control/own_relaying.ts";
-import { type ProgramRun, runSession } from "../session.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -31,64 +28,45 @@ export interface AccumulateOptions {
   readonly withdraws: boolean;
 }
 
-/** Runs the command. 0: everything succeeded or is not yet available, or it was stopped; 1: something failed. */
-export function runAccumulation(
-  run: ProgramRun<CommandDeps>,
-  options: AccumulateOptions,
-): Promise<ExitCode> {
-  const { deps, config, signal } = run;
-  return runSession(run, async (session) => {
-    const { pollIntervalSec } = config.hub;
-    const print = deps.logFormat === "human" ? deps.print : (): void => {};
-    // Chains that are left out are checked again, so that --wait can continue with them.
-    const { fees } = planRelaying(run, session);
-    return await claimAndWithdraw(fees, { ...options, pollIntervalSec, print }, signal);
-  });
+/** What was done: tables for people, and the exit status. */
+export interface Accumulated {
+  readonly text: string;
+  readonly exitCode: ExitCode;
 }
 
-/** Claims, withdraws, or both, and reports the result. */
+/** Claims, withdraws, or both. */
 export async function claimAndWithdraw(
   context: FeeContext,
-  options: AccumulateOptions & Pick<CommandDeps, "print"> & Pick<HubConfig, "pollIntervalSec">,
+  { waits, withdraws, pollIntervalSec }: AccumulateOptions & Pick<HubConfig, "pollIntervalSec">,
   signal: AbortSignal,
-): Promise<ExitCode> {
-  const everyMs = Math.min(options.pollIntervalSec, MAX_PAUSE_SEC) * 1000;
-  const claims = options.withdraws && !options.waits
-    ? undefined
-    : await runClaims(context, { waits: options.waits, everyMs }, signal);
-  if (claims !== undefined) logClaims(context, claims, options.print);
-  const withdrawals = options.withdraws && !signal.aborted
-    ? await runWithdrawals(context, { waits: options.waits, everyMs }, signal)
+): Promise<Accumulated> {
+  const options = { waits, everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1000 };
+  const claims = withdraws && !waits ? undefined : await runClaims(context, options, signal);
+  if (claims !== undefined) logClaims(context.log, claims);
+  const withdrawals = withdraws && !signal.aborted
+    ? await runWithdrawals(context, options, signal)
     : undefined;
-  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals, options.print);
+  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals);
+  const text = [claims?.render((chain, amount) => context.units.text(chain, amount)), withdrawals?.text]
+    .filter((part) => part !== undefined).join("\n");
   if (signal.aborted) {
     context.log.info("program_stopped");
-    return exitCodes.ok;
+    return { text, exitCode: exitCodes.ok };
   }
   const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
-  return hasFailed ? exitCodes.failed : exitCodes.ok;
+  return { text, exitCode: hasFailed ? exitCodes.failed : exitCodes.ok };
 }
 
 /** Maximum poll interval, seconds: an operator is waiting. */
 const MAX_PAUSE_SEC = 6;
 
-function logClaims(
-  context: Pick<FeeContext, "log" | "units">,
-  summary: ClaimSummary,
-  print: CommandDeps["print"],
-): void {
+function logClaims(log: Log, summary: ClaimSummary): void {
   const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  context.log.info("accumulation_finished", totals);
-  print(summary.render((chain, amount) => context.units.text(chain, amount)));
+  log.info("accumulation_finished.claims", totals);
 }
 
-function logWithdrawals(
-  log: Log,
-  { paid, gated, open, failed, text }: WithdrawalRun,
-  print: CommandDeps["print"],
-): void {
-  log.info("withdrawals_finished", { paid, gated, underWay: open, failed });
-  print(text);
+function logWithdrawals(log: Log, { paid, gated, open, failed }: WithdrawalRun): void {
+  log.info("accumulation_finished.withdrawals", { paid, gated, underWay: open, failed });
 }
 
 /** Result of the pass. */
@@ -212,7 +190,7 @@ class WithdrawalPass {
     const awaited = this.#touched().filter((row) => this.#isAwaited(row));
     for (const { chain, id, state } of awaited) {
       this.#notices.waiting(`${id}`, {
-        event: "withdrawals_awaited",
+        event: "long_wait.withdrawals",
         fields: { chain, withdrawal: id, state },
       });
     }

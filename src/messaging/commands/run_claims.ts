@@ -118,7 +118,7 @@ class ClaimRun {
     if (waiting.length === 0 && openDeliveries === 0) return true;
     for (const { pair } of waiting) {
       const fields = { pair: routeName(pair), block: pair.newestBlock };
-      this.#notices.waiting(routeName(pair), { event: "hub_height_awaited", fields });
+      this.#notices.waiting(routeName(pair), { event: "long_wait.hub_height", fields });
     }
     return false;
   }
@@ -185,7 +185,7 @@ class ClaimRun {
   }
 
   #logSkipped(pair: ClaimPair, requests: number): void {
-    this.#context.log.info("fees_not_claimable", {
+    this.#context.log.info("claim_failed.hub_behind", {
       pair: routeName(pair),
       requests,
       deliveredUpTo: pair.newestBlock,
@@ -217,7 +217,7 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
       await settleAll({ ...context, target: chain, signal });
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
-      context.log.debug("past_deliveries_unknown", { chain: name, error });
+      context.log.debug("read_failed.past_deliveries", { chain: name, error });
     }
     open += count();
   }
@@ -232,7 +232,7 @@ async function learnUnits(context: FeeContext, summary: ClaimSummary, signal: Ab
       await context.units.learn(source, signal);
     } catch (error) {
       if (!signal.aborted && !isPassing(error)) throw error;
-      context.log.debug("fee_decimals_unknown", { chain: route.source, error });
+      context.log.debug("read_failed.fee_decimals", { chain: route.source, error });
     }
   }
 }

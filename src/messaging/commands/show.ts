@@ -1,12 +1,92 @@
-/** `show`: the whole life of a message. */
-import { defineCommand } from "../../core/commands/command.ts";
+/** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { escapeControls } from "../../core/config/redact.ts";
+import { formatDecimal, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
-import type { DecisionView, LegView } from "../control/operations/show.ts";
-import type { MessagingRun } from "./command.ts";
-import { toHashText } from "./message_filter.ts";
+import {
+  type DecisionRow,
+  type DeliveryRow,
+  isTerminal,
+  type MessageRow,
+  type SubmissionRow,
+} from "../ledger/ledger.ts";
+import { readBandwidth } from "../relay/limits/bandwidth.ts";
+import type { OperationContext } from "./command.ts";
+import { toHash } from "./message_filter.ts";
+import { dollarsText, type MessageView, timeText, toMessageView } from "./message_view.ts";
+import { describeNext } from "./next_step.ts";
 
-const AFTER_HELP = `
+/** Numbers of the profit rule. */
+export interface DecisionView {
+  readonly at: string;
+  readonly verdict: string;
+  readonly feeUsd?: string | undefined;
+  readonly gas: string;
+  readonly gasPriceGwei: string;
+  /** Share of what the chain charges for data elsewhere, native tokens. */
+  readonly dataCost: string;
+  /** Dollars per native token. */
+  readonly price?: string | undefined;
+  readonly priceSource?: string | undefined;
+  readonly minimumProfitPercent: number;
+  readonly costUsd?: string | undefined;
+  readonly requiredUsd?: string | undefined;
+}
+
+/** One of our transactions with the message. */
+interface TransactionView {
+  readonly hash: string;
+  readonly chain: string;
+  readonly status: string;
+  readonly at: string;
+  readonly block?: string | undefined;
+  /** What became of the message in it. */
+  readonly outcome?: string | undefined;
+  readonly messages: number;
+  readonly replacedBy?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly rule?: string | undefined;
+  readonly result?: string | undefined;
+  /** Native tokens, of the whole transaction. */
+  readonly cost?: string | undefined;
+  readonly costUsd?: string | undefined;
+  readonly revenueUsd?: string | undefined;
+}
+
+interface DeliveryView {
+  readonly block: string;
+  readonly transaction?: string | undefined;
+  readonly isFinal: boolean;
+  /** Units of the source's fee token. */
+  readonly fee?: string | undefined;
+  readonly claim: string;
+  readonly claimedInHubBlock?: string | undefined;
+}
+
+/** Life of a message on one leg. */
+interface LegView {
+  readonly message: MessageView;
+  readonly changes: readonly {
+    readonly at: string;
+    readonly status: string;
+    readonly reason?: string | undefined;
+    readonly detail?: string | undefined;
+  }[];
+  readonly decision?: DecisionView | undefined;
+  readonly transactions: readonly TransactionView[];
+  readonly delivery?: DeliveryView | undefined;
+  /** Bytes that its sender had left at the hub when it was read last; only while messages of the sender wait for it. */
+  readonly bandwidthLeft?: string | undefined;
+  readonly next: string;
+}
+
+/** The command. */
+export const showCommand = defineOperation<OperationContext, Hash256, { readonly legs: readonly LegView[] }>({
+  name: "show",
+  description:
+    "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
+  summary: "show the whole life of a message",
+  afterHelp: `
 Example:
   causeway --config=relayer.toml --db=relayer.db show 0x6f...
 
@@ -14,36 +94,119 @@ Prints, for each leg of the message, what happened when and why, the numbers of 
 the profit rule, our transactions with it and what they cost, and what happens next.
 Given one of our transactions, it shows every message in it.
 
-Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`;
+Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
+  needs: "read",
+  addOptions: (parser, choose) =>
+    void parser.argument("<hash>", "commitment of a message, or hash of our transaction with it", toHash)
+      .action((hash: Hash256) => choose(hash)),
+  work: (context, hash) => {
+    const rows = findRows(context, hash);
+    if (rows.length === 0) {
+      throw new OperationRefusal(
+        `Nothing is known of ${hash}: no message of this database has this commitment, and none travels in one of its ` +
+          "transactions. A request on its source chain is known once the hub knows its block; `list` shows what is " +
+          "known, `scan <chain> --from --to` reads blocks again, and `relay` also takes the hash of the transaction " +
+          "that sent it.",
+      );
+    }
+    return { legs: rows.map((row) => toLeg(context, row)) };
+  },
+  show: ({ legs }) => legs.map(formatLeg).join("\n\n"),
+});
 
-interface ShowOptions {
-  readonly hash: string;
-  readonly json?: boolean;
+/** Finds the legs of a message by its commitment, or of all messages in one of our transactions. */
+export function findRows(
+  { ledger, config }: Pick<OperationContext, "ledger" | "config">,
+  hash: Hash256,
+): readonly MessageRow[] {
+  const legs = ledger.messages.listLegs(hash);
+  if (legs.length > 0) return legs;
+  const chains = [config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)];
+  return chains.flatMap((chain) => {
+    const submission = ledger.submissions.findByHash(chain, hash);
+    if (submission === undefined) return [];
+    return ledger.submissions.itemsOf(submission.id).flatMap(({ commitment, target }) =>
+      ledger.messages.find(commitment, target) ?? []
+    );
+  });
 }
 
-/** The command. */
-export const showCommand = defineCommand<MessagingRun, ShowOptions>({
-  name: "show",
-  description:
-    "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
-  summary: "show the whole life of a message",
-  afterHelp: AFTER_HELP,
-  hasResult: true,
-  addOptions: (parser, choose) =>
-    void parser.argument("<hash>", "commitment of a message, or hash of our transaction with it", toHashText)
-      .option("--json", "print JSON")
-      .action((hash: string, options: { readonly json?: boolean }) => choose({ hash, ...options })),
-  run: async (run, { hash, json = false }) => {
-    const { ask } = await import("../control/ask.ts");
-    const { showOperation } = await import("../control/operations/show.ts");
-    const { print } = run.deps;
-    return await ask(run, {
-      operation: showOperation,
-      input: { hash },
-      show: (output) => print(json ? JSON.stringify(output) : output.legs.map(formatLeg).join("\n\n")),
-    });
-  },
-});
+function toLeg(context: OperationContext, row: MessageRow): LegView {
+  const { ledger, clock, isRunning } = context;
+  const decision = ledger.decisions.find(row.commitment, row.target);
+  const delivery = ledger.deliveries.find(row.requestCommitment, row.target);
+  return {
+    message: toMessageView(row),
+    changes: ledger.messages.listChanges(row.commitment, row.target)
+      .map(({ atMs, state, reason, detail }) => ({ at: timeText(atMs), status: state, reason, detail })),
+    decision: decision && toDecisionView(decision),
+    transactions: ledger.submissions.listByItem(row.commitment, row.target).map((submission) =>
+      toTransaction(context, row, submission)
+    ),
+    delivery: delivery && toDelivery(delivery),
+    bandwidthLeft: findBandwidth(context, row)?.toString(),
+    next: describeNext(row, { nowMs: clock.now(), isRunning }),
+  };
+}
+
+function findBandwidth({ ledger, config }: OperationContext, row: MessageRow): bigint | undefined {
+  if (row.target !== config.hub.stateMachine || isTerminal(row.state)) return undefined;
+  return readBandwidth(ledger, row.source).find(({ sender }) => sender === toHex(row.module))?.left;
+}
+
+/** Converts a decision. */
+export function toDecisionView(decision: DecisionRow): DecisionView {
+  const { price27 } = decision;
+  return {
+    at: timeText(decision.atMs),
+    verdict: decision.verdict,
+    feeUsd: dollarsText(decision.feeUsd18),
+    gas: decision.gas.toString(),
+    gasPriceGwei: formatDecimal(decision.gasPriceWei, 9),
+    dataCost: formatDecimal(decision.dataCostWei, 18),
+    price: price27 === undefined ? undefined : formatDecimal(price27, 27),
+    priceSource: decision.priceOrigin,
+    minimumProfitPercent: decision.profitPercent,
+    costUsd: dollarsText(decision.costUsd18),
+    requiredUsd: dollarsText(decision.requiredUsd18),
+  };
+}
+
+function toTransaction(
+  { ledger }: OperationContext,
+  row: MessageRow,
+  { id, submission, state, createdAtMs, block, replacedBy, detail }: SubmissionRow,
+): TransactionView {
+  const items = ledger.submissions.itemsOf(id);
+  const spending = ledger.spending.find(id);
+  return {
+    hash: submission.hash,
+    chain: submission.chain,
+    status: state,
+    at: timeText(createdAtMs),
+    block: block?.height.toString(),
+    outcome: items.find(({ commitment }) => commitment === row.commitment)?.outcome,
+    messages: items.length,
+    replacedBy: replacedBy === undefined ? undefined : ledger.submissions.find(replacedBy)?.submission.hash,
+    detail,
+    rule: spending?.rule,
+    result: spending?.result,
+    cost: spending?.costWei === undefined ? undefined : formatDecimal(spending.costWei, 18),
+    costUsd: dollarsText(spending?.costUsd18),
+    revenueUsd: dollarsText(spending?.revenueUsd18),
+  };
+}
+
+function toDelivery(delivery: DeliveryRow): DeliveryView {
+  return {
+    block: delivery.block.height.toString(),
+    transaction: delivery.txHash,
+    isFinal: delivery.isFinal,
+    fee: delivery.fee?.toString(),
+    claim: delivery.claimState,
+    claimedInHubBlock: delivery.claimHubBlock?.toString(),
+  };
+}
 
 function formatLeg(
   { message, changes, decision, transactions, delivery, bandwidthLeft, next }: LegView,
@@ -86,7 +249,7 @@ function formatLeg(
   return parts.join("\n");
 }
 
-function formatTransaction(transaction: LegView["transactions"][number]): string {
+function formatTransaction(transaction: TransactionView): string {
   const { hash, status, outcome, messages, cost, costUsd, revenueUsd } = transaction;
   const values = formatValues({
     sent: `${shownTime(transaction.at)} to ${transaction.chain}, with ${messages} message${

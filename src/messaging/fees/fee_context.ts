@@ -365,7 +365,7 @@ export class HubCalls {
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
-      this.#log.info("broadcast_unknown", fields);
+      this.#log.info("transaction_failed.broadcast_unknown", fields);
       return { kind: "sent", id };
     } finally {
       this.#leaving.delete(id);

@@ -50,13 +50,8 @@ export function openLedger(path: string, deps: OpenDeps): Ledger {
   return createLedger(openDatabase(path, deps));
 }
 
-/**
- * Opens an existing database for reading only, while no other process works on it.
- * @throws {LedgerFault}
- */
+/** As {@link openReadOnlyDatabase}, with the tables' queries. @throws {LedgerFault} */
 export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "clock">): Ledger {
-  refuseMissing(path);
-  refuseHeld(path);
   return createLedger(openReadOnlyDatabase(path, clock));
 }
 
@@ -96,7 +91,7 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
     db.atClose(lock.release);
     if (deps.isReplicated ?? hasLitestream(db)) {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
-      deps.log?.info("checkpoints_left", { database: path });
+      deps.log?.info("database_opened.replicated", { database: path });
     }
     return db;
   } catch (error) {
@@ -211,7 +206,7 @@ function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps[
     checkAtStart(db, fileSize(file.path));
     const copy = `${resolve(file.path)}.backup-v${version}`;
     copyAndClose(db, copy);
-    log?.info("database_copied", { copy, from: version, to: steps.length });
+    log?.info("database_opened.copied", { copy, from: version, to: steps.length });
   } finally {
     db.close();
   }
@@ -270,6 +265,17 @@ function openOwn(path: string, place: string): Deno.FsFile {
 function release(file: Deno.FsFile): void {
   file.unlockSync();
   file.close();
+}
+
+/** True when a process works on the database at `path`. */
+export function isHeld(path: string): boolean {
+  try {
+    refuseHeld(path);
+    return false;
+  } catch (error) {
+    if (error instanceof LedgerFault && error.code === "locked") return true;
+    throw error;
+  }
 }
 
 /**

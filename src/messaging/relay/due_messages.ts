@@ -159,7 +159,7 @@ function readRow(context: RelayDeps, row: MessageRow): Message | undefined {
     return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
-    context.log.error("stored_message_unreadable", { commitment: row.commitment, error });
+    context.log.error("record_unreadable.message", { commitment: row.commitment, error });
     transition(context, row, { to: "held", reason: "poison", nextAttemptAtMs: NEVER_MS });
     return undefined;
   }

@@ -25,9 +25,9 @@ const JITTER = 0.03;
 
 /** Log event of the wait for each obstacle. */
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
-  target_unprovable: "state_proofs_awaited",
-  source_not_accepted: "acceptance_awaited",
-  runtime_unsupported: "runtime_support_awaited",
+  target_unprovable: "long_wait.state_proofs",
+  source_not_accepted: "long_wait.acceptance",
+  runtime_unsupported: "long_wait.runtime_support",
 };
 
 /** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */
@@ -112,7 +112,7 @@ class LegLoop {
     // Messages time out even when nothing can be delivered.
     if (known?.kind !== "idle") await expire(leg, view.nowSec);
     if (known?.kind === "waits") return this.#waitForUpdate(known.event);
-    if (!this.#hasStarted) return this.#waitForUpdate("source_height_awaited");
+    if (!this.#hasStarted) return this.#waitForUpdate("long_wait.source_height");
     this.#notices.done("update");
     return this.#jittered(leg.pollIntervalMs);
   }
@@ -159,11 +159,11 @@ class LegLoop {
     const isScanned = await this.#scan(leg, view);
     const more: Step = { kind: "more" };
     if (view.isFrozen) {
-      return isScanned ? { kind: "waits", event: "unfreeze_awaited" } : more;
+      return isScanned ? { kind: "waits", event: "long_wait.unfreeze" } : more;
     }
     const proofHeight = await this.#heights.find(view, leg.source.id, leg.signal);
     if (proofHeight === undefined) {
-      return isScanned ? { kind: "waits", event: "challenge_period_awaited" } : more;
+      return isScanned ? { kind: "waits", event: "long_wait.challenge_period" } : more;
     }
     if (proofHeight !== this.#provedBefore) wakeUnpaid(leg);
     this.#provedBefore = proofHeight;
@@ -271,12 +271,12 @@ class FreezeNotices {
     const { source, target } = this.#leg;
     const fields = { leg: legName(this.#leg), chain: target.id.stateMachine };
     if (!isFrozen) {
-      this.#log.info("freeze_ended", fields);
+      this.#log.info("host_resumed", fields);
     } else if (target.capabilities.freezes === "host") {
-      this.#log.warn("host_frozen", fields);
+      this.#log.warn("host_unusable.frozen", fields);
     } else {
       const client = source.id.consensusStateId;
-      this.#log.warn("client_frozen", {
+      this.#log.warn("client_unusable.frozen", {
         ...fields,
         client,
       });

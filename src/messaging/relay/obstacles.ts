@@ -94,7 +94,7 @@ export function findRuntimeSupport(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RpcFault)) throw error;
-      log.debug("delivery_check_failed", { chain: id.stateMachine, error });
+      log.debug("read_failed.delivery_check", { chain: id.stateMachine, error });
     }
     return last;
   };
@@ -132,7 +132,7 @@ function remembered(
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
-        log.debug("delivery_check_failed", { error });
+        log.debug("read_failed.delivery_check", { error });
         nextMs = clock.now() + BLOCKED_MS;
       }
     }

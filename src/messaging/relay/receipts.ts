@@ -10,6 +10,7 @@ import {
   isTerminal,
   type MessageRow,
 } from "../ledger/ledger.ts";
+import { logSettled } from "../message_log.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import type { Message } from "../../core/ismp/message.ts";
@@ -89,6 +90,7 @@ async function endConfirmed(
   return leg.ledger.transaction(() => {
     const candidates = stillOpen(leg, work.candidates);
     const others: Uint8Array[] = [];
+    const ended: MessageRow[] = [];
     for (const { row, message } of candidates) {
       const relayer = receiptOf(message);
       if (relayer === undefined) continue;
@@ -96,9 +98,12 @@ async function endConfirmed(
       if (isOurs) recordFoundReceipt(leg, row, { relayer, head });
       else if (row.reason !== "gated") others.push(relayer);
       const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
-      transition(leg, row, { to: end.state, reason: end.reason });
+      ended.push(transition(leg, row, { to: end.state, reason: end.reason }));
     }
     rememberCompetitors(leg, { relayers: others, isLoss: false });
+    for (const to of ["delivered", "delivered_by_other"] as const) {
+      logSettled(leg.log, to, ended.filter(({ state }) => state === to));
+    }
     return candidates.filter(({ message }) => receiptOf(message) === undefined);
   });
 }
@@ -140,14 +145,17 @@ export async function expire(
     const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
     await endConfirmed(leg, { candidates, receiptOf });
     leg.ledger.transaction(() => {
-      for (const row of leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)) {
-        if (row === undefined || row.state === "submitted" || isTerminal(row.state)) continue;
-        if (!unsure.has(row.commitment)) transition(leg, row, { to: "timed_out", reason: "expired" });
-      }
+      const expired = leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)
+        .filter((row) => row !== undefined)
+        .filter(({ commitment, state }) =>
+          state !== "submitted" && !isTerminal(state) && !unsure.has(commitment)
+        );
+      for (const row of expired) transition(leg, row, { to: "timed_out", reason: "expired" });
+      logSettled(leg.log, "timed_out", expired);
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
-      leg.log.debug("timeouts_unconfirmed", fields);
+      leg.log.debug("read_failed.receipts", fields);
       return;
     }
   }

@@ -55,7 +55,7 @@ export async function startCursor(
     knownForSec: knownForSec(leg),
   });
   if (start.skipped !== undefined) {
-    leg.log.warn("blocks_skipped", {
+    leg.log.warn("blocks_skipped.initial_height", {
       leg: legName(leg),
       from: start.skipped.from,
       to: start.skipped.to,
@@ -69,7 +69,7 @@ export async function startCursor(
       nowSec: view.nowSec,
     });
     if (scanned > start.scanned) {
-      leg.log.warn("old_blocks_skipped", {
+      leg.log.warn("blocks_skipped.age", {
         leg: legName(leg),
         from: start.scanned + 1n,
         to: scanned,
@@ -226,8 +226,7 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
 
 function logFound(leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  if (row.reason === undefined) leg.log.debug("message_found", fields);
-  else leg.log.info("message_found", { ...fields, reason: row.reason });
+  leg.log.debug("message_found", { ...fields, reason: row.reason });
 }
 
 /** Pause between legs, so that a round is never felt, ms. */
@@ -270,7 +269,7 @@ async function reconcileQuietly(leg: LegRun): Promise<void> {
   } catch (error) {
     leg.signal.throwIfAborted();
     if (!(error instanceof RpcFault)) throw error;
-    leg.log.debug("reconciliation_interrupted", { leg: legName(leg), error });
+    leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error });
   }
 }
 
@@ -294,9 +293,7 @@ export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
     if (cursor !== undefined) meta.write(key, cursor.toString());
     meta.write(GAPS, (countGaps(leg.ledger) + missed + ended).toString());
   });
-  const found = { leg: legName(leg), missed, ended };
-  if (missed + ended > 0) leg.log.warn("reconciliation_found", found);
-  else leg.log.debug("reconciliation_finished", found);
+  if (missed + ended > 0) leg.log.warn("reconciliation_found", { leg: legName(leg), missed, ended });
   return { missed, ended };
 }
 

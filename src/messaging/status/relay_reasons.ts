@@ -4,7 +4,7 @@ import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { events } from "../../core/telemetry/log.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import { describeHold } from "../control/next_step.ts";
+import { describeHold } from "../commands/next_step.ts";
 import type { HoldReason, LedgerFault, MessageReason } from "../ledger/ledger.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
 

@@ -256,7 +256,7 @@ export class RelayWatch {
         await gas?.fetchBalance(signal);
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
-        log.debug("balance_unread", { chain: id.stateMachine, error });
+        log.debug("read_failed.balance", { chain: id.stateMachine, error });
       }
     }));
   }

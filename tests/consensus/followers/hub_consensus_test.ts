@@ -87,7 +87,7 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
   stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await run, 0);
   assert.ok((await fixture.fetchTrusted()).currentSetId >= 3n);
-  const skipped = log.lines.filter(({ event }) => event === "hub_proofs_unsupported");
+  const skipped = log.lines.filter(({ event }) => event === "chain_limited.no_hub_proofs");
   assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
   assert.deepEqual(log.events("error"), []);
 });

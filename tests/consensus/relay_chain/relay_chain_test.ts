@@ -59,7 +59,7 @@ Deno.test("relay chain: a node without state_queryStorageAt is read key by key, 
   }
   assert.equal(refusals, sets.length);
   assert.deepEqual(log.events("info"), [
-    "storage_batches_unavailable",
+    "endpoint_limited.batches",
   ]);
 });
 

@@ -74,7 +74,7 @@ Deno.test("gates: after three seconds one line names the chains that are missing
   assert.deepEqual(scene.log.lines, []);
   await scene.clock.advance(1);
   assert.deepEqual(scene.log.lines.map(({ event, fields }) => [event, fields["waitsFor"]]), [[
-    "first_answers_awaited",
+    "long_wait.first_answers",
     "EVM-1 via a.example, b.example: no answer yet; EVM-56 via bsc.example:8545: unreachable (connection refused)",
   ]]);
   await scene.clock.advance(30_000);

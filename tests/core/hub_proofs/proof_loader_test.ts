@@ -39,7 +39,7 @@ Deno.test("proof loader: the newest proof of a known kind that the node has is t
   assert.deepEqual(asked, [9n, 8n, 7n, 8n]);
   assert.ok(loads.isSkipped({ height: 9n, newSetId: undefined }));
   assert.ok(!loads.isSkipped({ height: 8n, newSetId: undefined }));
-  assert.deepEqual(log.events("warn"), ["proof_kind_unknown"]);
+  assert.deepEqual(log.events("warn"), ["proofs_unavailable.unknown_kind"]);
   assert.equal(await loads.loadFirst([], never), undefined);
   // All of it is the word of one node, which may be another one later.
   stored.set(9n, known(9));

@@ -18,9 +18,9 @@ const head: RpcCall = { method: "eth_blockNumber", params: [] };
 const trace: RpcCall = { method: "debug_traceCall", params: [] };
 
 function fault(code: RpcFaultCode, host: string, method = head.method, retryAfterMs?: number): RpcFault {
-  return new RpcFault(code, reactionTo(code), { chain: "EVM-1", endpointHost: host, method }, {
-    retryAfterMs,
-  });
+  const detail = `${code} in the words of ${host}`;
+  const place = { chain: "EVM-1", endpointHost: host, method };
+  return new RpcFault(code, reactionTo(code), place, { retryAfterMs, detail });
 }
 
 /** An endpoint by script. A code makes the request fail; a function answers call by call. */
@@ -182,6 +182,7 @@ Deno.test("endpoint set: a short pause of the only endpoint is waited for, a lon
   const paused = await catchFault(single.request(head, { signal: never }));
   assert.equal(paused.code, "throttled");
   assert.equal(paused.retryAfterMs, 30_000);
+  assert.equal(paused.detail, "throttled in the words of a");
   assert.equal(a.requests.length, 4);
 });
 

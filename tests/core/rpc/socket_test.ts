@@ -226,36 +226,6 @@ Deno.test("socket: a silent link is tested after ten seconds and replaced when i
   await socket.close();
 });
 
-Deno.test("socket: a subscription ends with its connection, and its listener is told", async () => {
-  let made = 0;
-  const { clock, node, socket } = setUp({
-    chain_subscribeNewHeads: () => `s${++made}`,
-    chain_unsubscribeNewHeads: () => true,
-  });
-  const seen: unknown[] = [];
-  const subscription = {
-    subscribe: "chain_subscribeNewHeads",
-    unsubscribe: "chain_unsubscribeNewHeads",
-  };
-  const listener = { onNotice: (value: unknown) => seen.push(value), onEnd: () => seen.push("end") };
-  const endFirst = await clock.run(socket.subscribe(subscription, listener));
-  node.notify("chain_newHead", "s1", 1);
-  node.notify("chain_newHead", "s2", "nobody's");
-  node.drop();
-  await clock.advance(2_000);
-  node.notify("chain_newHead", "s1", "stale id");
-  endFirst();
-  assert.equal(node.exchanges.length, 1, "nothing is left to unsubscribe");
-  const endSecond = await clock.run(socket.subscribe(subscription, listener));
-  node.notify("chain_newHead", "s2", 2);
-  endSecond();
-  node.notify("chain_newHead", "s2", 3);
-  await clock.settle();
-  assert.deepEqual(seen, [1, "end", 2]);
-  assert.equal(node.exchanges.at(-1)?.methods[0], "chain_unsubscribeNewHeads");
-  await socket.close();
-});
-
 Deno.test("socket: a request above the payload limit is refused before it is sent", async () => {
   const { node, socket } = setUp({}, { maxPayloadBytes: 100 });
   await assert.rejects(

@@ -147,13 +147,13 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
       `${event} ${fields["changed"] ?? fields["explanation"] ?? ""}`.trim()
     );
   assert.equal(read(), undefined);
-  assert.deepEqual(said(), ["configuration_unchanged"]);
+  assert.deepEqual(said(), ["configuration_reload.unchanged"]);
 
   toml = edited(["Blake2", "Blake3"], ["minimum_profit_percentage = 0", "minimum_profit_percentage = -1"]);
   assert.equal(read(), undefined);
   assert.deepEqual(said().map((line) => line.split(": found")[0]), [
-    "configuration_refused r.toml:7: [relayer].minimum_profit_percentage",
-    "configuration_refused r.toml:25: [para].hashing",
+    "configuration_reload.refused r.toml:7: [relayer].minimum_profit_percentage",
+    "configuration_reload.refused r.toml:25: [para].hashing",
   ]);
 
   toml = edited(["ETHERSCANKEY1", "ETHERSCANKEY2"], ["KUSAMA-4009", "KUSAMA-4010"]);
@@ -161,8 +161,8 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
   assert.equal(config?.hub.stateMachine, "KUSAMA-4009");
   assert.ok(hidden.includes("ETHERSCANKEY2"));
   assert.deepEqual(said(), [
-    "restart_needed [hub].state_machine",
-    "configuration_reloaded [evm1].etherscan_api_key",
+    "configuration_reload.restart_needed [hub].state_machine",
+    "configuration_reload.applied [evm1].etherscan_api_key",
   ]);
   assert.equal(read(), undefined);
 });

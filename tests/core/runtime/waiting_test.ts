@@ -53,12 +53,12 @@ Deno.test("wake: a second waiter is a defect", async () => {
 Deno.test("waiting: a long wait says every five minutes what for and how long", async () => {
   const clock = new FakeClock(0);
   const log = new RecordedLog();
-  const awaited = { event: "source_height_awaited", fields: { leg: "EVM-1 -> HUB" } } as const;
+  const awaited = { event: "long_wait.source_height", fields: { leg: "EVM-1 -> HUB" } } as const;
   const work = awaitLogged({ clock, log }, awaited, () => clock.sleep(11 * 60_000, never));
   await clock.run(work);
   deepEqual(
     log.lines.map(({ level, event, fields }) => [level, event, fields.leg, fields.waitedSec]),
-    [300, 600].map((sec) => ["info", "source_height_awaited", "EVM-1 -> HUB", sec]),
+    [300, 600].map((sec) => ["info", "long_wait.source_height", "EVM-1 -> HUB", sec]),
   );
   equal(clock.pending, 0);
 });
@@ -67,7 +67,7 @@ Deno.test("waiting: a fault of the work comes through and ends the notices", asy
   const clock = new FakeClock(0);
   const work = awaitLogged(
     { clock, log: new RecordedLog() },
-    { event: "update_awaited" },
+    { event: "long_wait.update" },
     () => Promise.reject(new Error("no")),
   );
   await rejects(work, { message: "no" });
@@ -79,12 +79,12 @@ Deno.test("wait notices: idle rounds are reported once per five minutes until do
   const log = new RecordedLog();
   const notices = new WaitNotices({ clock, log });
   for (let round = 0; round < 11; round++) {
-    notices.waiting("a", { event: "update_awaited" });
+    notices.waiting("a", { event: "long_wait.update" });
     clock.jump(60_000);
   }
   deepEqual(log.lines.map(({ fields }) => fields.waitedSec), [300, 600]);
   notices.done("a");
-  notices.waiting("a", { event: "update_awaited" });
+  notices.waiting("a", { event: "long_wait.update" });
   equal(log.lines.length, 2);
 });
 

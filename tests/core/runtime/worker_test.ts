@@ -143,7 +143,7 @@ Deno.test("workers: the step in progress is waited for, but not longer than the 
   ok(hasFinished);
   deepEqual(outcome.stuck, ["deaf"]);
   equal(clock.now(), 8_000);
-  deepEqual(log.events("warn"), ["shutdown_timed_out"]);
+  deepEqual(log.events("warn"), ["shutdown_unclean.stuck"]);
 });
 
 Deno.test("workers: an abort is no fault and leaves no line", async () => {

@@ -133,7 +133,7 @@ Deno.test("log: braces in a text are no placeholders", () => {
 Deno.test("log: no text starts a line of its own or moves the cursor", () => {
   const { lines, log } = newScene();
   const words = "no\n2026 ERROR fake \u001b[31m\u2028x";
-  log.info("transaction_rejected", { detail: words, explanation: words, leg: "a\nb" });
+  log.info("transaction_failed.rejected", { detail: words, explanation: words, leg: "a\nb" });
   equal(lines[0]?.split("\n").length, 1);
   // deno-lint-ignore no-control-regex
   doesNotMatch(lines[0] ?? "", /[\u0000-\u001f\u2028]/);
@@ -158,7 +158,7 @@ for (const format of ["human", "json"] as const) {
       secrets: [key, 'pass "word"', "ETHERSCANKEY12345"],
     });
     const cause = new Error(`request to wss://user:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
-    log.error("client_unusable", {
+    log.error("client_unusable.hub_state", {
       explanation: `cannot sign with ${key.toLowerCase().slice(2)}`,
       key: key.toUpperCase().slice(2),
       note: 'the pass "word" is',
@@ -248,17 +248,19 @@ Deno.test("log: other places, codes and levels are other lines; infos are never 
 Deno.test("log: what is said of one receiver holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
   for (const to of ["SUBSTRATE-aaaa", "SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]) {
-    log.with({ to, chain: "KUSAMA-4009" }).error("client_frozen", { error: new Error("It is frozen") });
+    log.with({ to, chain: "KUSAMA-4009" }).error("client_unusable.frozen", {
+      error: new Error("It is frozen"),
+    });
   }
   deepEqual(parsed(lines).map(({ to }) => to), ["SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]);
 });
 
 Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
-  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid", { endpoint });
+  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid.contradiction", { endpoint });
   deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
   for (const endpoint of ["a:1", "a:1", "b:2"]) {
-    log.error("endpoint_data_invalid", {
+    log.error("endpoint_data_invalid.contradiction", {
       error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }),
     });
   }

@@ -7,7 +7,7 @@ import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
-import { runCheck } from "../../../src/messaging/commands/run_check.ts";
+import { parseArguments } from "../../../src/messaging/arguments.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { withHost } from "../../core/chains/evm/chain_fixture.ts";
@@ -59,6 +59,8 @@ interface SetUp {
   /** Answer of the relayer that runs on the database; absent: none runs. */
   readonly answer?: string;
   readonly signal?: AbortSignal;
+  /** Path of the database; empty: none is named. */
+  readonly database?: string;
 }
 
 /** Runs `check` on a set-up with one EVM chain; answers of Etherscan refuse the key. */
@@ -108,8 +110,6 @@ ${setUp.more ?? ""}
     clock: systemClock,
     random: seededRandomness(1),
     log,
-    logFormat: "human" as const,
-    hasColour: false,
     database: `${folder}/relayer.db`,
     machine: () => readMachineFacts(reads.listKeyFiles(configPath)),
     openLedger: () => assert.fail("check does not open the database as the relayer does"),
@@ -120,14 +120,30 @@ ${setUp.more ?? ""}
         return { config: chain, chain: createEvmChain(network, chain) };
       }),
     }),
-    printError: () => assert.fail(),
     dropWriteAccess: () => void (isReadOnly = true),
     openReadOnly: () => assert.fail(),
-    askRunning: () => Promise.resolve(setUp.answer),
+    isHeld: () => assert.fail(),
     fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
-    print: (given: string) => void (text += given),
   };
-  return { code: await runCheck({ deps, config, signal: setUp.signal ?? never }, isJson), text };
+  const parsed = parseArguments([
+    "--config=relayer.toml",
+    ...setUp.database === "" ? [] : ["--db=x"],
+    "check",
+  ], "");
+  assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
+  const code = await parsed.command.run({
+    deps: { ...deps, database: setUp.database ?? deps.database },
+    config,
+    signal: setUp.signal ?? never,
+    isJson,
+    hasColour: false,
+    nowMs: () => systemClock.now(),
+    printError: () => assert.fail(),
+    askRunning: () => Promise.resolve(setUp.answer),
+    here: () => assert.fail(),
+    print: (given) => void (text += given),
+  });
+  return { code, text };
 }
 
 async function hashOfFile(path: string): Promise<string> {
@@ -232,6 +248,10 @@ Deno.test("check: a set-up in order ends with 0, and an open key file alone with
       assert.match(text, /^machine +database +ok +\S+ does not exist yet and can be created$/m);
       assert.match(text, /: 0 failed, 0 warnings, \d+ ok$/);
       assert.equal((await check({ ...setUp, keyMode: 0o604 })).code, 3);
+      const without = await check({ ...setUp, database: "" }, false);
+      assert.equal(without.code, 0, without.text);
+      assert.doesNotMatch(without.text, /^machine +(?:database|instance)/m);
+      assert.match(without.text, /no database is named with --db, so nonces were not compared/);
     }));
 });
 

@@ -25,11 +25,9 @@ async function run(
   signal: AbortSignal = never,
   withinMs = 7 * 86_400_000,
 ): Promise<Outcome> {
-  let printed = "";
-  const print = (text: string): void => void (printed += `${text}\n`);
-  const all = { waits: false, withdraws: false, pollIntervalSec: 2, print, ...options };
-  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
-  return { code, printed };
+  const all = { waits: false, withdraws: false, pollIntervalSec: 2, ...options };
+  const { text, exitCode } = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
+  return { code: exitCode, printed: `${text}\n` };
 }
 
 async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
@@ -76,7 +74,7 @@ Deno.test("accumulate-fees: without --wait what needs a newer height is skipped,
   assert.match(printed, /EVM-1 -> EVM-56 +2 \(2\) +0 +0 +4 +0\n/);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 4 });
   // The fourth is not final on its own chain yet, so nothing can be said of it.
-  const told = scene.log.lines.filter(({ event }) => event === "fees_not_claimable");
+  const told = scene.log.lines.filter(({ event }) => event === "claim_failed.hub_behind");
   assert.deepEqual(told.map(({ fields }) => [fields.pair, fields.requests]), [["EVM-1 -> EVM-56", 3]]);
 });
 
@@ -104,7 +102,7 @@ Deno.test("accumulate-fees: --wait over three chains that become ready in revers
   assert.deepEqual(scene.states(), { claimed: 6 });
   assert.deepEqual(order, [d, c, b]);
   assert.ok(
-    scene.log.events("info").some((event) => event === "hub_height_awaited"),
+    scene.log.events("info").some((event) => event === "long_wait.hub_height"),
   );
   assert.match(printed, /EVM-1 -> EVM-10 +2 \(2\)/);
 });
@@ -261,13 +259,13 @@ Deno.test("accumulate-fees: a payment for the network's relayer is reported, awa
   const first = await run(scene, { withdraws: true });
   assert.equal(first.code, 0);
   assert.match(first.printed, /30 +dispatched, waits for the network's relayer \(gated: .* deliveries of 0x/);
-  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_gated").length, 1);
+  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_delayed.gated").length, 1);
 
   const stop = new AbortController();
   void scene.clock.sleep(3_600_000, never).then(() => stop.abort());
   const second = await run(scene, { waits: true, withdraws: true }, stop.signal);
   assert.ok(stop.signal.aborted, "it did not wait");
-  assert.ok(scene.log.lines.filter(({ event }) => event === "withdrawals_awaited").length >= 10);
+  assert.ok(scene.log.lines.filter(({ event }) => event === "long_wait.withdrawals").length >= 10);
   assert.match(second.printed, /waits for the network's relayer/);
 
   assert.equal(scene.hub.calls.filter((call) => call === "proveMessages").length, 0);

@@ -81,7 +81,7 @@ Deno.test("open: the log is written back by Litestream where it works, until the
       return [pages, ...log.events("info")];
     };
     const own = [1_000n];
-    const left = [16_384n, "checkpoints_left"];
+    const left = [16_384n, "database_opened.replicated"];
     deepEqual(pagesOf("a"), own);
     deepEqual(pagesOf("a", true), left);
     Deno.mkdirSync(`${directory}/.a.db-litestream`);

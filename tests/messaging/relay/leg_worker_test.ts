@@ -29,8 +29,8 @@ Deno.test("leg: it waits in quiet until the target knows the source, and says so
   await withLeg(fixture, "out", async (relayer) => {
     await fixture.clock.advance(304_000);
     assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
-    const told = relayer.log.events("info").filter((event) => event.endsWith("_awaited"));
-    assert.deepEqual(told, ["source_height_awaited"]);
+    const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
+    assert.deepEqual(told, ["long_wait.source_height"]);
     const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     await fixture.blocks(10);
     assert.ok(isDelivered(fixture, message));
@@ -106,8 +106,8 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
 
 for (
   const [way, what, code] of [
-    ["out", "The host is frozen", "host_frozen"],
-    ["in", "The light client is frozen", "client_frozen"],
+    ["out", "The host is frozen", "host_unusable.frozen"],
+    ["in", "The light client is frozen", "client_unusable.frozen"],
   ] as const
 ) {
   Deno.test(`leg: ${what}: logged within a round, once, and again when it is over`, async () => {
@@ -124,7 +124,7 @@ for (
       await fixture.blocks(30);
       target.freeze(false);
       await fixture.blocks(4);
-      const told = relayer.log.lines.filter(({ event }) => event === "freeze_ended");
+      const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
       assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
       assert.equal(relayer.log.events("warn").length, 1);
     });

@@ -50,8 +50,8 @@ function linesOf(course: Course, code: EventCode): readonly RecordedLine[] {
 /** Lines of deliveries, whoever made them. */
 function deliveredLines(course: Course): readonly RecordedLine[] {
   return [
-    ...linesOf(course, "message_delivered"),
-    ...linesOf(course, "message_delivered_by_competitor"),
+    ...linesOf(course, "message_changed.delivered"),
+    ...linesOf(course, "message_changed.delivered_by_other"),
   ];
 }
 
@@ -186,7 +186,7 @@ Deno.test("simulation: a nonce that a reorganisation takes from another program 
       return { ...plan, troubles, chains: [{ ...one, finalityLag: 4n }, { ...two, finalityLag: 4n }] };
     },
     count: (course) =>
-      linesOf(course, "transaction_ineffective").filter(({ fields }) =>
+      linesOf(course, "transaction_failed.ineffective").filter(({ fields }) =>
         String(fields.detail).startsWith("waited above nonce")
       ).length,
   });
@@ -200,7 +200,7 @@ Deno.test("simulation: what was signed for a handler that governance replaced co
     first: 500,
     planOf: (seed) => quiet(seed, { troubles: replaced }),
     count: (course) =>
-      linesOf(course, "transaction_ineffective").filter(({ fields }) =>
+      linesOf(course, "transaction_failed.ineffective").filter(({ fields }) =>
         fields.detail === "UnauthorizedAction"
       ).length,
   });
@@ -223,7 +223,9 @@ Deno.test("simulation: what waits for a better price when its handler is replace
     first: 500,
     planOf: (seed) => quiet(seed, { troubles: [...rushes, ...replaced], calmAfterSec: 300 }),
     count: (course) =>
-      linesOf(course, "nonce_cleared").filter(({ fields }) => fields.why === "handler_replaced").length,
+      linesOf(course, "transaction_replaced.cancelled").filter(({ fields }) =>
+        fields.why === "handler_replaced"
+      ).length,
   });
 });
 
@@ -240,7 +242,9 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
       return quiet(seed, { troubles });
     },
     count: (course) => {
-      const inVain = linesOf(course, "transaction_ineffective").map(({ fields }) => fields.transaction);
+      const inVain = linesOf(course, "transaction_failed.ineffective").map(({ fields }) =>
+        fields.transaction
+      );
       return deliveredLines(course).filter(({ fields }) =>
         fields.reason === "handled_by_us" && fields.transaction !== undefined &&
         inVain.includes(fields.transaction)
@@ -274,8 +278,8 @@ Deno.test("simulation: our delivery that a reorganisation gives to another relay
     first: 300,
     planOf: (seed) => quiet(seed, { reorgPercent: 40, hasCompetitor: true, hubFinalityLag: 3n }),
     count: (course) => {
-      const ours = linesOf(course, "message_delivered");
-      const theirs = linesOf(course, "message_delivered_by_competitor");
+      const ours = linesOf(course, "message_changed.delivered");
+      const theirs = linesOf(course, "message_changed.delivered_by_other");
       return theirs.filter(({ fields: { commitment, leg } }) =>
         ours.some(({ fields }) => fields.commitment === commitment && fields.leg === leg)
       ).length;
@@ -305,6 +309,6 @@ Deno.test("simulation: fees that are raised while their claim is made are paid i
       }));
       return { ...plan, messages };
     },
-    count: (course) => linesOf(course, "fee_raised").length,
+    count: (course) => linesOf(course, "claim_failed.fee_raised").length,
   });
 });

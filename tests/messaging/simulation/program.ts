@@ -173,7 +173,7 @@ export class Program implements Process {
     if (this.#stoppedAtMs === undefined || this.#isDead) return;
     const tookMs = this.#clock.now() - this.#stoppedAtMs;
     if (tookMs > MAX_END_MS) this.violations.push(`I11: it took ${tookMs} ms to end`);
-    const stuck = this.log.lines.find(({ event }) => event === "shutdown_timed_out");
+    const stuck = this.log.lines.find(({ event }) => event === "shutdown_unclean.stuck");
     if (stuck !== undefined) this.violations.push(`I11: did not stop in time: ${stuck.fields.workers}`);
   }
 

@@ -342,7 +342,12 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
   withServer(async ({ get, watch, ledger }) => {
     const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"' & \u202e evil`;
     ledger.messages.record(newMessage(1, { state: "held", reason: "simulation_failed", detail: hostile }));
-    watch.program.noteWarning({ atMs: START_MS, level: "warn", event: "message_held", text: hostile });
+    watch.program.noteWarning({
+      atMs: START_MS,
+      level: "warn",
+      event: "message_changed.held",
+      text: hostile,
+    });
     const page = await (await get("/")).text();
     assert.ok(page.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert.ok(page.includes("\\u202e"));
@@ -396,7 +401,7 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
   const balances = watch.workers(log).find(({ name }) => name === "balances");
   const running = balances?.run(stop.signal).catch(() => {});
   await clock.advance(0);
-  assert.deepEqual(log.events("debug"), ["balance_unread"]);
+  assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
   stop.abort();
   await running;
   ledger.close();

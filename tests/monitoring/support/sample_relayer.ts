@@ -70,7 +70,7 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
     watch.program.noteWarning({
       atMs: clock.now() - 90_000,
       level,
-      event: "message_held",
+      event: "message_changed.held",
       text: `EVM-1 -> POLKADOT-3367: Simulation failed ${HOSTILE}`,
     });
   }

@@ -1,6 +1,5 @@
 /** Commands of the compiled consensus relayer on a scene, with the configuration of its relayers. */
 import assert from "node:assert/strict";
-import { provenShape } from "../../../src/consensus/proven.ts";
 import type { Proven } from "../../../src/consensus/proven.ts";
 import { consensusConfig } from "../../../devnet/programs/consensus_config.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
@@ -29,5 +28,6 @@ export function consensusCommands(scene: ConsensusScene, changes: SceneChanges):
 export async function proveByHand(command: ConsensusCommands, ...args: readonly string[]): Promise<Proven> {
   const { code, stdout, stderr } = await command("prove", ...args, "--json");
   assert.equal(code, 0, stderr + stdout);
-  return provenShape.parse(JSON.parse(stdout));
+  const proven: Proven = JSON.parse(stdout);
+  return proven;
 }

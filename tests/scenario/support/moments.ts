@@ -19,10 +19,10 @@ const MOMENTS = [
   "program_started",
   "leg_started",
   "message_found",
-  "message_ready",
-  "message_submitted",
+  "message_changed.ready",
+  "message_changed.submitted",
   "batch_sent",
-  "message_delivered",
+  "message_changed.delivered",
   undefined,
 ] as const;
 

@@ -2,7 +2,7 @@
  * The table of profiles in `docs/profiles.md`: what is known of each is from its data, how it went is from the run that
  * played it last. Start reading at {@link updateTable}.
  */
-import { type Profile, realOf, type StartRefusal } from "../../../devnet/profiles/profile.ts";
+import type { Profile, StartRefusal } from "../../../devnet/profiles/profile.ts";
 import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 
@@ -15,8 +15,8 @@ export type Results = ReadonlyMap<string, string>;
 const MARKS = /<!-- table(?: ends)? -->\n/;
 const NOT_PLAYED = "not played yet";
 /** Number of the cell that says how it went, and of cells in a row. */
-const RESULT_AT = 3;
-const COLUMNS = 5;
+const RESULT_AT = 2;
+const COLUMNS = 3;
 
 /**
  * The document with its table made again: rows of `profiles` in their order, with `results` where there are some and else
@@ -61,15 +61,13 @@ export function unsatisfied(profiles: readonly AnyProfile[], results: Results): 
   });
 }
 
-/** The table as Markdown. */
+/** The table as Markdown, of profiles that have a result. */
 export function tableOf(profiles: readonly AnyProfile[], results: Results): string {
-  const head = ["Profile", "Imitates", "Behaviour (as documented)", "Result", "Sources"];
-  const rows = profiles.map(({ name, imitates, behaviours, sources, needsSecond }) => [
+  const head = ["Profile", "Imitates", "Result"];
+  const rows = profiles.map(({ name, imitates, needsSecond }) => [
     `\`${name}\``,
     needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: a second endpoint stands beside it)`,
-    behaviours.map(describe).join("; "),
     results.get(name) ?? NOT_PLAYED,
-    sources.map(linked).join(", "),
   ]);
   return [head, head.map(() => "---"), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`).join("\n");
@@ -80,39 +78,4 @@ function rowsOf(table: string): readonly (readonly string[])[] {
     .map((line) =>
       line.split(/(?<!\\)\|/).slice(1, COLUMNS + 1).map((cell) => cell.trim().replaceAll("\\|", "|"))
     );
-}
-
-/** A behaviour with its limit, in words. */
-function describe(behaviour: RpcBehaviour | RestBehaviour): string {
-  const limits = ([
-    "blocks",
-    "results",
-    "calls",
-    "bytes",
-    "perSec",
-    "timeoutMs",
-    "afterMs",
-    "delayMs",
-    "every",
-    "takesWei",
-  ] as const)
-    .flatMap((field) => {
-      const limit: unknown = Object(behaviour)[field];
-      if (typeof limit === "number" || typeof limit === "bigint") return [`${field} ${limit}`];
-      const real: unknown = Object(limit).real;
-      return typeof real === "number" ? [`${field} ${realOf({ real, played: real })}`] : [];
-    });
-  const names: unknown = Object(behaviour).methods;
-  // Of long lists the first few say what kind they are of.
-  const methods = Array.isArray(names)
-    ? [names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${names.length - 3} more` : "")]
-    : [];
-  return [behaviour.kind, ...methods, ...limits].join(" ");
-}
-
-/** A source with its address, where it is a thread or a page. */
-function linked(source: string): string {
-  const thread = /^([\w.-]+\/[\w.-]+)#(\d+)/.exec(source);
-  if (thread !== null) return `[${source}](https://github.com/${thread[1]}/issues/${thread[2]})`;
-  return source.startsWith("https://") ? source.replace(/^(\S+)/, "<$1>") : source;
 }

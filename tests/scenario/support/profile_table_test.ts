@@ -3,19 +3,12 @@ import { BEACON_PROFILES } from "../../../devnet/profiles/beacon_profiles.ts";
 import { EVM_PROFILES } from "../../../devnet/profiles/evm_profiles.ts";
 import { SUBSTRATE_PROFILES } from "../../../devnet/profiles/substrate_profiles.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
-import {
-  type AnyProfile,
-  refusedResult,
-  resultsIn,
-  tableOf,
-  unsatisfied,
-  updateTable,
-} from "./profile_table.ts";
+import { type AnyProfile, refusedResult, resultsIn, unsatisfied, updateTable } from "./profile_table.ts";
 
 const profile = (name: string): AnyProfile => ({
   name,
   imitates: `the node ${name}`,
-  sources: ["owner/repository#12 (text)", "https://example.org/page (why)", "owner/repository: path"],
+  sources: [],
   behaviours: [{ kind: "batch", calls: { real: 100, played: 8 }, refusal: {} }],
 });
 
@@ -30,16 +23,6 @@ Deno.test("profile table: a run writes what it played, and leaves how the others
   // A profile that is gone takes its row with it.
   assert.deepEqual([...resultsIn(updateTable(second, both.slice(1), new Map())).keys()], ["two"]);
   assert.throws(() => updateTable("no marks", both, new Map()), /no marks/);
-});
-
-Deno.test("profile table: rows say what a profile does by its documented limits, with links to its sources", () => {
-  const [, , row] = tableOf([profile("one")], new Map()).split("\n");
-  assert.equal(
-    row,
-    "| `one` | the node one | batch calls 100 | not played yet | " +
-      "[owner/repository#12 (text)](https://github.com/owner/repository/issues/12), <https://example.org/page> (why), " +
-      "owner/repository: path |",
-  );
 });
 
 Deno.test("profile table: a row is open until its profile was played and ended as it should", () => {

@@ -256,9 +256,15 @@ function readRecord(text: string): Readonly<Record<string, unknown>> | undefined
   if (!text.startsWith("{")) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...value } : undefined;
+    return typeof value === "object" && value !== null ? { ...value, ...loggedEvent(value) } : undefined;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
   }
+}
+
+/** The event with its code, as the program logs it. */
+function loggedEvent({ event, code }: { readonly event?: unknown; readonly code?: unknown }): object {
+  const logged = `${event}.${code}`;
+  return logged in events ? { event: logged } : {};
 }

@@ -136,7 +136,7 @@ export class DailyLoss {
       return entriesShape.parse(JSON.parse(text)).toSorted((a, b) => a.atMs - b.atMs);
     } catch (error) {
       if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
-      this.#deps.log.warn("losses_unreadable");
+      this.#deps.log.warn("cache_fault.losses_unreadable");
       return [];
     }
   }

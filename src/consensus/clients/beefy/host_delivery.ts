@@ -236,11 +236,11 @@ export class HostDelivery {
   /** Logs and remembers what needs nobody's attention; refusals and losses are for the caller to report. */
   #conclude({ result, proofs }: Sent, purpose: TransactionProofs["purpose"]): void {
     const { log, clock } = this.#deps;
-    if (result.kind === "overtaken") return log.info("proofs_already_delivered");
+    if (result.kind === "overtaken") return log.info("proofs_overtaken.delivered");
     if (result.kind !== "mined" && result.kind !== "wasted") return;
     const { block, transaction } = result;
     if (result.kind === "wasted") {
-      return log.info("proofs_wasted", { proofs: proofs.length, block, transaction });
+      return log.info("proofs_overtaken.wasted", { proofs: proofs.length, block, transaction });
     }
     const { blockNumber, state } = lastOf(proofs);
     this.#delivered = { blockNumber, untilMs: clock.now() + SETTLE_TIMEOUT_MS };

@@ -83,7 +83,7 @@ class HostWorker implements Pollable {
         case "pending":
           this.#poolWaits++;
           this.#awaits = "proofs of another relayer are pending";
-          log.debug("competitor_proof_pending");
+          log.debug("proofs_overtaken.pending");
           return { kind: "nothing", againInMs: SETTLING_MS };
         case "proofs": {
           const report = { observer, findMs: clock.now() - startMs };
@@ -110,7 +110,7 @@ class HostWorker implements Pollable {
       case "refused":
         return this.#afterRefusal(result.refusal, proofs, failures);
       case "lost":
-        log.warn("proofs_lost", { reason: result.reason });
+        log.warn("proofs_failed.lost", { reason: result.reason });
         return { kind: "failed", failure: { text: `the transaction was lost: ${result.reason}` } };
     }
   }
@@ -125,12 +125,12 @@ class HostWorker implements Pollable {
     if (code === "too_expensive") return { kind: "suspended", failure: { text: detail ?? code } }; // reported
     if (code === "too_large") {
       // Every validator set of this size has such proofs: polling often does not help.
-      log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
+      log.error("proofs_failed.too_large", { bytes: proofs[0]?.bytes.length, detail });
       return { kind: "suspended", failure };
     }
     // The host may have advanced between the poll and the simulation; a second refusal is not a coincidence.
     const level = failures === 0 ? "info" : "warn";
-    log[level]("proofs_rejected", { code, detail });
+    log[level]("proofs_failed.rejected", { reason: code, detail });
     return { kind: "failed", failure };
   }
 }

@@ -90,7 +90,7 @@ export class ProofFinder {
           error instanceof RpcFault;
         if (!mayOthersHelp) throw error;
         fault ??= error;
-        this.#deps.log.debug("proof_source_failed", { error });
+        this.#deps.log.debug("read_failed.proof_source", { error });
       }
     }
     if (fault !== undefined) throw fault;
@@ -104,7 +104,7 @@ export class ProofFinder {
     const deadline = { what, afterMs: SOURCE_TIMEOUT_MS, signal };
     return awaitLogged(
       this.#deps,
-      { event: "proof_source_awaited" },
+      { event: "long_wait.proof_source" },
       () => withDeadline(this.#deps.clock, deadline, ask),
     );
   }
@@ -142,13 +142,12 @@ export class ProofFinder {
       return { kind: "nothing", reason };
     }
     if (this.#reportedUnable !== first.detail) {
-      log[first.code === "withheld" ? "warn" : "error"]("proofs_unavailable", {
-        code: first.code,
+      log[first.code === "withheld" ? "warn" : "error"](`proofs_unavailable.${first.code}`, {
         explanation: first.detail,
       });
     }
     this.#reportedUnable = first.detail;
-    this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
+    this.#notices.waiting("proofs", { event: "long_wait.hub_proofs", fields: { reason: first.detail } });
     return { kind: "unable", reason: first.detail };
   }
 }

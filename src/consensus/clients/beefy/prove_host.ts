@@ -3,7 +3,7 @@
  * verified and simulated, and sent unless it is a dry run.
  */
 import type { SpentGas } from "../../../core/chains/submission.ts";
-import { OperationRefusal } from "../../../core/commands/control_operation.ts";
+import { OperationRefusal } from "../../../core/commands/operation.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { ProveByHand } from "../../followers/hub_consensus.ts";

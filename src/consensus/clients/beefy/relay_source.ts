@@ -251,7 +251,7 @@ class RelaySource implements HostProofSource {
     const mayRead = (leaves: number): boolean => {
       if (leaves <= (this.#options.maxMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
-      log.info("rotation_leaves_read", { relayBlock: number, leaves });
+      log.info("endpoint_limited.mmr_proofs", { relayBlock: number, leaves });
       return true;
     };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);

@@ -149,14 +149,14 @@ class NonceSubmissions {
   }
 
   async follow(signal: AbortSignal): Promise<ProofsOutcome> {
-    const awaited = { event: "proofs_inclusion_awaited" } as const;
+    const awaited = { event: "long_wait.proofs_inclusion" } as const;
     const last = delayAbort(this.#deps.clock, signal, SHUTDOWN_GRACE_MS);
     try {
       return await awaitLogged(this.#deps, awaited, () => this.#watch(last.signal));
     } catch (error) {
       if (last.signal.aborted) {
         const transaction = this.#submissions.at(-1)?.hash;
-        this.#deps.log.info("proofs_interrupted", { transaction });
+        this.#deps.log.info("proofs_failed.interrupted", { transaction });
       }
       throw error;
     } finally {
@@ -177,7 +177,7 @@ class NonceSubmissions {
         if (!(error instanceof RpcFault)) throw error;
         failures++;
         const level = failures === REPORTED_FAILURES ? "warn" : "debug";
-        this.#deps.log[level]("proofs_poll_failed", {
+        this.#deps.log[level]("read_failed.inclusion", {
           failures,
           error,
         });
@@ -274,7 +274,7 @@ class NonceSubmissions {
       }
       case "replace": {
         const replacement = await chain.replacement.resign(newest, decision.price, signal);
-        log.info("transaction_replaced", {
+        log.info("transaction_replaced.repriced", {
           transaction: replacement.hash,
           replacement: decision.number,
         });
@@ -283,7 +283,7 @@ class NonceSubmissions {
       }
       case "cancel": {
         const cancelling = await chain.replacement.cancel(newest, decision.price, signal);
-        log.info("transaction_cancelled", { transaction: newest.hash, why: decision.why });
+        log.info("transaction_replaced.cancelled", { transaction: newest.hash, why: decision.why });
         this.#cancelling.add(cancelling);
         return await this.#send(cancelling, clock.now(), signal);
       }

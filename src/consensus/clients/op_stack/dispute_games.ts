@@ -162,7 +162,10 @@ export class DisputeGames
     const { respectedGameType } = this.#options;
     const others = typesOtherThanRespected(games, configs, respectedGameType);
     this.#report("respected", others.length > 0, () => {
-      this.#deps.log.warn("game_type_missing", { respectedGameType, found: others.join(", ") });
+      this.#deps.log.warn("rollup_mismatch.game_type_missing", {
+        respectedGameType,
+        found: others.join(", "),
+      });
     });
   }
 
@@ -176,7 +179,7 @@ export class DisputeGames
       const found = await fetchUnlistedGames({ l1, at: view.l1.height, signal }, rules);
       if (found === undefined || view.l1.timestampSec - found.sinceSec < UNLISTED_AFTER_SEC) return;
       this.#report("unlisted", true, () =>
-        this.#deps.log.warn("games_unlisted", {
+        this.#deps.log.warn("rollup_mismatch.games_unlisted", {
           gameType: found.types.join(", "),
           implementation: found.implementations.join(", "),
           games: found.count,
@@ -184,7 +187,7 @@ export class DisputeGames
         }));
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("rollup_claims_uncounted", { error: fault });
+      this.#deps.log.debug("read_failed.rollup_claims", { error: fault });
     }
   }
 
@@ -269,7 +272,13 @@ export class DisputeGames
       this.#report(
         `implementation of ${gameType}`,
         other !== undefined,
-        () => this.#deps.log.warn("game_implementation_changed", { gameType, expected, found, factory }),
+        () =>
+          this.#deps.log.warn("rollup_mismatch.implementation_changed", {
+            gameType,
+            expected,
+            found,
+            factory,
+          }),
       );
     }
     return new Set(unknown.map(({ gameType }) => gameType));

@@ -62,7 +62,7 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
       const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
       const unknown = describeUnknown(games);
       if (unknown !== undefined && unknown !== reported) {
-        deps.log.warn("rollup_settings_unknown", { detail: unknown });
+        deps.log.warn("rollup_mismatch.settings_unknown", { detail: unknown });
       }
       reported = unknown;
       const prefersOracle = view.state.consensusType === "OpL2Oracle" || games === undefined;

@@ -66,8 +66,8 @@ export class BeaconEndpointSet {
     const { route } = question;
     const onFault = (fault: RpcFault): void => {
       const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
-      if (FALSE_ANSWERS.has(fault.code)) this.log.warn("endpoint_data_invalid", fields);
-      else this.log.debug("beacon_node_failed", fields);
+      if (FALSE_ANSWERS.has(fault.code)) this.log.warn("endpoint_data_invalid.contradiction", fields);
+      else this.log.debug("read_failed.beacon_node", fields);
       question.onFault?.(fault);
     };
     return await this.rest.ask({ ...question, onFault }, async (endpoint) => {

@@ -196,7 +196,7 @@ export class LightClientStrategy {
     if (this.#unserved.period === period && this.#unserved.polls === Infinity) return;
     this.#unserved = { period, polls: Infinity };
     const { chain, log } = this.#context.endpoints;
-    log.warn("light_client_updates_missing", { chain });
+    log.warn("endpoint_limited.light_client_updates", { chain });
   }
 
   /**

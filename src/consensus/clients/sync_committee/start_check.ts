@@ -1,6 +1,6 @@
 /** Start-up checks: networks of the nodes, and advice on their capabilities. */
 import { type CheckRow, eventRow, silenceRow } from "../../../core/checks/check_row.ts";
-import type { EventCode } from "../../../core/telemetry/log.ts";
+import type { FindingCode } from "../../../core/checks/findings.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
@@ -87,7 +87,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   if (nodes.length === 0) return [];
   const hosts = nodes.map(({ host }) => host).join(", ");
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
-  const row = (event: EventCode, result: CheckRow["result"], found: string): CheckRow =>
+  const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
     eventRow(chain, event, { result, found });
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");

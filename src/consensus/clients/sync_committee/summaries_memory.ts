@@ -40,7 +40,7 @@ export class SummariesMemory {
     if (file === undefined || text === undefined) return;
     const loaded = parseSummaries(file.network, text);
     if (loaded === undefined) {
-      file.log.info("summaries_discarded");
+      file.log.info("cache_fault.summaries_discarded");
       return;
     }
     this.#known = { span: loaded.slot / SLOTS_PER_ENTRY, entries: loaded.entries, isProven: false };
@@ -55,7 +55,7 @@ export class SummariesMemory {
   forgetUnproven(): void {
     if (!this.isUnproven) return;
     this.#known = undefined;
-    this.#file?.log.info("summaries_discarded");
+    this.#file?.log.info("cache_fault.summaries_discarded");
   }
 
   /** Notes the summaries of the state of a slot. They must have been proved. */
@@ -67,7 +67,7 @@ export class SummariesMemory {
     if (before?.span === span && before.entries.length === entries.length) return;
     const file = this.#file;
     if (file === undefined || file.text.write(formatSummaries(file.network, { slot, entries }))) return;
-    file.log.warn("summaries_unwritable");
+    file.log.warn("cache_fault.summaries_unwritable");
   }
 
   /** Returns the slots whose states contain the missing entries for `slot`; `undefined`: too many are missing. */

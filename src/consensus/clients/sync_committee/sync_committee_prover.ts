@@ -49,7 +49,7 @@ import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
-import { proverEvents } from "../../poll_fault.ts";
+import { proverFaultRow } from "../../poll_fault.ts";
 
 /** Dependencies of the prover. */
 export interface SyncCommitteeProverDeps {
@@ -170,7 +170,7 @@ class SyncCommitteeProver implements ConsensusProver {
       if (!(fault instanceof ProverFault)) throw fault;
       // The row of the light client tells these.
       if (fault.code === "frozen" || fault.code === "expired") return [];
-      return [eventRow(this.chain, proverEvents[fault.code], { result: "warning", found: fault.message })];
+      return [proverFaultRow(this.chain, fault)];
     }
   }
 
@@ -190,7 +190,7 @@ class SyncCommitteeProver implements ConsensusProver {
   async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
     const light = await this.#light.attempt(trusted, signal);
     if (light.kind !== "unserved") return light;
-    this.#deps.log.debug("light_client_data_missing", {
+    this.#deps.log.debug("endpoint_limited.light_client_data", {
       chain: this.chain,
     });
     return await this.#blockState.attempt(trusted, signal);
@@ -268,7 +268,7 @@ class SyncCommitteeProver implements ConsensusProver {
       const isAccepted = await this.#accepts(bytes, signal);
       if (isAccepted === undefined) return bytes;
       if (!isAccepted) continue;
-      if (name !== known.name) this.#deps.log.info("update_layout_changed", { layout: name });
+      if (name !== known.name) this.#deps.log.info("runtime_changed.update_layout", { layout: name });
       this.#layout = { name, accepted: span };
       return bytes;
     }
@@ -282,7 +282,7 @@ class SyncCommitteeProver implements ConsensusProver {
       return await this.#deps.hub.updates.dryRunUpdates({ id, proofs: [bytes] }, signal) === undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("dry_run_failed", { error: fault });
+      this.#deps.log.debug("read_failed.dry_run", { error: fault });
       return undefined;
     }
   }
@@ -315,7 +315,7 @@ class SyncCommitteeProver implements ConsensusProver {
     this.#forkWarning = fork && `${this.chain}: ${describeUnfollowedFork(fork)}`;
     if (fork === undefined || clock.now() < (this.#warnings.get(fork.fork.name) ?? 0)) return;
     this.#warnings.set(fork.fork.name, clock.now() + FORK_WARNING_MS);
-    log.warn("fork_not_followed", { explanation: this.#forkWarning });
+    log.warn("client_unusable.fork_not_followed", { explanation: this.#forkWarning });
   }
 
   /** Fetches the hub's state. @throws {ProverFault} `hub_state` */

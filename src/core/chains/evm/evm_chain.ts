@@ -44,7 +44,7 @@ import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
 import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
+import { LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
@@ -220,15 +220,12 @@ export class EvmEvents extends EvmPart implements ChainEvents {
 
   /**
    * One request, more only if a range limit or the answer's size requires it. If an endpoint's logs lack requests of
-   * the host, the next endpoint is used; requests found to be missing before `from` come with the next read.
+   * the host, the next endpoint is used.
    */
   async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    const address = this.context.at.host;
-    const read = this.#gaps.begin(from);
-    const range = { from: from > to ? from : read.from, to };
-    const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
-    read.commit();
-    const events = await mapInSlices(found, LOGS_AT_ONCE, (entry) => this.#toEvent(entry, read.decode));
+    const filter = { address: this.context.at.host, topics };
+    const found = await this.#logs.fetch(filter, { from, to }, signal, this.#gaps.guard);
+    const events = await mapInSlices(found, LOGS_AT_ONCE, (entry) => this.#toEvent(entry));
     return events.filter((event) => event !== undefined);
   }
 
@@ -236,11 +233,11 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     return (await callOne(this.context.at.endpoints, transactionReceipt(hash), { signal }))?.blockNumber;
   }
 
-  #toEvent(entry: HostLog, decode: GapRead["decode"]): ChainEvent | undefined {
-    const decoded = decode(entry);
+  #toEvent(entry: HostLog): ChainEvent | undefined {
+    const decoded = this.#gaps.decode(entry);
     const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
     if (decoded.kind === "undecodable") {
-      this.context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
+      this.context.at.log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
     return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
   }
@@ -318,7 +315,7 @@ class TrieProver extends EvmPart implements SlotProver {
         if (!(cause instanceof EvmProofError)) throw cause;
         if (cause.code !== "account_not_present") {
           const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
+          this.context.reportFault(place.endpointHost, "endpoint_data_invalid.proof", {
             block: height,
             reason: cause.code,
             storedRoot: wanted.stateRoot !== undefined,

@@ -68,6 +68,26 @@ export interface BlockPlace {
   readonly timestamp: bigint;
 }
 
+/** A block that was seen, and how many blocks a second there were before it; 0: not known. */
+interface SeenBlock extends BlockPlace {
+  readonly perSec: number;
+}
+
+/** Longest time between two blocks of a chain of which it is not known, seconds. */
+const MAX_BLOCK_SEC = 12;
+
+/**
+ * Estimates the block after the newest one, `elapsedSec` after one was seen. It is never earlier than the newest one, of
+ * whose time contracts keep notes: the block that was seen may have been the newest for one interval already.
+ */
+export function placeAfter({ number, timestamp, perSec }: SeenBlock, elapsedSec: number): BlockPlace {
+  const intervalSec = perSec > 0 ? Math.min(MAX_BLOCK_SEC, 1 / perSec) : MAX_BLOCK_SEC;
+  return {
+    number: number + BigInt(Math.ceil(elapsedSec * perSec)) + 1n,
+    timestamp: timestamp + BigInt(Math.ceil(elapsedSec + intervalSec)),
+  };
+}
+
 /** Capabilities that endpoints of a chain may lack. */
 export type Capability =
   /** `debug_traceCall` with logs. */
@@ -91,7 +111,7 @@ export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
   /** Price and balance as a simulation read them last. */
   readonly market: Cached<KnownMarket>;
-  readonly #headCache: Cached<BlockPlace & { readonly perSec: number; readonly atMs: number }>;
+  readonly #headCache: Cached<SeenBlock & { readonly atMs: number }>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -138,11 +158,12 @@ export class EvmContext {
     if (seen === undefined || endpoints.hosts.some((host) => this.isUnsupported("overriding", host))) {
       return undefined;
     }
-    const elapsedSec = Math.max(0, clock.now() - seen.atMs) / 1_000;
-    return {
-      number: seen.number + BigInt(Math.floor(elapsedSec * seen.perSec)) + 1n,
-      timestamp: seen.timestamp + BigInt(Math.max(1, Math.floor(elapsedSec))),
-    };
+    return placeAfter(seen, Math.max(0, clock.now() - seen.atMs) / 1_000);
+  }
+
+  /** The newest block that was seen recently. */
+  get newest(): BlockPlace | undefined {
+    return this.#headCache.fresh;
   }
 
   /** Records the newest block. */

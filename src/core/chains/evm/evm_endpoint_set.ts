@@ -47,7 +47,7 @@ export function createEvmEndpointSet(
     identity: { call: chainId.call, isExpected: (result) => parseQuantity(result) === number },
     head: { call: newestBlock.call, read: readHead },
     joining: (endpoint) =>
-      new CallBundles(deps.clock, () => deps.log?.info("call_bundles_unavailable", { chain, endpoint })),
+      new CallBundles(deps.clock, () => deps.log?.info("endpoint_limited.call_bundles", { chain, endpoint })),
     onState: (endpoint, state, before) => reportState(deps.log?.with({ chain, endpoint }), state, before),
   });
 }
@@ -62,13 +62,13 @@ function readHead(block: Json): NamedHead | undefined {
 function reportState(log: Log | undefined, state: EndpointState, before: EndpointState["kind"]): void {
   switch (state.kind) {
     case "behind":
-      log?.warn("endpoint_behind", { blocks: state.blocks, seconds: Math.round(state.seconds) });
+      log?.warn("endpoint_unusable.behind", { blocks: state.blocks, seconds: Math.round(state.seconds) });
       break;
     case "unauthorized":
-      log?.warn("endpoint_unauthorized");
+      log?.warn("endpoint_unusable.unauthorized");
       break;
     case "wrong_chain":
-      log?.warn("endpoint_wrong_chain");
+      log?.warn("endpoint_unusable.wrong_chain");
       break;
     case "ready":
       if (before !== "down" && before !== "throttled") log?.info("endpoint_ready", { before });

@@ -113,7 +113,7 @@ export class EvmGas extends EvmPart implements ChainGas {
       return agreedPrice(quotes.map(({ value: { price27 } }) => price27));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      this.context.at.log.debug("swap_price_unavailable", { error });
+      this.context.at.log.debug("read_failed.swap_price", { error });
       return undefined;
     }
   }

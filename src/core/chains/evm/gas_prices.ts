@@ -102,7 +102,7 @@ export class GasPrices {
     readonly context: {
       readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock };
       /** Reports an endpoint whose price is not offered. */
-      reportFault(endpoint: string, event: "gas_price_implausible", fields: LogFields): void;
+      reportFault(endpoint: string, event: "endpoint_data_invalid.gas_price", fields: LogFields): void;
     },
   ) {}
 
@@ -151,7 +151,7 @@ export class GasPrices {
     });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.context.reportFault(host, "gas_price_implausible", {
+    this.context.reportFault(host, "endpoint_data_invalid.gas_price", {
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,

@@ -15,10 +15,10 @@ const ALIVE_TIMEOUT_MS = 5_000;
 /** Adds queries to the batch for a range, and checks its answers. */
 export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
   /**
-   * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else); may
-   * reject the endpoint.
+   * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else) and its
+   * newest block; may reject the endpoint.
    */
-  readonly check: (place: FaultPlace, found: readonly Log[]) => Objection;
+  readonly check: (place: FaultPlace, found: readonly Log[], head: bigint) => Objection;
   /** Called with the final logs: several endpoints may have been used. */
   readonly done?: (found: readonly Log[]) => void;
 };
@@ -115,7 +115,7 @@ export class LogReader {
     const check = (place: FaultPlace): Objection => {
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
       const found = answer();
-      if (!(found instanceof RpcFault)) return guarding?.check(place, inOrder(found));
+      if (!(found instanceof RpcFault)) return guarding?.check(place, inOrder(found), head());
       if (!isTooWide(found.code) || from < to) return found;
       // What is too much of one block for an endpoint need not be for the next one.
       tooWide = found;
@@ -147,7 +147,7 @@ export class LogReader {
   #narrow(host: string, { from, to }: LogRange): void {
     this.#widths.narrow(host, to - from + 1n);
     const span = this.#widths.of(host);
-    this.options.log.debug("log_range_halved", { endpoint: host, from, to, span });
+    this.options.log.debug("read_failed.log_range", { endpoint: host, from, to, span });
   }
 }
 

@@ -11,7 +11,7 @@ import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import { type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import type { EvmDependencies } from "./evm_context.ts";
-import { type Query, stateRootAt, storageProof } from "./queries.ts";
+import { chainId, type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
 import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
 
@@ -63,10 +63,8 @@ export async function probeTrie(
 ): Promise<readonly CheckRow[]> {
   const root = stateRootAt(height);
   const proof = storageProof(host, [PROBED_SLOT], height);
-  const reports = await endpoints.callEach([root.call, proof.call], {
-    signal,
-    timeoutMs: REQUEST_TIMEOUT_MS,
-  });
+  const calls = [chainId, root, proof].map(({ call }) => call);
+  const reports = await endpoints.callEach(calls, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   const probed = reports.map((report) => ({ endpoint: report.host, failure: failureOf(report) }));
   return judgeProofs(chain, height, probed.filter(({ failure }) => !SILENCE.has(failure)));
 
@@ -80,10 +78,11 @@ export async function probeTrie(
       return readAnswer(query, answer, place);
     };
     try {
-      const stateRoot = read(root, 0);
+      if (`EVM-${read(chainId, 0)}` !== endpoints.chain) return "wrong_chain";
+      const stateRoot = read(root, 1);
       if (stateRoot === undefined) return "lagging";
       const keys = [fromHex(PROBED_SLOT)];
-      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 1)]), keys });
+      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 2)]), keys });
       return undefined;
     } catch (error) {
       if (error instanceof RpcFault) return error.code;

@@ -95,7 +95,11 @@ export class SimulationRuns extends EvmPart {
    */
   async #runInNextBlock(input: SimulationInput, signal: AbortSignal): Promise<MethodResult | RpcFault> {
     const block = input.method === "tracing" ? this.context.nextBlock : undefined;
-    const result = await this.#runOnce({ ...input, call: { ...input.call, block } }, signal);
+    const first = await this.#runOnce({ ...input, call: { ...input.call, block } }, signal);
+    // The chain's clock has jumped: contracts that keep times would fail in the past.
+    const isPast = block !== undefined && (this.context.newest?.timestamp ?? 0n) > block.timestamp;
+    const again = { ...input.call, block: this.context.nextBlock };
+    const result = isPast ? await this.#runOnce({ ...input, call: again }, signal) : first;
     const isRefused = result instanceof RpcFault ? !NO_ANSWER.has(result.code) : result.kind === "missing";
     if (block === undefined || !isRefused) return result;
     const plain = await this.#runOnce(input, signal);
@@ -196,8 +200,8 @@ export class SimulationRuns extends EvmPart {
     if (this.#told.has(capability) || !this.context.isUnsupported(capability)) return;
     this.#told.add(capability);
     const { log } = this.context.at;
-    if (capability === "tracing") log.info("tracing_unavailable");
-    else log.warn("simulation_unavailable");
+    if (capability === "tracing") log.info("endpoint_limited.tracing");
+    else log.warn("endpoint_limited.simulation");
   }
 }
 

@@ -9,7 +9,7 @@ import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { EventCode } from "../../telemetry/log.ts";
+import type { FindingCode } from "../../checks/findings.ts";
 import { batchCallSupport, isSupported } from "./hub_client.ts";
 import { askAll, judgeChainId } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -118,7 +118,7 @@ function hostRows(
   { params, code, hubHeight, host: asked }: EndpointAnswers,
   hub: StateMachineId,
 ): readonly CheckRow[] {
-  const failed = (event: EventCode, found: string): readonly CheckRow[] => [
+  const failed = (event: FindingCode, found: string): readonly CheckRow[] => [
     eventRow(chain, event, { result: "failed", found: `${found} (asked ${asked})` }),
   ];
   if (code === "0x") return failed("host_not_found", `no contract at ismp_host ${host}`);

@@ -15,7 +15,7 @@ import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../..
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { EventCode } from "../../telemetry/log.ts";
+import type { FindingCode } from "../../checks/findings.ts";
 import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
 import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
@@ -161,7 +161,7 @@ const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
 /** Event of a method that is missing, and what is done instead. */
 interface Alternative {
-  readonly event: EventCode;
+  readonly event: FindingCode;
   readonly text: string;
 }
 
@@ -368,15 +368,15 @@ export class Findings {
     return this.all.some(keepsOut);
   }
 
-  fatal(event: EventCode, text: string): void {
+  fatal(event: FindingCode, text: string): void {
     this.#add(event, "failed", text);
   }
 
-  warn(event: EventCode, text: string): void {
+  warn(event: FindingCode, text: string): void {
     this.#add(event, "warning", text);
   }
 
-  #add(event: EventCode, result: CheckRow["result"], text: string): void {
+  #add(event: FindingCode, result: CheckRow["result"], text: string): void {
     const { id, client } = this.node;
     this.all.push(
       eventRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),

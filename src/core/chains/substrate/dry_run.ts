@@ -209,11 +209,11 @@ async function adoptRuntime(
 ): Promise<Runtime> {
   const { newest: from } = node.runtimes;
   const isUpgrade = from !== version.specVersion;
-  if (isUpgrade) node.log.info("runtime_upgraded", { from, to: version.specVersion });
+  if (isUpgrade) node.log.info("runtime_changed.upgraded", { from, to: version.specVersion });
   const runtime = await node.runtimes.ofVersion(version, signal);
   if (!isUpgrade) return runtime;
   for (const { text } of node.runtimes.listUnmet(runtime)) {
-    node.log.warn("runtime_differs", { explanation: text });
+    node.log.warn("runtime_changed.differs", { explanation: text });
   }
   return runtime;
 }

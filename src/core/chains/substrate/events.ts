@@ -12,7 +12,6 @@ import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
-import { headerHash } from "./chain_checks.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -92,7 +91,7 @@ export class SubstrateEvents implements ChainEvents {
       const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
       throw this.node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
     }
-    this.node.log.error("block_states_missing", { endpoint: this.node.client.host, from, to: last });
+    this.node.log.error("blocks_skipped.states_missing", { endpoint: this.node.client.host, from, to: last });
     return kept > to ? [] : await this.#fetchChunk(kept, to, signal);
   }
 
@@ -123,26 +122,22 @@ export class SubstrateEvents implements ChainEvents {
     const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
     if (!this.missing.mayPass(block)) throw this.node.client.fault("pruned", METHOD, detail);
     this.node.log.error(
-      "message_bodies_missing",
+      "messages_skipped.bodies_missing",
       { endpoint: this.node.client.host, block, messages: count },
     );
   }
 
   async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {
-    const announced = this.#announcedEnds(from, to);
-    const counter = counterOf(this.node);
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-    const [header, answer, before, last, ...counters] = await this.node.client.callAllSettled(
+    const [header, answer, before, last] = await this.node.client.callAllSettled(
       [
         calls.header(),
         ismpCalls.eventBlocks(from, to),
         calls.blockHash(from - 1n),
         calls.blockHash(to),
-        ...announced.map((block) => storedCall(this.node, counter, block)),
       ],
       signal,
     );
-    const ends = [before, last] as const;
     if (header instanceof RpcFault) throw header;
     if (header === undefined || header.height < to) {
       throw this.node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
@@ -151,12 +146,7 @@ export class SubstrateEvents implements ChainEvents {
     const blocks = await this.#readEvents(answer);
     this.#requireEveryBlock(blocks, from, to);
     const events = inOrder(blocks);
-    const isAsAnnounced = announced.length > 0 && announced.every((hash, index) => hash === ends[index]);
-    const dispatched = await this.#countDispatched(
-      ends,
-      { blocks, counters: isAsAnnounced ? counters : [] },
-      signal,
-    );
+    const dispatched = await this.#countDispatched([before, last], blocks, signal);
     // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
     return toRange(events, dispatched);
   }
@@ -173,11 +163,7 @@ export class SubstrateEvents implements ChainEvents {
     const meta = { blockHash: hash, transactionHash: NO_TRANSACTION, blockNumber: block };
     const events = (await this.stored.fetchEvents({ height: block, hash, parent }, signal))
       .map((decoded) => ({ meta, decoded }));
-    const dispatched = await this.#countDispatched(
-      [parent, hash],
-      { blocks: new Map([[hash, events]]), counters: [] },
-      signal,
-    );
+    const dispatched = await this.#countDispatched([parent, hash], new Map([[hash, events]]), signal);
     return toRange(events, dispatched);
   }
 
@@ -199,24 +185,6 @@ export class SubstrateEvents implements ChainEvents {
       if (error instanceof IsmpJsonError) throw this.node.client.fault("malformed", METHOD, error.message);
       throw error;
     }
-  }
-
-  /** Hashes of the blocks before and at the end of a range, if the node announced both as final. */
-  #announcedEnds(from: bigint, to: bigint): readonly Hash256[] {
-    const [before, last] = [this.#announcedHash(from - 1n), this.#announcedHash(to)];
-    return before === undefined || last === undefined ? [] : [before, last];
-  }
-
-  /**
-   * Hash of a final block, if the node announced it. A header names its parent, so that the hash of a block that was
-   * skipped is known as well.
-   */
-  #announcedHash(height: bigint): Hash256 | undefined {
-    const { finalHeads: { recent }, hashing } = this.node;
-    const child = recent.find((header) => header.height === height + 1n);
-    if (child !== undefined) return child.parent;
-    const header = recent.find((each) => each.height === height);
-    return header && headerHash(header, hashing);
   }
 
   #requireEveryBlock(
@@ -243,14 +211,10 @@ export class SubstrateEvents implements ChainEvents {
    * the hub, the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain
    * database omits their events silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
    * block_events_with_metadata). 0 when the runtime does not keep the counter.
-   * @param found.counters the counter at both ends; empty: not read yet
    */
   async #countDispatched(
     [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
-    { blocks, counters }: {
-      readonly blocks: ReadonlyMap<Hash256, unknown>;
-      readonly counters: readonly (bigint | RpcFault | undefined)[];
-    },
+    blocks: ReadonlyMap<Hash256, unknown>,
     signal: AbortSignal,
   ): Promise<bigint> {
     if (before instanceof RpcFault) throw before;
@@ -259,11 +223,7 @@ export class SubstrateEvents implements ChainEvents {
     if (!isSameChain) throw this.node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
     const at = (block: Hash256): TypedCall<bigint | undefined> =>
       storedCall(this.node, counterOf(this.node), block);
-    const [atStart, atEnd] = counters.length > 0
-      ? counters
-      : await this.node.client.callAllSettled([at(before), at(last)], signal);
-    if (atStart instanceof RpcFault) throw atStart;
-    if (atEnd instanceof RpcFault) throw atEnd;
+    const [atStart, atEnd] = await this.node.client.callAll([at(before), at(last)], signal);
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
   }
 
@@ -295,7 +255,7 @@ export class SubstrateEvents implements ChainEvents {
     } else {
       // E.g. a destination that is not UTF-8: it cannot be delivered.
       const at = { height: blockNumber, transaction: transactionHash };
-      log.warn("event_unreadable", { ...at, error: decoded.error });
+      log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
   }
 }

@@ -6,8 +6,6 @@ import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import type { Json } from "../../rpc/json.ts";
-import type { SocketEndpoint } from "../../rpc/socket.ts";
 import { calls, type Header, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -32,7 +30,7 @@ export interface SubstrateNode {
   readonly hashing: HashAlgorithm;
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
-  readonly finalHeads: AnnouncedHeads;
+  readonly finalBlocks: FinalBlocks;
 }
 
 /** The chain's own hash function. */
@@ -126,124 +124,37 @@ export class ChildTrie {
   }
 }
 
-/** Final blocks; some may be skipped. Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src/chain/mod.rs. */
-const SUBSCRIPTION = {
-  subscribe: "chain_subscribeFinalizedHeads",
-  unsubscribe: "chain_unsubscribeFinalizedHeads",
-} as const;
+/** Time for which a final block counts as the newest, ms: workers that poll one after the other ask once. */
+const FINAL_MS = 500;
 
-/** Time for which an announcement is believed, ms: two blocks and more of every known hub. */
-const TRUST_MS = 15_000;
-
-/** Silence that is reported, ms. */
-const REPORT_AFTER_MS = 60_000;
-
-/** Time after which a node that announces nothing, or refuses subscriptions, is asked for one again, ms. */
-const RENEW_AFTER_MS = 300_000;
-
-/** Number of announced blocks that are kept: those of the last quarter of an hour of a chain with blocks of 6 s. */
-const MAX_KEPT = 150;
-
-/** What announcements need besides the node's connection. */
-interface AnnouncementDeps {
-  readonly clock: Pick<Clock, "now">;
-  readonly log: Log;
-  readonly endpoint: Pick<SocketEndpoint, "subscribe">;
-  /** Called with every newest height; must not throw. */
-  readonly onHeight: (height: bigint) => void;
+/** A final block. */
+export interface FinalBlock {
+  readonly hash: Hash256;
+  readonly header: Header;
 }
 
-/** Final blocks that the node announces. */
-export class AnnouncedHeads {
-  #wasAsked = false;
-  /** Announced blocks of this subscription, ascending, the newest last. */
-  #recent: readonly Header[] = [];
-  /** When a higher block than before was announced. */
-  #advancedMs = -Infinity;
-  /** When the subscription was last asked for. */
-  #subscribedMs = -Infinity;
-  #unsubscribe = (): void => {};
-  #hasReportedRefusal = false;
-  #hasReportedSilence = false;
+/** Final blocks of the node. */
+export class FinalBlocks {
+  #read: { readonly block: FinalBlock; readonly atMs: number } | undefined;
 
-  constructor(readonly deps: AnnouncementDeps) {}
+  constructor(readonly client: SubstrateClient, readonly clock: Pick<Clock, "now">) {}
 
-  /** Announced blocks of the current subscription, ascending; some may be missing. */
-  get recent(): readonly Header[] {
-    return this.#recent;
+  /** The newest final block, at most half a second old: for polls. @throws {RpcFault} as {@link fetch}. */
+  async newest(signal: AbortSignal): Promise<FinalBlock> {
+    const ageMs = this.#read && this.clock.now() - this.#read.atMs;
+    const isFresh = ageMs !== undefined && ageMs >= 0 && ageMs < FINAL_MS;
+    return isFresh && this.#read !== undefined ? this.#read.block : await this.fetch(signal);
   }
 
-  /**
-   * Newest announced block; `undefined`: the node has to be asked, since nothing was announced of late. Subscribes from
-   * the second question on, since a command asks once.
-   */
-  get newest(): Header | undefined {
-    const nowMs = this.deps.clock.now();
-    // The clock may have been set back.
-    const isWithin = (sinceMs: number, ms: number): boolean => nowMs >= sinceMs && nowMs - sinceMs <= ms;
-    const last = this.#recent.at(-1);
-    if (isWithin(this.#advancedMs, TRUST_MS)) return last;
-    if (last !== undefined && !this.#hasReportedSilence && !isWithin(this.#advancedMs, REPORT_AFTER_MS)) {
-      this.#hasReportedSilence = true;
-      const sinceSec = (nowMs - this.#advancedMs) / 1_000;
-      this.deps.log.warn("announcements_silent", { block: last.height, sinceSec });
+  /** Fetches the newest final block: two round trips, as the node names it by hash only. @throws {RpcFault} `lagging` */
+  async fetch(signal: AbortSignal): Promise<FinalBlock> {
+    const hash = await this.client.call(calls.finalizedHash(), signal);
+    const header = await this.client.call(calls.header(hash), signal);
+    if (header === undefined) {
+      throw this.client.fault("lagging", "chain_getHeader", "no header of the final block");
     }
-    const isDue = this.#wasAsked && !isWithin(Math.max(this.#subscribedMs, this.#advancedMs), RENEW_AFTER_MS);
-    this.#wasAsked = true;
-    if (isDue) void this.#subscribe(nowMs);
-    return undefined;
-  }
-
-  async #subscribe(nowMs: number): Promise<void> {
-    this.#unsubscribe();
-    this.#forget();
-    this.#subscribedMs = nowMs;
-    const listener = {
-      onNotice: (value: Json): void => this.#take(value),
-      onEnd: (): void => {
-        this.#subscribedMs = -Infinity;
-        this.#forget();
-      },
-    };
-    try {
-      this.#unsubscribe = await this.deps.endpoint.subscribe(SUBSCRIPTION, listener);
-    } catch (error) {
-      // The node is asked for its blocks instead.
-      if (!(error instanceof RpcFault)) throw error;
-      if (error.code === "unreachable") this.#subscribedMs = -Infinity;
-      else if (!this.#hasReportedRefusal) {
-        this.#hasReportedRefusal = true;
-        this.deps.log.info("announcements_refused", { error });
-      }
-    }
-  }
-
-  #forget(): void {
-    this.#recent = [];
-    this.#advancedMs = -Infinity;
-  }
-
-  #take(value: Json): void {
-    const header = readAnnounced(value);
-    if (header === undefined) return;
-    const last = this.#recent.at(-1);
-    if (last !== undefined && header.height <= last.height) return;
-    this.#recent = [...this.#recent, header].slice(-MAX_KEPT);
-    this.#advancedMs = this.deps.clock.now();
-    if (last !== undefined) this.#hasReportedSilence = false;
-    this.deps.onHeight(header.height);
-  }
-}
-
-/** Reads an announcement; `undefined`: it is none that can be read, as if it had not come. */
-function readAnnounced(value: Json): Header | undefined {
-  try {
-    return calls.header().read(value, (detail) => {
-      throw new SyntaxError(detail);
-    });
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    this.#read = { block: { hash, header }, atMs: this.clock.now() };
+    return this.#read.block;
   }
 }
 

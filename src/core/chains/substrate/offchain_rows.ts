@@ -9,7 +9,6 @@ import type { AcceptedProofs } from "../hub.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchFinal } from "./reads.ts";
 import { storedCall } from "./stored.ts";
 
 /** Blocks below the final one in which the newest message is looked for: some days. */
@@ -56,7 +55,7 @@ type NewestDispatch =
 
 /** Finds the block in which the chain's counter of messages rose last; it never falls. */
 async function findNewestDispatch(node: SubstrateNode, signal: AbortSignal): Promise<NewestDispatch> {
-  const { header: final } = await fetchFinal(node, signal);
+  const { header: final } = await node.finalBlocks.fetch(signal);
   const first = final.height > SEARCHED_BLOCKS ? final.height - SEARCHED_BLOCKS : 0n;
   const [last, oldest] = await readCounters(node, [final.height, first], signal);
   if (last === undefined || last === 0n) {

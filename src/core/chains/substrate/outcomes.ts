@@ -127,7 +127,11 @@ export class SubstrateOutcomes implements HubOutcomes {
     const again = await this.#scan(submission, scan.from, signal);
     if (again.found !== undefined || mayCome(again)) return again.found ?? { kind: "pending" };
     if (again.isInPool === true) {
-      this.node.log.warn("extrinsic_never_included", { extrinsic: hash, since, final: again.finalHeight });
+      this.node.log.warn("transaction_failed.never_included", {
+        extrinsic: hash,
+        since,
+        final: again.finalHeight,
+      });
     }
     return { kind: "unknown" };
   }
@@ -178,7 +182,7 @@ export class SubstrateOutcomes implements HubOutcomes {
       if (!(fault instanceof RpcFault) || !isFinal) throw fault;
       if (fault.code === "too_large") this.#noteUnreadable(block, fault);
       else if (fault.code === "pruned") {
-        this.node.log.info("events_pruned", { block: block.height, extrinsic: hash });
+        this.node.log.info("endpoint_limited.events", { block: block.height, extrinsic: hash });
       } else throw fault;
       return { kind: "unknown" };
     }
@@ -228,7 +232,7 @@ export class SubstrateOutcomes implements HubOutcomes {
   }
 
   #noteUnreadable({ height }: BlockRef, error: RpcFault): void {
-    this.node.log.warn("block_unreadable", { block: height, error });
+    this.node.log.warn("endpoint_limited.block_size", { block: height, error });
   }
 
   /** Reads the result of an extrinsic in this block. */

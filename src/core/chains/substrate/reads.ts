@@ -6,7 +6,7 @@ import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateCommitment, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys, type Stored } from "../../ismp/storage_keys.ts";
-import { calls, type Header } from "../../rpc/substrate_calls.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
 import {
   type Certain,
   type CertainReads,
@@ -34,11 +34,9 @@ export class SubstrateReads implements ChainReads, CertainReads {
     return header.height;
   }
 
-  /** Newest finalized block: the one that the node announced, or two round trips, as it names it by hash only. */
+  /** Newest final block, for polls. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const announced = this.node.finalHeads.newest;
-    if (announced !== undefined) return announced.height;
-    return (await fetchFinal(this.node, signal)).header.height;
+    return (await this.node.finalBlocks.newest(signal)).header.height;
   }
 
   /** Unix seconds of a block; the genesis block has no time and gives 0. */
@@ -115,7 +113,7 @@ export class SubstrateReads implements ChainReads, CertainReads {
     { height = 0n, timeSec }: ReadSince,
     signal: AbortSignal,
   ): Promise<readonly Certain<T>[]> {
-    const { hash, header } = await fetchFinal(this.node, signal);
+    const { hash, header } = await this.node.finalBlocks.fetch(signal);
     const [final, best] = await Promise.all([read(hash), read(undefined)]);
     const isFarEnough = header.height >= height &&
       (timeSec === undefined || await this.fetchBlockTime(header.height, signal) >= timeSec);
@@ -124,17 +122,6 @@ export class SubstrateReads implements ChainReads, CertainReads {
       return isCertain ? { kind: "certain", value } : UNSURE;
     });
   }
-}
-
-/** The newest final block. Two round trips, as the node names it by hash only. @throws {RpcFault} `lagging` */
-export async function fetchFinal(
-  { client }: SubstrateNode,
-  signal: AbortSignal,
-): Promise<{ readonly hash: Hash256; readonly header: Header }> {
-  const hash = await client.call(calls.finalizedHash(), signal);
-  const header = await client.call(calls.header(hash), signal);
-  if (header === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
-  return { hash, header };
 }
 
 /** Hash of the block at `height`. @throws {RpcFault} `lagging` when the node has none. */

@@ -80,15 +80,11 @@ class SubstrateAcceptedProofs implements AcceptedProofs {
   constructor(readonly node: SubstrateNode) {}
 
   /**
-   * Fetches the accepted proofs that the hub lists at its newest final block. One round trip where the node announced
-   * that block, else two; none where it was read before.
+   * Fetches the accepted proofs that the hub lists at its newest final block; two round trips, one where the list was read
+   * at that block before.
    */
   async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const { client, finalHeads, hashing } = this.node;
-    const announced = finalHeads.newest;
-    const block = announced === undefined
-      ? await client.call(calls.finalizedHash(), signal)
-      : headerHash(announced, hashing);
+    const block = await this.node.client.call(calls.finalizedHash(), signal);
     if (this.#read?.block === block) return this.#read.index;
     const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.node, {
       rotations: beefyProofsKeys.rotationProofs.of(),

@@ -187,6 +187,6 @@ export class BlockEventReader {
 
   /** Names an event that cannot be read. */
   warn({ pallet, name }: Pick<RuntimeEvent, "pallet" | "name">, block: bigint): void {
-    this.node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
+    this.node.log.warn("messages_skipped.undecodable", { event: `${pallet}.${name}`, block });
   }
 }

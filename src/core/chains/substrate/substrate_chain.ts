@@ -15,7 +15,7 @@ import type { Clock, Randomness } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import { AnnouncedHeads, ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
+import { ChildTrie, FinalBlocks, Runtimes, type SubstrateNode } from "./node.ts";
 import { checkChain, planSubstrateChecks } from "./chain_checks.ts";
 import { findUnsupported } from "./dry_run.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
@@ -105,7 +105,7 @@ export function createChainContext(
   const log = deps.log.with({ chain });
   const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
-    onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
+    onSetsRefused: (method) => log.info("endpoint_limited.batches", { method }),
   });
   const node: SubstrateNode = {
     client,
@@ -117,12 +117,7 @@ export function createChainContext(
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain, use),
     childTrie: new ChildTrie(client, deps.clock),
-    finalHeads: new AnnouncedHeads({
-      clock: deps.clock,
-      log,
-      endpoint,
-      onHeight: (final) => deps.observer?.noteHeights(chain, endpoint.host, { final }),
-    }),
+    finalBlocks: new FinalBlocks(client, deps.clock),
   };
   const signer = options.signer === undefined
     ? plainSigner(options.relayerId)

@@ -205,7 +205,7 @@ export class ContractProver implements SlotProver {
         throw new UnprovableKeyError("account_not_present", undefined, { cause });
       }
       const under = stateRoot === undefined ? "" : " under the root that the hub stores";
-      this.context.reportFault(this.client.host, "endpoint_proof_invalid", {
+      this.context.reportFault(this.client.host, "endpoint_data_invalid.proof", {
         block: height,
         reason: cause.code,
         storedRoot: stateRoot !== undefined,

@@ -1,12 +1,15 @@
-/** What the registry of log events says of one event. */
+/** Descriptions of log events in the registry. */
 
-/** One event: what its log line says, what that means, and what follows from it for an operator. */
+/** Description of one event: the text of its line, and what follows from it for an operator. */
 export interface EventText {
-  /** Text of the line: what happened, without values, without a full stop. It may change at any time. */
+  /**
+   * Text of the line, without values, without a full stop. It may change at any time. With {@link codes} every code has
+   * a text of its own, and this one is the title of the row in docs/operations/logs.md.
+   */
   readonly text: string;
-  /** Row of docs/operations/logs.md: what it means. Sentences. */
-  readonly meaning: string;
-  /** Row of docs/operations/logs.md: what an operator does. Sentences; absent for events that only inform. */
+  /** Further sentences for docs/operations/logs.md, where the text leaves something open. */
+  readonly meaning?: string;
+  /** What an operator does: sentences. Absent for events that only inform, which the document does not list. */
   readonly action?: string;
   /**
    * Of events that are logged as errors: what the program does next. A sentence without a full stop; error lines end
@@ -14,18 +17,20 @@ export interface EventText {
    */
   readonly reaction?: string;
   /**
-   * Of events that tell of something in the way: the events that end it, at the same leg, chain or worker, or everywhere
+   * Of events about something that prevents work: the events that end it, at the same leg, chain or worker, or everywhere
    * when they name none. Until then, or until a minute after the next try (`againInMs`, `until`) without a further line,
    * it is a reason for which the program is not ready.
    */
   readonly endedBy?: readonly string[];
+  /** Variants of the event, logged as `event.code`: the texts of their lines, or what differs from the event. */
+  readonly codes?: Readonly<Record<string, string | CodeText>>;
 }
+
+/** Variant of an event with an action of its own. */
+export type CodeText = Pick<EventText, "text" | "action">;
 
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */
 export const CHECK_ENDPOINT = "Nothing if it passes. Otherwise check the endpoint, or add another one.";
-
-/** What happens after a check of a chain that found something which must be fixed. */
-export const LEFT_OUT = "the chain is left out and checked again within a minute, the others start";
 
 /** What happens after a fault of a light client or of its proofs. */
 export const POLLED_AGAIN = "the chain is polled again, the others continue";

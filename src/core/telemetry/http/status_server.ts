@@ -190,10 +190,14 @@ const WHAT_HAPPENED: Readonly<Record<ListenFault["code"], string>> = {
 export async function serveStatus(server: StatusServer, work: () => Promise<ExitCode>): Promise<ExitCode> {
   const { address, log, names, openListener, sources } = server;
   if (address === undefined) return await work();
-  const handle = createStatusHandler(sources, (error) => log.error("status_unavailable", { error }), names);
+  const handle = createStatusHandler(
+    sources,
+    (error) => log.error("status_server_failed.request_failed", { error }),
+    names,
+  );
   try {
     const onFault = (error: unknown): void =>
-      log.warn("status_server_interrupted", { address: formatAddress(address), error });
+      log.warn("status_server_failed.connections_refused", { address: formatAddress(address), error });
     const listener = openListener(address, handle, onFault);
     log.info("status_server_started", { address: formatAddress({ ...address, port: listener.port }) });
     try {
@@ -204,7 +208,7 @@ export async function serveStatus(server: StatusServer, work: () => Promise<Exit
   } catch (fault) {
     if (!(fault instanceof ListenFault)) throw fault;
     const explanation = WHAT_HAPPENED[fault.code];
-    log.error("status_server_failed", { address: formatAddress(address), code: fault.code, explanation });
+    log.error("status_server_failed.address_unusable", { address: formatAddress(address), explanation });
     return exitCodes.failed;
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Builds the call that claims a group of fees and dry-runs it on the hub. A refused group is bisected until the invalid
- * rows are isolated; nothing is sent here. A row is claimed only when the hub says so (I7); one bad row must not keep
- * the fees of 49 others.
- * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
+ * Claims on the hub: which rows of a pair are claimed together and for whom, and one attempt to claim them. A group that
+ * the hub refuses is halved until it takes a part; the rest follows once that is included. A row is claimed only when the
+ * hub says so (I7), and one bad row does not keep the fees of 49 others.
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/accumulate.rs.
  */
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { HubCallRefusal, RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
@@ -12,144 +13,191 @@ import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
-import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
-import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
+import type { DeliveryRow } from "../../ledger/ledger.ts";
+import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
 
-/** Claim that the hub would accept now. */
-export interface ReadyClaim {
-  readonly group: ClaimGroup;
-  readonly call: RelayerHubCall;
-  /** `Relayer.Nonce` that the beneficiary's permission is signed for. */
-  readonly nonce: bigint | undefined;
+/** Maximum number of commitments per claim, as upstream. */
+export const CLAIM_GROUP_SIZE = 50;
+
+/** State of one request on the chains. */
+export interface ClaimedRequest {
+  /** Fee on the source chain, units of its fee token; 0: none. */
+  readonly fee: bigint;
+  /** On the hub: still to be claimed, claimed in a final block or a newer one, or not (or no longer) known to it. */
+  readonly onHub: "open" | "claimed" | "claimed_not_final" | "unknown";
+}
+
+/** Account credited instead of the delivering one. Requires a signature of the delivering key. */
+export interface ClaimBeneficiary {
+  readonly account: Uint8Array;
+  /** The hub counts `Relayer.Nonce` for this pair; read it right before signing each claim. */
+  readonly nonceOf: { readonly address: Uint8Array; readonly chain: StateMachine };
+}
+
+/** One claim: one extrinsic, which the hub accepts or refuses as a whole. */
+export interface ClaimGroup {
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  /** Relayer that the receipts must name. */
+  readonly relayer: Uint8Array;
+  /** At most {@link CLAIM_GROUP_SIZE}, oldest block first. */
+  readonly commitments: readonly Hash256[];
+  /** Heights known to the hub at which to prove. */
+  readonly sourceHeight: bigint;
+  readonly destHeight: bigint;
+  readonly beneficiary: ClaimBeneficiary | undefined;
+  /** Latest fee of each request, which its proof must show; requests without an entry accept any fee. */
+  readonly minFees: ReadonlyMap<Hash256, bigint>;
+}
+
+/** Row that ends without a claim. */
+export interface SettledClaim {
+  readonly commitment: Hash256;
+  readonly to: "claimed" | "no_fee" | "unclaimable";
+  readonly why: "claimed_already" | "fee_is_zero" | "unknown_to_hub";
+}
+
+/** Plan for rows of one pair. */
+export interface ClaimPlan<Row> {
+  /** Commitments to claim, with their fees. */
+  readonly fees: ReadonlyMap<Hash256, bigint>;
+  readonly settled: readonly SettledClaim[];
+  /** Rows to be claimed later: they could not be read, or are claimed in a block that is not final. */
+  readonly waiting: readonly Row[];
+}
+
+/** Decides which rows are claimed, in their order. Pure. */
+export function planClaims<Row extends Pick<DeliveryRow, "commitment">>(
+  rows: readonly Row[],
+  requests: ReadonlyMap<Hash256, ClaimedRequest>,
+): ClaimPlan<Row> {
+  const fees = new Map<Hash256, bigint>();
+  const settled: SettledClaim[] = [];
+  const waiting: Row[] = [];
+  for (const row of rows) {
+    const { commitment } = row;
+    const { fee, onHub } = requests.get(commitment) ?? { fee: 0n, onHub: "claimed_not_final" };
+    if (onHub === "claimed_not_final") waiting.push(row);
+    else if (onHub === "claimed") settled.push({ commitment, to: "claimed", why: "claimed_already" });
+    else if (fee === 0n) settled.push({ commitment, to: "no_fee", why: "fee_is_zero" });
+    else if (onHub === "unknown") settled.push({ commitment, to: "unclaimable", why: "unknown_to_hub" });
+    else fees.set(commitment, fee);
+  }
+  return { fees, settled, waiting };
+}
+
+/**
+ * Finds the account credited when it is not the delivering address itself: our address on the source, from which fees
+ * are withdrawn. Without a key for both of them the fees stay with the delivering address.
+ */
+export function findBeneficiary(
+  context: Pick<FeeContext, "chains" | "hubKey">,
+  { source, relayer }: Pick<ClaimGroup, "source" | "relayer">,
+): ClaimBeneficiary | undefined {
+  const account = context.chains.get(source)?.relayer;
+  if (account === undefined || equalBytes(account, relayer) || findKey(context, relayer) === undefined) {
+    return undefined;
+  }
+  return { account, nonceOf: { address: relayer, chain: source } };
 }
 
 /** Row that the hub refuses even on its own. */
 export interface RefusedRow {
   readonly commitment: Hash256;
-  readonly refusal: Refusal;
+  readonly refusal: Refusal | HubCallRefusal;
 }
 
-/** Result of bisecting a group. */
-export interface BisectedClaims {
-  /** To be sent one after the other; usually a single claim with every valid row. */
-  readonly ready: readonly ReadyClaim[];
-  readonly refused: readonly RefusedRow[];
+/** Request whose proof shows less than its latest fee: the hub would pay the old one, and only once. */
+export interface RaisedFee {
+  readonly commitment: Hash256;
+  /** Units of the source's fee token. */
+  readonly newest: bigint;
+  readonly proven: bigint;
+}
+
+/** What an attempt finds out about rows that it does not claim. */
+export interface ClaimFindings {
+  readonly refused: RefusedRow[];
   /** Rows whose receipt at the proof height is not ours. */
-  readonly lost: readonly Hash256[];
+  readonly lost: Hash256[];
   /** Rows whose latest fee is not in the state of the source at the proof height. */
-  readonly raised: readonly RaisedFee[];
-  /** Set when the hub is not ready for any claim of this pair. */
-  readonly wait: Refusal | undefined;
+  readonly raised: RaisedFee[];
 }
 
-/**
- * Maximum number of times a claim is signed again because its nonce was used meanwhile; after that the group counts as
- * refused.
- */
+/** How an attempt ended: a claim of the group or of a part was sent, the hub takes none of the pair now, or none is left. */
+export type ClaimEnd = { readonly kind: "sent" | "nothing_left" } | {
+  readonly kind: "not_ready";
+  readonly detail: string;
+};
+
+/** Context of an attempt. */
+export interface ClaimWork {
+  readonly context: FeeContext;
+  readonly findings: ClaimFindings;
+  /** Journals and sends a claim; returns why the hub's transaction pool refused it. */
+  readonly send: (group: ClaimGroup, call: RelayerHubCall) => Promise<Refusal | undefined>;
+}
+
+/** Maximum number of times that a claim is signed again because its nonce was used meanwhile. */
 const MAX_NONCE_MOVES = 3;
 
-/** Faults that a single commitment may cause for all that are proved together with it. */
-const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
-
-/** Rows that are left out of the claim because of their proofs. */
-type LeftOut = Pick<BisectedClaims, "lost" | "raised">;
-
-const nothingLeftOut: LeftOut = { lost: [], raised: [] };
-
-type ClaimDryRun =
-  & LeftOut
-  & (
-    | { readonly kind: "ready"; readonly claim: ReadyClaim }
-    | { readonly kind: "empty" }
-    | {
-      readonly kind: "refused";
-      readonly refusal: Refusal;
-      readonly group: ClaimGroup;
-      readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
-    }
-  );
-
 /**
- * Finds the rows of a group that can be claimed together. Call it while holding the beneficiary's nonce (see
+ * Claims the group, or the first part of it that the hub takes. Call it while holding the beneficiary's nonce (see
  * `NonceTurns`).
  */
-export async function bisectClaims(
-  context: FeeContext,
+export async function claimFirst(
+  work: ClaimWork,
   group: ClaimGroup,
   signal: AbortSignal,
-): Promise<BisectedClaims> {
-  const first = await bisectOnce(context, { group, nonceMoves: 0 }, signal);
-  if (first.ready.length < 2) return first;
-  const commitments = first.ready.flatMap((claim) => claim.group.commitments);
-  const whole = await dryRunClaim(context, { ...group, commitments }, signal);
-  const isWhole = whole.kind === "ready" && whole.lost.length === 0 && whole.raised.length === 0;
-  return isWhole ? { ...first, ready: [whole.claim] } : first;
-}
-
-async function bisectOnce(
-  context: FeeContext,
-  { group, nonceMoves }: { readonly group: ClaimGroup; readonly nonceMoves: number },
-  signal: AbortSignal,
-): Promise<BisectedClaims> {
-  const dryRun = await dryRunClaim(context, group, signal);
-  const { lost, raised } = dryRun;
-  const none: BisectedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
-  if (dryRun.kind === "ready") return { ...none, ready: [dryRun.claim] };
-  if (dryRun.kind === "empty") return none;
-  const { refusal } = dryRun;
-  if (isAboutChain(refusal)) return { ...none, wait: refusal };
-  const nonce = nonceMoves < MAX_NONCE_MOVES ? dryRun.nonce : undefined;
-  const next = afterRefusal(dryRun.group, nonce);
-  if (next.kind === "defer") {
-    return { ...none, refused: [{ commitment: next.commitment, refusal }] };
-  }
-  const moved = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
-  const parts: BisectedClaims[] = [none];
-  for (const part of next.groups) {
-    parts.push(await bisectOnce(context, { group: part, nonceMoves: moved }, signal));
-  }
-  return {
-    ready: parts.flatMap((part) => part.ready),
-    refused: parts.flatMap((part) => part.refused),
-    lost: parts.flatMap((part) => part.lost),
-    raised: parts.flatMap((part) => part.raised),
-    wait: parts.map((part) => part.wait).find((wait) => wait !== undefined),
-  };
-}
-
-async function dryRunClaim(
-  context: FeeContext,
-  group: ClaimGroup,
-  signal: AbortSignal,
-): Promise<ClaimDryRun> {
+  nonceMoves = 0,
+): Promise<ClaimEnd> {
+  const { context, findings } = work;
   const proofs = await proveClaim(context, group, signal);
-  if (proofs.kind === "refused") return { ...proofs, group, ...nothingLeftOut };
+  if (proofs.kind === "refused") return await claimHalves(work, group, proofs.refusal, signal);
   const { lost, raised, rest } = checkProofs(group, proofs);
-  if (rest === undefined) return { kind: "empty", lost, raised };
-  if (rest.commitments.length < group.commitments.length) {
-    const dryRun = await dryRunClaim(context, rest, signal);
-    return { ...dryRun, lost: [...lost, ...dryRun.lost], raised: [...raised, ...dryRun.raised] };
-  }
+  findings.lost.push(...lost);
+  findings.raised.push(...raised);
+  if (rest === undefined) return { kind: "nothing_left" };
+  if (rest.commitments.length < group.commitments.length) return await claimFirst(work, rest, signal);
   const permission = await permit(context, group, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
   const call: RelayerHubCall = { kind: "accumulate", proof };
-  const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
-  if (refusal === undefined) {
-    return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
+  const refusal = await context.hub.hubCalls.dryRunCall(call, signal) ?? await work.send(group, call);
+  if (refusal === undefined) return { kind: "sent" };
+  if (isAboutChain(refusal)) return { kind: "not_ready", detail: refusal.detail };
+  // A withdrawal may have used the nonce meanwhile.
+  const isMoved = permission !== undefined && nonceMoves < MAX_NONCE_MOVES &&
+    await readNonce(context, permission.beneficiary, signal) !== permission.nonce;
+  if (isMoved) return await claimFirst(work, group, signal, nonceMoves + 1);
+  return await claimHalves(work, group, refusal, signal);
+}
+
+/** Claims the first half of a refused group that the hub takes; a single row is refused. */
+async function claimHalves(
+  work: ClaimWork,
+  group: ClaimGroup,
+  refusal: RefusedRow["refusal"],
+  signal: AbortSignal,
+): Promise<ClaimEnd> {
+  const { commitments } = group;
+  if (commitments.length === 1) {
+    work.findings.refused.push(...commitments.map((commitment) => ({ commitment, refusal })));
+    return { kind: "nothing_left" };
   }
-  if (permission === undefined) return { kind: "refused", refusal, group, ...nothingLeftOut };
-  const { beneficiary } = permission;
-  const nonce = { signed: permission.nonce, now: await readNonce(context, beneficiary, signal) };
-  return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
+  for (const part of partsOf(commitments, Math.ceil(commitments.length / 2))) {
+    const end = await claimFirst(work, { ...group, commitments: part }, signal);
+    if (end.kind !== "nothing_left") return end;
+  }
+  return { kind: "nothing_left" };
 }
 
 /** Keeps the rows whose proofs show our receipt and at least the newest fee on the source. */
 export function checkProofs(
   group: ClaimGroup,
   { relayers, fees }: Pick<Extract<Proved, { kind: "proved" }>, "relayers" | "fees">,
-): LeftOut & {
-  /** `undefined` when nothing is left. Its fee is not reduced: the hub sums what it finds. */
+): Pick<ClaimFindings, "lost" | "raised"> & {
+  /** `undefined` when nothing is left. */
   readonly rest: ClaimGroup | undefined;
 } {
   const { length } = group.commitments;
@@ -163,6 +211,9 @@ export function checkProofs(
   }
   return { lost, raised, rest: kept.length === 0 ? undefined : { ...group, commitments: kept } };
 }
+
+/** Faults that a single commitment may cause for all that are proved together with it. */
+const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
 type Proved =
   | {
@@ -227,7 +278,7 @@ async function permit(
 }
 
 /** Reads the nonce that the permission for a beneficiary is signed with. */
-export function readNonce(
+function readNonce(
   context: FeeContext,
   { nonceOf }: ClaimBeneficiary,
   signal: AbortSignal,
@@ -239,44 +290,4 @@ function chainOf(context: FeeContext, name: StateMachine): Chain {
   const chain = context.chains.get(name);
   if (chain === undefined) throw new Error(`${name} is not configured`);
   return chain;
-}
-
-/** Request whose proof shows less than its latest fee: the hub would pay the old one, and only once. */
-export interface RaisedFee {
-  readonly commitment: Hash256;
-  /** Units of the source's fee token. */
-  readonly newest: bigint;
-  readonly proven: bigint;
-}
-
-/** What follows for a group that the hub refused. */
-export type AfterRefusal =
-  /** Submit these, one after the other, each with a fresh nonce. */
-  | {
-    readonly kind: "submit";
-    readonly groups: readonly ClaimGroup[];
-    readonly why: "nonce_moved" | "bisect";
-  }
-  /** This row alone is refused: receipt, fee and claim are read again, then it waits like a failed hub message. */
-  | { readonly kind: "defer"; readonly commitment: Hash256 };
-
-/**
- * Decides what follows for a group that the transaction pool or the pallet refused.
- * @param nonce `Relayer.Nonce` when it was signed and now; `undefined` without a beneficiary
- */
-export function afterRefusal(
-  group: ClaimGroup,
-  nonce: { readonly signed: bigint; readonly now: bigint } | undefined,
-): AfterRefusal {
-  if (nonce !== undefined && nonce.signed !== nonce.now) {
-    return { kind: "submit", groups: [group], why: "nonce_moved" };
-  }
-  const [commitment] = group.commitments;
-  if (commitment === undefined) throw new Error("Empty group of claims");
-  if (group.commitments.length === 1) return { kind: "defer", commitment };
-  const groups = partsOf(group.commitments, Math.ceil(group.commitments.length / 2)).map((commitments) => ({
-    ...group,
-    commitments,
-  }));
-  return { kind: "submit", groups, why: "bisect" };
 }

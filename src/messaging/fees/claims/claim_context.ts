@@ -37,7 +37,7 @@ export class RaisedFees {
     const old = this.#entries.get(key);
     this.#entries.set(key, { sinceMs: old?.sinceMs ?? this.#context.clock.now(), height: at.height });
     this.#context.log[old === undefined ? "info" : "debug"](
-      "fee_raised",
+      "claim_failed.fee_raised",
       { pair: routeName(at.pair), ...fee, height: at.height },
     );
   }

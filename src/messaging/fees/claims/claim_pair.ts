@@ -5,19 +5,22 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
-import type { ClaimStatus } from "../../../core/chains/hub.ts";
+import type { ClaimStatus, RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import { afterRefusal, bisectClaims, type RaisedFee, readNonce, type ReadyClaim } from "./claim_attempt.ts";
-import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import {
   CLAIM_GROUP_SIZE,
   type ClaimedRequest,
+  type ClaimFindings,
+  claimFirst,
   type ClaimGroup,
-  type ClaimPlanInput,
+  findBeneficiary,
   planClaims,
+  type RaisedFee,
+  type RefusedRow,
   type SettledClaim,
-} from "./claim_plan.ts";
-import { type FeeContext, findKey, isPassing } from "../fee_context.ts";
+} from "./claim_attempt.ts";
+import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
+import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
@@ -118,11 +121,16 @@ class PairPass {
     if (rows.length === 0) return "idle";
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
-    const plan = planClaims(rows, this.#toPlanInput(requests));
+    const plan = planClaims(rows, requests);
     await this.#settle(requests, plan.settled);
-    const [group] = plan.groups;
-    for (const commitment of group?.commitments ?? []) doubts.forget(rowKey({ commitment, dest: pair.dest }));
-    if (group !== undefined) return await this.#claimGroup(this.#withoutOverdue(group));
+    const commitments = [...plan.fees.keys()];
+    for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
+    if (commitments.length > 0) {
+      const beneficiary = findBeneficiary(this.#context, pair);
+      const heights = { sourceHeight: provable, destHeight: matured };
+      const minFees = this.#withoutOverdue(plan.fees);
+      return await this.#claim({ ...pair, ...heights, commitments, beneficiary, minFees });
+    }
     for (const row of plan.waiting) deferred.add(rowKey(row));
     return "settled";
   }
@@ -139,11 +147,11 @@ class PairPass {
    * Drops the minimum fee of rows that have waited long enough for the hub to learn of a raised fee: they accept the fee
    * that the hub knows.
    */
-  #withoutOverdue(group: ClaimGroup): ClaimGroup {
+  #withoutOverdue(fees: ReadonlyMap<Hash256, bigint>): ReadonlyMap<Hash256, bigint> {
     const { dest } = this.#input.pair;
     const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
       !this.#context.raised.isOverdue(rowKey({ commitment, dest }));
-    return { ...group, minFees: new Map([...group.minFees].filter(isAwaited)) };
+    return new Map([...fees].filter(isAwaited));
   }
 
   async #readRequests(rows: readonly DeliveryRow[]): Promise<ReadonlyMap<Hash256, ClaimedRequest>> {
@@ -209,18 +217,6 @@ class PairPass {
     });
   }
 
-  #toPlanInput(requests: ReadonlyMap<Hash256, ClaimedRequest>): ClaimPlanInput {
-    const { chains } = this.#context;
-    const { pair, destHeights, sourceHeights } = this.#input;
-    return {
-      isConfigured: (chain) => chains.has(chain),
-      maturedHeight: (chain) => chain === pair.dest ? destHeights.matured : sourceHeights.matured,
-      request: (commitment) => requests.get(commitment),
-      ownAddress: (source) => chains.get(source)?.relayer,
-      canSignAs: (relayer) => findKey(this.#context, relayer) !== undefined,
-    };
-  }
-
   /**
    * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
    * those of which the same was found hours ago; the others are read again.
@@ -235,10 +231,11 @@ class PairPass {
     const proven = await this.#proveUnpaid(unpaid);
     this.#applySettled(
       requests,
-      settled.filter(({ why, ...row }) => {
-        const isCertain = why === "claimed_already" || proven.has(row.commitment);
-        const isEnd = isCertain || doubts.confirms(rowKey(row), why);
-        if (!isEnd) deferred.add(rowKey(row));
+      settled.filter(({ why, commitment }) => {
+        const key = rowKey({ commitment, dest: this.#input.pair.dest });
+        const isCertain = why === "claimed_already" || proven.has(commitment);
+        const isEnd = isCertain || doubts.confirms(key, why);
+        if (!isEnd) deferred.add(key);
         return isEnd;
       }),
     );
@@ -273,7 +270,7 @@ class PairPass {
       const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
       const result = resultOf[why];
       const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("requests_unclaimed", {
+      log[level]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
@@ -288,76 +285,52 @@ class PairPass {
     this.#context.onEvent({ source, dest, result, ...sum });
   }
 
-  #claimGroup(group: ClaimGroup): Promise<PairOutcome> {
+  #claim(group: ClaimGroup): Promise<PairOutcome> {
     const { beneficiary } = group;
-    if (beneficiary === undefined) return this.#bisectAndSend(group);
+    if (beneficiary === undefined) return this.#claimNow(group);
     const whenFree = (): Promise<PairOutcome> =>
-      isNonceTaken(this.#context, beneficiary.nonceOf) ? Promise.resolve("busy") : this.#bisectAndSend(group);
+      isNonceTaken(this.#context, beneficiary.nonceOf) ? Promise.resolve("busy") : this.#claimNow(group);
     return this.#context.turns.run(beneficiary.nonceOf, whenFree, this.#signal);
   }
 
-  async #bisectAndSend(group: ClaimGroup): Promise<PairOutcome> {
-    const bisected = await bisectClaims(this.#context, group, this.#signal);
-    if (bisected.lost.length > 0) this.#markLost(bisected.lost);
-    for (const { commitment, refusal } of bisected.refused) this.#defer(commitment, refusal);
-    this.#noteRaised(group, bisected.raised);
-    if (await this.#sendFirst(bisected.ready)) return "sent";
-    if (bisected.wait === undefined) return "settled";
-    this.#context.log.debug("claim_postponed", {
+  async #claimNow(group: ClaimGroup): Promise<PairOutcome> {
+    const findings: ClaimFindings = { refused: [], lost: [], raised: [] };
+    const send = (part: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> =>
+      this.#send(part, call);
+    const end = await claimFirst({ context: this.#context, findings, send }, group, this.#signal);
+    if (findings.lost.length > 0) this.#markLost(findings.lost);
+    for (const refused of findings.refused) this.#defer(refused);
+    this.#noteRaised(group, findings.raised);
+    if (end.kind !== "not_ready") return end.kind === "sent" ? "sent" : "settled";
+    this.#context.log.debug("claim_failed.postponed", {
       pair: routeName(this.#input.pair),
-      detail: bisected.wait.detail,
+      detail: end.detail,
     });
     return "not_ready";
   }
 
-  /** Sends the first claim that the hub's transaction pool accepts; the others are planned again once it is included. */
-  async #sendFirst(ready: readonly ReadyClaim[]): Promise<boolean> {
-    for (const claim of ready) if (await this.#sendOne(claim)) return true;
-    return false;
-  }
-
-  async #sendOne(claim: ReadyClaim): Promise<boolean> {
+  async #send(group: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> {
     const { calls, ledger, log, raised } = this.#context;
-    const { group } = claim;
     const { commitments, dest } = group;
     const setAll = (to: "claiming" | "unclaimed"): void => {
       for (const commitment of commitments) ledger.deliveries.setClaimState({ commitment, dest }, to);
     };
     const sent = await calls.send({
-      call: claim.call,
+      call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
       onJournal: () => setAll("claiming"),
       onRefused: () => setAll("unclaimed"),
     }, this.#signal);
-    if (sent.kind !== "sent") return await this.#afterRefusal(claim, sent.refusal);
+    if (sent.kind !== "sent") return sent.refusal;
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));
-    log.info("claim_sent", {
+    log.info("claim_sent.fees", {
       pair: routeName(this.#input.pair),
       requests: commitments.length,
       provedAt: `${group.sourceHeight} and ${group.destHeight}`,
       ...(group.beneficiary === undefined ? {} : { beneficiary: toHex(group.beneficiary.account) }),
     });
-    return true;
-  }
-
-  /**
-   * Handles a claim that the transaction pool refused although the dry run accepted it: it is halved until one part is
-   * accepted.
-   */
-  async #afterRefusal({ group, nonce }: ReadyClaim, refusal: Refusal): Promise<boolean> {
-    const { beneficiary } = group;
-    const now = beneficiary && await readNonce(this.#context, beneficiary, this.#signal);
-    const moved = nonce === undefined || now === undefined ? undefined : { signed: nonce, now };
-    const next = afterRefusal(group, moved);
-    if (next.kind === "defer") this.#defer(next.commitment, refusal);
-    if (next.kind === "defer" || next.why === "nonce_moved") return false;
-    for (const part of next.groups) {
-      const { ready, raised } = await bisectClaims(this.#context, part, this.#signal);
-      this.#noteRaised(part, raised);
-      if (await this.#sendFirst(ready)) return true;
-    }
-    return false;
+    return undefined;
   }
 
   /** Marks rows as lost whose receipt of ours the destination cannot prove: they must be delivered again first. */
@@ -369,7 +342,7 @@ class PairPass {
         ledger.deliveries.setClaimState({ commitment, dest: pair.dest }, "lost");
       }
     });
-    log.info("receipts_missing", {
+    log.info("claim_failed.receipts_missing", {
       pair: routeName(pair),
       requests: commitments.length,
       first: commitments[0],
@@ -385,12 +358,12 @@ class PairPass {
     }
   }
 
-  #defer(commitment: Hash256, refusal: Refusal): void {
+  #defer({ commitment, refusal }: RefusedRow): void {
     const { deferred, ledger, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
-    log[attempts === 1 ? "warn" : "debug"]("claim_rejected", {
+    log[attempts === 1 ? "warn" : "debug"]("claim_failed.rejected", {
       pair: routeName(pair),
       commitment,
       detail: refusal.detail,

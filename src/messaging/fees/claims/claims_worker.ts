@@ -10,14 +10,7 @@ import { mapLimited } from "../../../core/runtime/limit.ts";
 import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import {
-  type ClaimContext,
-  type ClaimEvent,
-  type ClaimResult,
-  RaisedFees,
-  routeName,
-  rowKey,
-} from "./claim_context.ts";
+import { type ClaimContext, type ClaimEvent, RaisedFees, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
 import { Deferred, Doubts, type FeeContext, isPassing } from "../fee_context.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
@@ -39,12 +32,12 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
           const { underWay } = await rounds.run(signal);
           failures = 0;
           if (underWay === 0) notices.done("claims");
-          else notices.waiting("claims", { event: "claims_awaited", fields: { underWay } });
+          else notices.waiting("claims", { event: "long_wait.claims", fields: { underWay } });
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
-          context.log.debug("claims_interrupted", { error });
+          context.log.debug("read_failed.claims", { error });
           pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
         }
         await context.clock.sleep(pauseMs, signal);
@@ -57,7 +50,7 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
 export function logUnreadable(context: FeeContext): void {
   const count = context.ledger.deliveries.countUnreadable();
   if (count > 0) {
-    context.log.error("delivery_records_unreadable", {
+    context.log.error("record_unreadable.deliveries", {
       records: count,
     });
   }
@@ -172,8 +165,8 @@ export class ClaimsRounds {
       if (!isPassing(error)) throw error;
       const failures = this.#pairs.add(key);
       const fields = { pair: routeName(pair), failures, error };
-      if (failures === 3) context.log.warn("claims_delayed", fields);
-      else context.log.debug("claims_interrupted", fields);
+      if (failures === 3) context.log.warn("read_failed.claims", fields);
+      else context.log.debug("read_failed.claims", fields);
       return { pair, result: "unreachable" };
     }
   }
@@ -182,7 +175,7 @@ export class ClaimsRounds {
     const name = routeName(pair);
     if (this.#reported.has(name)) return;
     this.#reported.add(name);
-    this.#context.log.warn("claim_chain_missing", {
+    this.#context.log.warn("claim_failed.chain_missing", {
       pair: name,
       requests: pair.count,
     });
@@ -205,7 +198,7 @@ async function settleClaims(
   for (const row of context.calls.listOpen("accumulate")) {
     if (await settleOne(context, row, signal)) hasChanges = true;
   }
-  return await settleOrphans(context, signal) || hasChanges;
+  return releaseOrphans(context) || hasChanges;
 }
 
 async function settleOne(
@@ -303,7 +296,7 @@ function takeBack(
       }
     }
   });
-  context.log.info("claim_ineffective", {
+  context.log.info("claim_failed.ineffective", {
     extrinsic: row.submission.hash,
     detail: end.detail,
   });
@@ -313,36 +306,19 @@ function takeBack(
 const MAX_ORPHANS = 500;
 
 /**
- * Settles rows that count as under way although no open claim carries them (a pruned journal, a manually edited file):
- * the hub's own record decides.
+ * Makes rows claimable again that count as under way although no open claim carries them (a pruned journal, a manually
+ * edited file): what the hub has paid is found out before they are claimed. True when there were some.
  */
-async function settleOrphans(
-  context: ClaimContext,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { submissions, deliveries } = context.ledger;
-  const claiming = deliveries.listByClaimState("claiming", { limit: MAX_ORPHANS });
-  if (claiming.length === 0) return false;
+function releaseOrphans({ calls, ledger }: ClaimContext): boolean {
+  const { submissions, deliveries } = ledger;
   const carried = new Set(
-    context.calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
+    calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
       .map(({ commitment, target }) => rowKey({ commitment, dest: target })),
   );
-  const orphans = claiming.filter((row) => !carried.has(rowKey(row)));
-  if (orphans.length === 0) return false;
-  const isClaimed = await context.hub.accounts.fetchFinalClaims(
-    orphans.map(({ commitment }) => commitment),
-    signal,
-  );
-  context.ledger.transaction(() => {
-    for (const [index, { commitment, dest }] of orphans.entries()) {
-      if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;
-      deliveries.setClaimState({ commitment, dest }, isClaimed[index] === true ? "claimed" : "unclaimed");
-    }
+  const orphans = deliveries.listByClaimState("claiming", { limit: MAX_ORPHANS })
+    .filter((row) => !carried.has(rowKey(row)));
+  ledger.transaction(() => {
+    for (const { commitment, dest } of orphans) deliveries.setClaimState({ commitment, dest }, "unclaimed");
   });
-  for (const [index, row] of orphans.entries()) {
-    if (isClaimed[index] !== true) continue;
-    const result: ClaimResult = "claimed_already";
-    context.onEvent({ source: row.source, dest: row.dest, result, count: 1, fee: row.fee ?? 0n });
-  }
-  return true;
+  return orphans.length > 0;
 }

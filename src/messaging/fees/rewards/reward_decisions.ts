@@ -10,19 +10,12 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 /** Poll interval of rewards, and pause of a refused one, ms. */
 export const REWARD_INTERVAL_MS = 600_000;
 
-/** Input of planning, besides the rows. */
-export interface RewardPlanInput {
-  readonly nowMs: number;
-  /** True when a hub account is configured. Without one nothing is claimed. */
-  readonly hasPayee: boolean;
-  /** True when the key of the work on that chain is configured. */
-  hasSigner(chain: StateMachine): boolean;
-  /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
-  maturedHeight(chain: StateMachine): bigint | undefined;
-  /** True when the hub has paid it to anybody, in a final block; `undefined`: could not be read now. */
-  isClaimed(key: RewardKey): boolean | undefined;
-  /** The hub's offer for it, in its native token; 0: nothing; `undefined`: could not be read now. */
-  offered(key: RewardKey): bigint | undefined;
+/** Reward as the hub sees it. */
+export interface RewardView {
+  /** True when the hub has paid it to anybody, in a final block. */
+  readonly isClaimed: boolean;
+  /** The hub's offer for it, in its native token; 0: nothing. */
+  readonly offered: bigint;
 }
 
 /** Plan for the rows, each part lowest height first, so that no reward starves. */
@@ -40,23 +33,27 @@ export interface RewardPlan {
   }[];
 }
 
-/** Plans the claims of open rows, in any order; what is not due, known or read waits. */
-export function planRewards(rows: readonly RewardRow[], facts: RewardPlanInput): RewardPlan {
+/**
+ * Plans the claims of due rows, in any order; what is not provable or read yet waits.
+ * @param facts.maturedHeight newest height of the chain on the hub whose challenge period is over; `undefined`: none
+ */
+export function planRewards(
+  rows: readonly RewardRow[],
+  facts: {
+    maturedHeight(chain: StateMachine): bigint | undefined;
+    find(key: RewardKey): RewardView | undefined;
+  },
+): RewardPlan {
   const claims: RewardPlan["claims"][number][] = [];
   const settled: RewardPlan["settled"][number][] = [];
   for (const row of rows.toSorted(oldestFirst)) {
-    const isDue = row.state === "pending" && facts.hasPayee && facts.hasSigner(row.chain) &&
-      row.nextAttemptAtMs <= facts.nowMs;
-    if (!isDue) continue;
-    const isClaimed = facts.isClaimed(row);
-    const offered = facts.offered(row);
+    const view = facts.find(row);
     const proofHeight = facts.maturedHeight(row.chain);
-    if (isClaimed === true) settled.push({ row, to: "claimed", why: "claimed_already" });
-    else if (offered === 0n) settled.push({ row, to: "refused", why: "nothing_offered" });
-    else if (
-      isClaimed !== undefined && offered !== undefined && proofHeight !== undefined &&
-      proofHeight >= row.height
-    ) claims.push({ row, proofHeight, offered });
+    if (view?.isClaimed) settled.push({ row, to: "claimed", why: "claimed_already" });
+    else if (view?.offered === 0n) settled.push({ row, to: "refused", why: "nothing_offered" });
+    else if (view !== undefined && proofHeight !== undefined && proofHeight >= row.height) {
+      claims.push({ row, proofHeight, offered: view.offered });
+    }
   }
   return { claims, settled };
 }

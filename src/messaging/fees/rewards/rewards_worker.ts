@@ -9,7 +9,13 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, findErrorName, isAboutChain, isPassing } from "../fee_context.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
-import { judgeRewardRefusal, planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./reward_decisions.ts";
+import {
+  judgeRewardRefusal,
+  planRewards,
+  REWARD_INTERVAL_MS,
+  type RewardPlan,
+  type RewardView,
+} from "./reward_decisions.ts";
 import type { RewardKey, RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -22,12 +28,6 @@ import { toRewardItem } from "./reward_record.ts";
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
 const CLAIMS_PER_ROUND = 20;
-
-/** Reward as the hub sees it. */
-interface HubView {
-  readonly isClaimed: boolean;
-  readonly offered: bigint;
-}
 
 /** Reward rounds and the state kept between them: heights in their challenge period. */
 export class RewardRounds {
@@ -46,7 +46,8 @@ export class RewardRounds {
     const { hubKey } = context;
     const rows = context.ledger.rewards.listOpen()
       .filter((row) =>
-        row.state === "pending" && row.nextAttemptAtMs <= context.clock.now() && context.isUp(row.chain)
+        row.state === "pending" && row.nextAttemptAtMs <= context.clock.now() && context.isUp(row.chain) &&
+        context.chains.get(row.chain)?.relayer !== undefined
       );
     if (hubKey !== undefined && rows.length > 0) {
       const plan = await this.#plan(rows, signal);
@@ -70,19 +71,15 @@ export class RewardRounds {
     const listed = hasRequests
       ? await context.hub.rewards.fetchRewardedModules(signal)
       : new Map<string, bigint>();
-    const views = new Map<string, HubView>();
+    const views = new Map<string, RewardView>();
     for (const row of rows) {
       const height = matured.get(row.chain);
       if (height === undefined || height < row.height) continue; // waits; no request to the hub needed
       views.set(keyText(row), await this.#view(row, listed, signal));
     }
     return planRewards(rows, {
-      nowMs: context.clock.now(),
-      hasPayee: true,
-      hasSigner: (chain) => context.chains.get(chain)?.relayer !== undefined,
       maturedHeight: (chain) => matured.get(chain),
-      isClaimed: (key) => views.get(keyText(key))?.isClaimed,
-      offered: (key) => views.get(keyText(key))?.offered,
+      find: (key) => views.get(keyText(key)),
     });
   }
 
@@ -90,7 +87,7 @@ export class RewardRounds {
     row: RewardRow,
     listed: ReadonlyMap<string, bigint>,
     signal: AbortSignal,
-  ): Promise<HubView> {
+  ): Promise<RewardView> {
     const { hub } = this.#context;
     if (row.kind === "rotation") {
       const { amount, isClaimed } = await hub.rewards.fetchRotationReward(
@@ -112,7 +109,7 @@ export class RewardRounds {
       settled.filter(({ row, to, why }) => endReward(this.#context, row, { state: to, detail: why }) === to)
     );
     for (const { row, why } of ended) {
-      log.info("reward_dropped", { ...rewardFields(row), reason: why });
+      log.info("reward_failed.dropped", { ...rewardFields(row), reason: why });
     }
   }
 
@@ -123,9 +120,8 @@ export class RewardRounds {
   ): Promise<void> {
     const context = this.#context;
     try {
-      const result = await claimReward(context, { ...claim, payee }, signal);
-      if (result === "sent") {
-        context.log.info("reward_claim_sent", { ...rewardFields(claim.row), offered: claim.offered });
+      if (await claimReward(context, { ...claim, payee }, signal)) {
+        context.log.info("claim_sent.reward", { ...rewardFields(claim.row), offered: claim.offered });
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -138,7 +134,7 @@ export class RewardRounds {
           context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
         }
       });
-      context.log.debug("reward_claim_failed", { ...rewardFields(claim.row), error });
+      context.log.debug("read_failed.rewards", { ...rewardFields(claim.row), error });
     }
   }
 }
@@ -163,7 +159,7 @@ export function rewardsWorker(context: FeeContext): Worker {
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
-          context.log.debug("rewards_interrupted", { error });
+          context.log.debug("read_failed.rewards", { error });
           pauseMs = REWARD_INTERVAL_MS / 10;
         }
         await context.clock.sleep(pauseMs, signal);
@@ -171,9 +167,6 @@ export function rewardsWorker(context: FeeContext): Worker {
     },
   };
 }
-
-/** Outcome for a reward: its claim was sent, it waits, or it is settled. */
-type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
 
 /** Reward to claim. */
 interface RewardClaim {
@@ -183,12 +176,12 @@ interface RewardClaim {
   readonly payee: Hash256;
 }
 
-/** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
+/** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. True when its claim was sent. */
 async function claimReward(
   context: FeeContext,
   claim: RewardClaim,
   signal: AbortSignal,
-): Promise<RewardClaimResult> {
+): Promise<boolean> {
   const { row } = claim;
   const chain = context.chains.get(row.chain);
   if (chain === undefined) throw new Error(`${row.chain} is not configured`);
@@ -206,7 +199,7 @@ async function claimReward(
     onJournal: () => void context.ledger.rewards.update(row, { state: "claiming" }),
     onRefused: (why) => void writeRefusal(context, row, { refusal: why, isFinal: false }),
   }, signal);
-  return sent.kind === "sent" ? "sent" : "later";
+  return sent.kind === "sent";
 }
 
 /** Reward with the chain that proves it. */
@@ -258,18 +251,18 @@ function proofAt(chain: Chain, height: bigint, proof: Uint8Array): Proof {
 }
 
 /** Handles another relayer's receipt, or one that a reorganisation removed: there is no reward. */
-function applyNoReceipt(context: FeeContext, row: RewardRow): RewardClaimResult {
+function applyNoReceipt(context: FeeContext, row: RewardRow): false {
   const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
   context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "refused", detail }));
-  context.log.info("reward_unclaimable", { ...rewardFields(row), detail });
-  return "refused";
+  context.log.info("reward_failed.unclaimable", { ...rewardFields(row), detail });
+  return false;
 }
 
-function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): RewardClaimResult {
+function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): false {
   const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
   const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
-  context.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
-  return state === "pending" ? "later" : state;
+  context.log[level]("reward_failed.rejected", { ...rewardFields(row), detail: refusal.detail, state });
+  return false;
 }
 
 /** Records the consequence of a refusal. Call it within a ledger transaction. */
@@ -302,44 +295,37 @@ function endReward(
   return ledger.rewards.update(row, isConfirmed ? end : wait).state === "pending" ? "pending" : end.state;
 }
 
-/** Settles every pending reward claim, including those of an earlier run. */
+/** Settles every pending reward claim, including those of an earlier run; what no claim carries is claimed again. */
 async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<void> {
-  const open = new Map(
-    context.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
-  );
-  const carried = new Set<string>();
-  for (const submission of context.calls.listOpen("claim")) {
-    const [item] = context.ledger.submissions.itemsOf(submission.id);
-    const key = item && keyOf(item.target, item.commitment);
-    const row = key === undefined ? undefined : open.get(key);
-    if (await settleOne(context, { submission, row }, signal) && key !== undefined) carried.add(key);
+  const { calls, ledger: { rewards, submissions, transaction } } = context;
+  const keysOf = ({ id }: SubmissionRow): readonly string[] =>
+    submissions.itemsOf(id).map((item) => keyOf(item.target, item.commitment));
+  const rowOf = (keys: readonly string[]): RewardRow | undefined =>
+    rewards.listOpen().find((row) => keys.includes(keyOf(row.chain, toRewardItem(row))));
+  for (const submission of calls.listOpen("claim")) {
+    await settleOne(context, { submission, row: rowOf(keysOf(submission)) }, signal);
   }
-  for (const [key, row] of open) {
-    if (row.state !== "claiming" || carried.has(key)) continue;
-    const now = context.ledger.rewards.find(row);
-    if (now?.state !== "claiming" || isCarriedNow(context, key)) continue;
-    context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "pending" }));
-  }
+  const carried = new Set(calls.listOpen("claim").flatMap(keysOf));
+  transaction(() => {
+    for (const row of rewards.listOpen()) {
+      const isCarried = carried.has(keyOf(row.chain, toRewardItem(row)));
+      if (row.state === "claiming" && !isCarried) rewards.update(row, { state: "pending" });
+    }
+  });
 }
 
-function isCarriedNow(context: FeeContext, key: string): boolean {
-  return context.calls.listOpen("claim").some(({ id }) =>
-    context.ledger.submissions.itemsOf(id).some((item) => keyOf(item.target, item.commitment) === key)
-  );
-}
-
-/** True while the claim is pending. */
+/** Settles one claim, unless it is pending. */
 async function settleOne(
   context: FeeContext,
   { submission, row }: { readonly submission: SubmissionRow; readonly row: RewardRow | undefined },
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   const status = await context.calls.poll(submission, signal);
   const { submissions, rewards } = context.ledger;
   switch (status.kind) {
     case "open":
     case "included":
-      return true;
+      return;
     case "final":
       context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "final", block: status.block });
@@ -348,20 +334,20 @@ async function settleOne(
       if (row !== undefined) {
         context.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
       }
-      return false;
+      return;
     case "failed":
       context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
         if (row === undefined) return;
         writeRefusal(context, row, { refusal: { code: "unspecified", detail: status.error }, isFinal: true });
       });
-      return false;
+      return;
     case "gone":
       context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "dropped", detail: "left the transaction pool" });
         if (row?.state === "claiming") rewards.update(row, { state: "pending" });
       });
-      return false;
+      return;
   }
 }
 

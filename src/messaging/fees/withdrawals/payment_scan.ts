@@ -43,7 +43,7 @@ export async function scanPayments(context: FeeContext, signal: AbortSignal): Pr
   } catch (error) {
     // The node has pruned old blocks: nothing is known to be missing, so new blocks are enough.
     if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
-    context.log.warn("payments_unsearchable", {
+    context.log.warn("blocks_skipped.payments_pruned", {
       error,
     });
     context.ledger.transaction(() => context.ledger.meta.write(CURSOR, final.toString()));
@@ -80,7 +80,7 @@ function startOf(context: FeeContext, final: bigint): bigint {
     .reduce((a, b) => a < b ? a : b, final);
   const start = oldest < floor ? oldest : floor;
   if (cursor >= start) return cursor;
-  context.log.warn("old_payments_skipped", {
+  context.log.warn("blocks_skipped.payments_age", {
     from: cursor + 1n,
     to: start,
   });
@@ -116,7 +116,7 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
   for (const { id, post, payment } of matches) {
     const dispatch = takeDispatch(context, paying.name, post);
     withdrawals.update(id, { state: "dispatched", dispatch, amount: payment.amount });
-    logPayment(context, "withdrawal_dispatched", { post, payment });
+    logPayment(context, "withdrawal_made.dispatched", { post, payment });
   }
   for (const found of unexpected) {
     const dispatch = takeDispatch(context, paying.name, found.post);

@@ -107,7 +107,7 @@ async function sendOrder(
   };
   const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
   if (refusal !== undefined) {
-    context.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
+    context.log.warn("withdrawal_failed.rejected", { ...fields, detail: refusal.detail });
     return "refused";
   }
   const { withdrawals } = context.ledger;
@@ -124,10 +124,10 @@ async function sendOrder(
     onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
   }, signal);
   if (sent.kind === "refused") {
-    context.log.warn("withdrawal_rejected", { ...fields, detail: sent.refusal.detail });
+    context.log.warn("withdrawal_failed.rejected", { ...fields, detail: sent.refusal.detail });
     return "refused";
   }
-  context.log.info("withdrawal_requested", { ...fields, withdrawal: row });
+  context.log.info("withdrawal_made.requested", { ...fields, withdrawal: row });
   return "ordered";
 }
 
@@ -144,10 +144,10 @@ function logSkip(
   };
   if (reason === "below_configured") {
     const minimum = context.units.text(name, numbers.configuredMinimum);
-    context.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
+    context.log.info("withdrawal_failed.below_minimum", { ...fields, minimum, isAskedFor });
     return;
   }
-  context.log.info("withdrawal_below_hub_minimum", {
+  context.log.info("withdrawal_failed.below_hub_minimum", {
     ...fields,
     hubMinimum: context.units.text(name, numbers.hubMinimum),
   });
@@ -161,7 +161,7 @@ async function logWithoutKey(
 ): Promise<void> {
   const available = await context.hub.accounts.fetchFeeBalance(chain, address, signal);
   if (available === 0n) return;
-  context.log.warn("fee_account_unconfigured", {
+  context.log.warn("withdrawal_failed.key_missing", {
     chain,
     account: toHex(address),
     available: context.units.text(chain, available),

@@ -134,8 +134,8 @@ export class WithdrawalSteps {
     const { ledger, log } = this.#context;
     const row = ledger.transaction(() => ledger.withdrawals.update(id, change));
     const fields = fieldsOf(this.#context, row);
-    if (row.state === "done") log.info("withdrawal_received", fields);
-    else log.warn("withdrawal_abandoned", { ...fields, detail: row.detail });
+    if (row.state === "done") log.info("withdrawal_made.received", fields);
+    else log.warn("withdrawal_failed.abandoned", { ...fields, detail: row.detail });
   }
 
   /** Logs, and writes down for the status, why a payment waits. */
@@ -150,10 +150,10 @@ export class WithdrawalSteps {
       ledger.withdrawals.update(row.id, { state: row.state, ...text !== "" && { detail: text } })
     );
     const fields = fieldsOf(this.#context, row);
-    if (prospect === "gated") log.info("payment_gated", { ...fields, detail });
-    else if (prospect === "refused") log.warn("payment_rejected", { ...fields, reason, detail });
+    if (prospect === "gated") log.info("payment_delayed.gated", { ...fields, detail });
+    else if (prospect === "refused") log.warn("payment_delayed.rejected", { ...fields, reason, detail });
     else if (prospect === "later") {
-      log.info("payment_delayed", {
+      log.info("payment_delayed.cost", {
         ...fields,
         reason,
         costUsd: requiredUsd18 === undefined ? undefined : formatDecimal(requiredUsd18, 18),

@@ -39,13 +39,13 @@ export function withdrawalWorker(context: FeeContext, everyMs: number): Worker {
           failures = 0;
           const open = context.ledger.withdrawals.listOpen().length;
           if (open === 0) notices.done("payments");
-          else notices.waiting("payments", { event: "withdrawals_awaited", fields: { withdrawals: open } });
+          else notices.waiting("payments", { event: "long_wait.withdrawals", fields: { withdrawals: open } });
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
           const level = failures === 3 ? "warn" : "debug";
-          context.log[level]("withdrawals_interrupted", { failures, error });
+          context.log[level]("read_failed.withdrawals", { failures, error });
           pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
         }
         await context.clock.sleep(pauseMs, signal);
@@ -170,7 +170,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#chains.add(name);
-      this.#context.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+      this.#context.log[failures === 3 ? "warn" : "debug"]("read_failed.withdrawals", {
         chain: name,
         failures,
         error,
@@ -238,7 +238,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#unanswered.add(key);
-      this.#context.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+      this.#context.log[failures === 3 ? "warn" : "debug"]("read_failed.withdrawals", {
         ...fields,
         failures,
         error,

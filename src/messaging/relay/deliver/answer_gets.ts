@@ -60,7 +60,7 @@ export async function answerGets(
       await answerGroup(work);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      leg.log.debug("get_requests_delayed", { leg: legName(leg), error });
+      leg.log.debug("read_failed.get_values", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }

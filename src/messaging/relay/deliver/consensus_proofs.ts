@@ -39,7 +39,7 @@ export async function simulateAlone(
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   if (simulation.kind === "accepted") return { delivery, simulation };
   const { code, detail } = simulation.refusal;
-  leg.log.warn("rotations_rejected", { leg: legName(leg), code, detail });
+  leg.log.warn("proofs_failed.rotations_rejected", { leg: legName(leg), reason: code, detail });
   return undefined;
 }
 
@@ -322,7 +322,7 @@ export type RotationDecision =
   };
 
 /** Computes the hub's reward for rotations, dollars x 10^18; a reason when it is certainly zero. */
-export function rewardFor(
+function rewardFor(
   rewards: readonly OfferedReward[],
   tokenPrice27: bigint | undefined,
 ): { readonly reward18: bigint; readonly hold: RewardHold | undefined } {
@@ -338,7 +338,7 @@ export function rewardFor(
  * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
  * hub's own token, to the relayer that the host names as first).
  */
-export function decideRotations(
+function decideRotations(
   facts: {
     readonly rewards: readonly OfferedReward[];
     readonly tokenPrice27: bigint | undefined;

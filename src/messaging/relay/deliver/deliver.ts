@@ -16,7 +16,7 @@ import {
   listAdmitted,
   listRefusedSenders,
 } from "../due_messages.ts";
-import type { Leg, LegRun } from "../leg.ts";
+import type { LegRun } from "../leg.ts";
 import { countCallBytes, countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import { leaveToCompetitors, readBatchLimit } from "../limits/competitors.ts";
 import {

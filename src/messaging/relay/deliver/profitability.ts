@@ -105,7 +105,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      log.debug("fees_unreadable", { chain: target.id.stateMachine, error });
+      log.debug("read_failed.fees", { chain: target.id.stateMachine, error });
     }
   }));
   return fees;
@@ -359,13 +359,13 @@ async function findGone(
     }));
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    log.debug("request_removal_unconfirmed", { chain: chain.id.stateMachine, error });
+    log.debug("read_failed.request_removal", { chain: chain.id.stateMachine, error });
     return new Set();
   }
 }
 
 /** Finds the candidates whose requests certainly no longer exist on their sources. */
-export async function findGoneRequests(
+async function findGoneRequests(
   leg: LegRun,
   { feeChains }: Pick<LegProfit, "feeChains">,
   candidates: readonly Candidate[],

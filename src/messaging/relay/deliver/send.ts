@@ -91,7 +91,7 @@ export async function sendConsensus(
     }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
-      leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
+      leg.log.debug("proofs_overtaken.known", { leg: legName(leg), from: signing.from });
       return "known";
     }
     if (signing.kind !== "signed") return "refused";
@@ -180,7 +180,7 @@ async function signBounded(
   const { nonceAtLeast } = nonces;
   const signed = signing.kind === "signed" ? signing.submission.nonce : undefined;
   if (nonceAtLeast !== undefined && signed !== undefined && signed > nonceAtLeast) {
-    reportForeign(leg, nonceAtLeast, "foreign_nonce_used");
+    reportForeign(leg, nonceAtLeast, "account_shared.seen");
   }
   const isTooExpensive = signing.kind === "refused" && signing.refusal.code === "too_expensive";
   if (bound === undefined || !isTooExpensive) return signing;
@@ -227,14 +227,14 @@ async function sendInTurn(
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
-    leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
+    leg.log.debug("proofs_overtaken.known", { leg: legName(leg), from: signing.from });
     return { sent: 0, again: [], isOutdated: true };
   }
   if (signing.kind === "refused") {
     noteRefusedFunds(leg, signing.refusal);
     if (signing.refusal.code === "too_expensive") {
       const { detail } = signing.refusal;
-      leg.log.info("batch_repriced", {
+      leg.log.info("transaction_failed.repriced", {
         leg: legName(leg),
         detail,
       });
@@ -349,7 +349,7 @@ async function broadcastJournalled(
     result = await leg.target.sender.broadcast(submission, leg.signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    leg.log.info("broadcast_unknown", {
+    leg.log.info("transaction_failed.broadcast_unknown", {
       leg: legName(leg),
       transaction: submission.hash,
       error,

@@ -71,7 +71,7 @@ export function noteTooLarge(
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
   size.write(context, { maxBytes, atMs: context.clock.now() });
-  context.log.info("transaction_size_reduced", {
+  context.log.info("transaction_failed.too_large", {
     chain: context.target.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
     maxBytes,
@@ -106,20 +106,20 @@ const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
- * @param event `account_shared`: it was mined in front of ours; `foreign_nonce_used`: endpoints show it there
+ * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.seen`: endpoints show it there
  */
 export function reportForeign(
   { ledger, clock, log, target }: TargetContext,
   nonce: bigint,
-  event: "account_shared" | "foreign_nonce_used",
+  event: "account_shared.mined" | "account_shared.seen",
 ): void {
   const chain = target.id.stateMachine;
   const name = `${event} on ${chain}`;
   const nowMs = clock.now();
   const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
   if (isNews) ledger.meta.write(name, String(nowMs));
-  if (!isNews) log.debug("foreign_nonce_used", { chain, nonce });
-  else log[event === "account_shared" ? "warn" : "info"](event, { chain, nonce });
+  if (!isNews) log.debug("account_shared.seen", { chain, nonce });
+  else log[event === "account_shared.mined" ? "warn" : "info"](event, { chain, nonce });
 }
 
 /** Leaves a signed submission to settling, which skips those that are being broadcast. */
@@ -145,7 +145,7 @@ export function releaseRejected(
   const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);
   const half = limit === "cost" && work.rows.length > 1 ? Math.ceil(work.rows.length / 2) : undefined;
-  leg.log.info("transaction_rejected", {
+  leg.log.info("transaction_failed.rejected", {
     leg: legName(leg),
     detail,
   });

@@ -1,7 +1,7 @@
 /**
  * What is known of pairs of modules: strangers are pairs without a delivery of ours, and travel apart at a bounded risk;
  * pairs whose deliveries cost gas without effect are suspended, since a module may succeed in every simulation and fail
- * in every block. Their release is decided in `decisions/suspension.ts`. Call everything here but {@link holdBack} and
+ * in every block. Call everything here but {@link holdBack} and
  * {@link mayRisk} within a ledger transaction.
  */
 import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
@@ -74,7 +74,7 @@ export function judgeSuspended(
  * End of the pause of a receiver towards senders that we have delivered nothing of: a day after its last failure at
  * most, since anybody may make it fail. 0: it has none.
  */
-export function receiverPauseEndMs(
+function receiverPauseEndMs(
   active: readonly Pick<SuspensionRow, "to" | "nextTryAtMs" | "updatedAtMs">[],
   receiver: Uint8Array,
 ): number {

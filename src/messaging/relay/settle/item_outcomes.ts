@@ -14,6 +14,7 @@ import {
 import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
+import { logSettled } from "../../message_log.ts";
 import { hold, readMessageRow, toCandidate, toEndState, transition, transitionAll } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { findStrangers, forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
@@ -100,6 +101,7 @@ export function applyOutcomes(
   submissions.settleItems(row.id, commitments, "handled");
   const end = toEndState("delivered");
   transitionAll(context, done, { to: end.state, reason: end.reason, hash: row.submission.hash });
+  logSettled(context.log, "delivered", done, row.submission.hash);
 }
 
 function recordOwn(

@@ -89,7 +89,7 @@ async function settleForeign(context: Settling, rows: readonly SubmissionRow[]):
     if (await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" })) isOurs = true;
   }
   const nonce = open[0]?.submission.nonce;
-  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared");
+  if (nonce !== undefined && !isOurs) reportForeign(context, nonce, "account_shared.mined");
   return open.length > 0;
 }
 
@@ -163,10 +163,10 @@ const BROADCAST_MS = 60_000;
  * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
  * replace it.
  */
-export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
+async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal } = context;
   if (row.state === "included") {
-    context.log.info("transaction_reorganised", {
+    context.log.info("transaction_failed.reorganised", {
       chain: target.id.stateMachine,
       transaction: row.submission.hash,
     });
@@ -189,7 +189,7 @@ export async function settleUnknown(context: Settling, row: SubmissionRow): Prom
 const UNSEEN_MS = 60_000;
 
 /** True while the leg may still wait for the response to the broadcast. */
-export function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
+function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
   const isNew = context.clock.now() - row.createdAtMs < BROADCAST_MS;
   return row.state === "signed" && row.detail === undefined && isNew;
 }

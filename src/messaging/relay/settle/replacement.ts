@@ -193,7 +193,7 @@ async function sendReplacement(context: Settling, successor: Successor): Promise
     submissions.record({ submission, kind, items, replaces: old.id, legSource })
   );
   context.log.info(
-    kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
+    kind === "cancel" ? "transaction_replaced.cancelled" : "transaction_replaced.repriced",
     {
       chain: target.id.stateMachine,
       nonce: submission.nonce,

@@ -48,12 +48,12 @@ export function settleWorker(work: SettledTarget): Worker {
           if (waiting === 0) notices.done("inclusion");
           else {
             const fields = { chain: target.id.stateMachine, transactions: waiting };
-            notices.waiting("inclusion", { event: "inclusion_awaited", fields });
+            notices.waiting("inclusion", { event: "long_wait.inclusion", fields });
           }
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof RpcFault)) throw error;
-          work.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
+          work.log.debug("read_failed.settlement", { chain: target.id.stateMachine, error });
         }
         const isAwaited = isRoomAwaited(work);
         const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);

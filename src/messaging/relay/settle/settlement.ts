@@ -113,7 +113,7 @@ function recordInclusion(
   // Only lost messages are a lost race: a proof that came second changes who carries the next one.
   if (outcomes.includes("delivered_by_other")) rememberCompetitors(context, { relayers: [], isLoss: true });
   else if (items.length > 0) rememberWin(context);
-  context.log.info("proofs_wasted", {
+  context.log.info("proofs_overtaken.wasted", {
     chain: context.target.id.stateMachine,
     transaction: row.submission.hash,
   });
@@ -208,7 +208,7 @@ export async function settleByReceipts(
       reverted: isRace ? "lost_race" : "reverted",
     });
   });
-  context.log.info("transaction_ineffective", {
+  context.log.info("transaction_failed.ineffective", {
     chain: target.id.stateMachine,
     transaction: row.submission.hash,
     outcome: isReverted ? "reverted" : end.state,

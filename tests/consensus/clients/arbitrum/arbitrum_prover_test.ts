@@ -184,7 +184,7 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
       const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
       assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
       const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
-      assert.equal(warning?.event, "endpoint_logs_incomplete");
+      assert.equal(warning?.event, "endpoint_data_invalid.logs");
       assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
       // An empty list is believed by nobody, not even where there is nobody else to ask.
@@ -216,7 +216,7 @@ Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, howeve
       for (let poll = 0; poll < 25; poll++) {
         assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
       }
-      assert.equal(log.linesOf("rollup_claim_unprovable").length, 1, "reported once");
+      assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
       isLagging = false;
       assert.equal(await relay(hub, prover), l2Height);
     });

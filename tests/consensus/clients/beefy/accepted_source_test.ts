@@ -96,7 +96,7 @@ Deno.test("beefy: a host that advances between poll and signature is noticed, an
   );
   await slow.looks(3);
   assert.equal(await target.sent(), 0);
-  const told = slow.log.events("info").filter((event) => event === "proofs_already_delivered");
+  const told = slow.log.events("info").filter((event) => event === "proofs_overtaken.delivered");
   assert.equal(told.length, raced);
 });
 
@@ -119,7 +119,7 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
     "both have noticed",
     () =>
       told("proofs_delivered") === 1 &&
-      told("proofs_wasted") === 1,
+      told("proofs_overtaken.wasted") === 1,
   );
 });
 
@@ -134,7 +134,7 @@ Deno.test("beefy: another relayer's proof in the node's pool is waited for", asy
   await using patient = relay(hub, target);
   await patient.looks(3);
   assert.equal((await target.host.node.getTxpoolStatus()).pending, 1);
-  assert.ok(patient.log.events("debug").includes("competitor_proof_pending"));
+  assert.ok(patient.log.events("debug").includes("proofs_overtaken.pending"));
   await target.host.node.mine({ blocks: 1 });
   await patient.looks(2);
   assert.deepEqual(await target.state(), hub.state);
@@ -147,7 +147,7 @@ Deno.test("beefy: a transaction that waits too long is sent again for more, and 
   await hub.rotate();
   await target.host.node.setAutomine(false);
   await using relayer = relay(hub, target);
-  const isDearer = (): boolean => relayer.log.events("info").includes("transaction_replaced");
+  const isDearer = (): boolean => relayer.log.events("info").includes("transaction_replaced.repriced");
   await relayer.until("a replacement", isDearer);
   await target.host.node.mine({ blocks: 1 });
   await relayer.until(
@@ -186,9 +186,8 @@ for (
     hub.withheld = withheld;
     await using relayer = relay(hub, target);
     await relayer.looks(3);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
-    assert.equal(code, "withheld");
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
+    const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
     assert.ok(String(explanation).includes(named), String(explanation));
     hub.withheld = undefined;
     await relayer.until(
@@ -200,9 +199,8 @@ for (
 
 /** One error: the rotation to this set is gone for good. */
 function assertGap(log: RecordedLog, setId: bigint): void {
-  assert.deepEqual(log.events("error"), ["proofs_unavailable"]);
-  const { code, explanation } = log.linesOf("proofs_unavailable")[0]?.fields ?? {};
-  assert.equal(code, "gap");
+  assert.deepEqual(log.events("error"), ["proofs_unavailable.gap"]);
+  const { explanation } = log.linesOf("proofs_unavailable.gap")[0]?.fields ?? {};
   assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
 }
 
@@ -242,7 +240,7 @@ Deno.test("beefy: a frozen host is named, suspended and polled", async () => {
   await freezeHost(target.host, "incoming");
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.events("warn"), ["host_frozen"]);
+  assert.deepEqual(relayer.log.events("warn"), ["host_unusable.frozen"]);
   assert.equal(await target.sent(), 0);
   await freezeHost(target.host, "none");
   await relayer.until(
@@ -260,8 +258,8 @@ Deno.test("beefy: an expired client is named, suspended and polled", async () =>
   await target.host.node.mine({ blocks: 1 });
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.events("error"), ["client_expired"]);
-  assert.match(String(relayer.log.linesOf("client_expired")[0]?.fields.explanation), /86400 s/);
+  assert.deepEqual(relayer.log.events("error"), ["host_unusable.expired"]);
+  assert.match(String(relayer.log.linesOf("host_unusable.expired")[0]?.fields.explanation), /86400 s/);
   assert.equal(await target.sent(), 0);
 });
 
@@ -292,7 +290,7 @@ for (const what of ["withheld", "of a later kind"]) {
     else hub.spoilNewest((proof) => proof.with(0, 2));
     await using relayer = relay(hub, target);
     await relayer.until("the older height", async () => await target.hubHeight() === older);
-    const named = what === "withheld" ? "proofs_unavailable" : "proof_kind_unknown";
+    const named = what === "withheld" ? "proofs_unavailable.withheld" : "proofs_unavailable.unknown_kind";
     await relayer.until("what is missing is named", () => relayer.log.events("warn").includes(named));
     await relayer.looks(2);
     const warnings = relayer.log.events("warn");
@@ -314,8 +312,11 @@ Deno.test("beefy: a rotation of a kind that is not known yet is named, and no pr
   await hub.proveNewest();
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.events("warn"), ["proof_kind_unknown", "proofs_unavailable"]);
-  const { explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
+  assert.deepEqual(relayer.log.events("warn"), [
+    "proofs_unavailable.unknown_kind",
+    "proofs_unavailable.withheld",
+  ]);
+  const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
   assert.match(String(explanation), /^the rotation to set \d+ is of a kind that this version does not know/);
   assert.equal(await target.sent(), 0);
 });
@@ -341,9 +342,9 @@ Deno.test("beefy: a host whose state has an unknown layout gets nothing, which i
   const chain = seenWith(() => isNew ? { state: undefined, stateBytes: 384 } : {});
   await using relayer = relay(hub, target, { chain });
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.events("warn"), ["client_layout_unknown"]);
+  assert.deepEqual(relayer.log.events("warn"), ["host_unusable.unknown_layout"]);
   assert.match(
-    String(relayer.log.linesOf("client_layout_unknown")[0]?.fields.explanation),
+    String(relayer.log.linesOf("host_unusable.unknown_layout")[0]?.fields.explanation),
     /state of 384 bytes/,
   );
   assert.deepEqual(relayer.log.events("error"), []);
@@ -367,7 +368,7 @@ Deno.test("beefy: a host whose consensus client is no router gets nothing, and t
   await updateHostParams(target.host, { consensusClient: alone });
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.events("error"), ["client_unsupported"]);
+  assert.deepEqual(relayer.log.events("error"), ["host_unusable.other_client"]);
   assert.equal(await target.sent(), 0);
   await updateHostParams(target.host, { consensusClient: target.host.addresses.consensusClient });
   await relayer.until(
@@ -449,5 +450,5 @@ Deno.test("beefy: a proof that fits into no transaction is named with what helps
   assert.equal(sent, 1);
   const [looked] = relayer.log.lines.filter(({ event }) => event === "poll_finished");
   assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "suspended", nextInMs: 600_000 });
-  assert.deepEqual(relayer.log.events("error"), ["proof_too_large"]);
+  assert.deepEqual(relayer.log.events("error"), ["proofs_failed.too_large"]);
 });

@@ -95,7 +95,7 @@ Deno.test("daily loss: the sum survives a restart, and a file that is cut off is
     text.write(broken);
     const { loss, log } = limited(50n, text, clock);
     equal(await loss.boundWei(million, never), 25n * GWEI);
-    deepEqual(log.lines.map(({ event }) => event), ["losses_unreadable"]);
+    deepEqual(log.lines.map(({ event }) => event), ["cache_fault.losses_unreadable"]);
   }
 });
 

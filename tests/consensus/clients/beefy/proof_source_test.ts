@@ -173,9 +173,8 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
-    assert.equal(code, "withheld");
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
+    const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
     assert.match(String(explanation), /127\.0\.0\.1:\d+/);
     assert.equal(await target.sent(), 0);
   }
@@ -192,9 +191,8 @@ Deno.test("beefy prover: a node without justifications of a session is reported 
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
-    assert.equal(code, "withheld");
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
+    const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
     assert.match(String(explanation), /\bset \d+/);
     assert.equal(await target.sent(), 0);
   }
@@ -267,7 +265,7 @@ Deno.test("beefy prover: a change of the set that a competitor proves by another
     });
     await slow.until(
       "that the competitor was seen",
-      () => slow.log.events("info").includes("proofs_already_delivered"),
+      () => slow.log.events("info").includes("proofs_overtaken.delivered"),
     );
     await slow.looks(2);
     assert.equal(raced, 1);

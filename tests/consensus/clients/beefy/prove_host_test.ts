@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { proveHost } from "../../../../src/consensus/clients/beefy/prove_host.ts";
 import type { ProofResult } from "../../../../src/consensus/proven.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/update_observer.ts";
-import { OperationRefusal } from "../../../../src/core/commands/control_operation.ts";
+import { OperationRefusal } from "../../../../src/core/commands/operation.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { deliveryTo, type FollowingHost, relay, type RelayerOptions, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";

@@ -146,6 +146,6 @@ Deno.test("relay source: a proof for messages waits for a block with a shorter o
   assert.ok(rotation.kind === "proofs" && rotation.purpose === "rotations", rotation.kind);
   const [line, ...others] = log.lines.filter(({ level }) => level === "info");
   assert.deepEqual(others, []);
-  assert.equal(line?.event, "rotation_leaves_read");
+  assert.equal(line?.event, "endpoint_limited.mmr_proofs");
   assert.ok(Number(line?.fields.leaves) >= 1);
 });

@@ -328,7 +328,7 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   await assert.rejects(late.clock.run(waiting), ShutdownRequested);
   assert.equal(late.clock.pending, 0);
   const [told] = late.log.lines.filter(({ level }) => level === "info");
-  assert.equal(told?.event, "proofs_interrupted");
+  assert.equal(told?.event, "proofs_failed.interrupted");
   assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
 });
 
@@ -345,6 +345,6 @@ Deno.test("beefy: endpoints that do not know the outcome of a transaction are re
   made.chain.outcome = () => mined;
   assert.equal((await made.clock.run(sending)).kind, "mined");
   assert.deepEqual(made.log.events("warn"), [
-    "proofs_poll_failed",
+    "read_failed.inclusion",
   ]);
 });

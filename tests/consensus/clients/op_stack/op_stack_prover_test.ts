@@ -108,7 +108,7 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
     const prover = fixture.prover();
     assert.equal(await relay(hub, prover), newest.l2Height);
     const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["code"]]), [
+    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
       [`game ${falseAboveAll.proxy}`, "false_claim"],
     ]);
     assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
@@ -132,8 +132,8 @@ Deno.test("op stack: a claim that looks false at one node stays open, is reporte
     const prover = fixture.prover({ l2Transport });
     isLying = false;
     for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
-    const warned = fixture.log.linesOf("rollup_claim_unprovable");
-    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["code"]]), [
+    const warned = fixture.log.linesOf("rollup_claim_skipped.unprovable");
+    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
       [`game ${falseOne.proxy}`, "false_claim"],
     ]);
     // The next is about the same block, and tried before the one that has failed.
@@ -178,7 +178,7 @@ Deno.test("op stack: a claim that the hub does not accept is offered again, afte
     for (let poll = 0; poll < 25; poll++) offered.push(updatesOf(await prover.next(never)).height);
     const times = (game: { l2Height: bigint }, count: number): bigint[] => Array(count).fill(game.l2Height);
     assert.deepEqual(offered, [...times(newer, 10), ...times(older, 10), ...times(newer, 5)]);
-    assert.equal(fixture.log.linesOf("rollup_claim_not_accepted").length, 2);
+    assert.equal(fixture.log.linesOf("rollup_claim_skipped.not_accepted").length, 2);
     assert.equal(await relay(hub, prover), newer.l2Height);
   });
 });
@@ -373,7 +373,7 @@ Deno.test("op stack: chains without games are proved by their output oracle", as
     await contracts.proposeToOracle(nodes.l2);
     await fixture.advanceL1();
     await relay(hub, other);
-    assert.deepEqual(fixture.log.linesOf("endpoint_logs_incomplete"), []);
+    assert.deepEqual(fixture.log.linesOf("endpoint_data_invalid.logs"), []);
   });
 });
 
@@ -406,7 +406,7 @@ Deno.test("op stack: an endpoint whose index lacks a game is named and another o
     const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
     assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
     const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.equal(warning?.event, "endpoint_logs_incomplete");
+    assert.equal(warning?.event, "endpoint_data_invalid.logs");
     assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
     const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });

@@ -111,7 +111,7 @@ Deno.test("super roots: false claims, contested games and blacklisted ones give 
       assert.equal(await relay(hub, fixture.prover()), good.l2Height, `type ${gameType}`);
       const last = (proxy = ""): unknown => {
         const lines = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${proxy}`);
-        return lines.at(-1)?.fields["reason"] ?? lines.at(-1)?.fields["code"];
+        return lines.at(-1)?.fields["reason"];
       };
       assert.deepEqual(worse.map(last), ["challenged", "blacklisted on the hub", "false_claim"]);
     }
@@ -159,8 +159,8 @@ Deno.test("unlisted games: the check and, after an hour, a warning name them; li
     await l1.increaseTime({ seconds: 3_600 });
     const newest = await propose();
     for (let poll = 0; poll < 3; poll++) await reasonForNothing(prover);
-    assert.deepEqual(warnings(fixture), ["games_unlisted"]);
-    const [line] = fixture.log.linesOf("games_unlisted");
+    assert.deepEqual(warnings(fixture), ["rollup_mismatch.games_unlisted"]);
+    const [line] = fixture.log.linesOf("rollup_mismatch.games_unlisted");
     assert.deepEqual(
       [
         line?.fields["chain"],
@@ -209,8 +209,8 @@ Deno.test("unknown kinds: they are named once with their cost, and games of know
       await fixture.advanceL1();
       assert.equal(await relay(hub, prover), l2Height);
     }
-    assert.deepEqual(warnings(fixture), ["rollup_settings_unknown"]);
-    assert.match(String(fixture.log.linesOf("rollup_settings_unknown")[0]?.fields["detail"]), text);
+    assert.deepEqual(warnings(fixture), ["rollup_mismatch.settings_unknown"]);
+    assert.match(String(fixture.log.linesOf("rollup_mismatch.settings_unknown")[0]?.fields["detail"]), text);
   });
 });
 
@@ -236,7 +236,7 @@ Deno.test("claims: an endpoint's fault about one claim does not end the poll of 
     });
     assert.equal(await relay(hub, prover), good.l2Height);
     assert.deepEqual(
-      fixture.log.linesOf("rollup_claim_unprovable").map(({ fields }) => fields["code"]),
+      fixture.log.linesOf("rollup_claim_skipped.unprovable").map(({ fields }) => fields["reason"]),
       ["malformed"],
     );
     // Alone it is the fault of the poll, however often, and the claim is not lost.

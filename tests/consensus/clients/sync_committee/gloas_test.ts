@@ -117,7 +117,7 @@ Deno.test("gloas: a hub that does not follow is warned of before, reported after
   await fixture.follow(prover);
   // The layout is known now.
   equal((await prover.next(never)).kind, "nothing");
-  equal(fixture.log.events("warn"), ["fork_not_followed"]);
+  equal(fixture.log.events("warn"), ["client_unusable.fork_not_followed"]);
   const [finding] = await prover.checkHub?.(never) ?? [];
   equal([finding?.result, finding?.check], ["warning", "fork_not_followed"]);
   match(
@@ -151,7 +151,7 @@ Deno.test("gloas: a scheduled fork that this version does not know is a warning 
   };
   fixture.spoil("newer", { json: withHeze });
   equal((await fixture.prover(["newer"]).next(never)).kind, "nothing");
-  equal(fixture.log.events("warn"), ["fork_not_followed"]);
+  equal(fixture.log.events("warn"), ["client_unusable.fork_not_followed"]);
   const rowsOf = async (host: string): Promise<(readonly [string, string])[]> => {
     const plan = checkBeaconEndpoints(systemClock, { chain, network: sepolia, nodes: fixture.nodes([host]) });
     const rows = await runChecks({ clock: systemClock }, plan(), never);
@@ -211,7 +211,7 @@ for (const status of [403, 404, 405, 500, 501]) {
       await fixture.beacon.mine(1);
     }
     equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 1));
-    equal(fixture.log.events("warn"), ["light_client_updates_missing"]);
+    equal(fixture.log.events("warn"), ["endpoint_limited.light_client_updates"]);
     const texts = (await prover.check(never)).map(({ check }) => check);
     equal(texts, status === 500 ? [] : ["light_client_updates_missing"]);
   });

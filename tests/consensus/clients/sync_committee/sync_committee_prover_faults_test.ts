@@ -6,7 +6,7 @@ import { changeAt, Fixture, type Mischief, never } from "./fixture.ts";
 
 /** Hosts whose data was refused, as the log names them. */
 function refused(fixture: Fixture): unknown[] {
-  return fixture.log.lines.filter(({ event }) => event === "endpoint_data_invalid")
+  return fixture.log.lines.filter(({ event }) => event === "endpoint_data_invalid.contradiction")
     .map(({ fields }) => fields.endpoint);
 }
 

@@ -119,7 +119,7 @@ Deno.test("sync committee prover: the layout that the hub reads is found out by 
   await fixture.beacon.mine(4);
   equal((await fixture.follow(prover)).length, 1);
   equal(hub.tried.length, 3);
-  equal(fixture.log.events("info"), ["update_layout_changed"]);
+  equal(fixture.log.events("info"), ["runtime_changed.update_layout"]);
 });
 
 Deno.test("sync committee prover: a hub that changes its layout is asked again", async () => {

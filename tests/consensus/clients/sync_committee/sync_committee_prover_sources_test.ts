@@ -120,7 +120,7 @@ Deno.test("sync committee prover: summaries that an earlier run kept save the wh
   kept = formatSummaries(sepolia.genesisValidatorsRoot, { ...dated, entries });
   match(await summaryOfRestart(), /by whole state of honest/);
   equal(fixture.log.events("warn"), []);
-  ok(fixture.log.events("info").includes("summaries_discarded"));
+  ok(fixture.log.events("info").includes("cache_fault.summaries_discarded"));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {

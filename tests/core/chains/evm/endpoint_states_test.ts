@@ -152,7 +152,7 @@ for (const [what, deny] of denials) {
     scene.a.say = () => undefined;
     assert.equal(await scene.askFor(61), "a");
     assert.equal(await scene.ask(TRACE), "a");
-    assert.deepEqual(scene.events(), ["endpoint_unauthorized", "endpoint_ready"]);
+    assert.deepEqual(scene.events(), ["endpoint_unusable.unauthorized", "endpoint_ready"]);
     // Alone, it never counts as one without the method.
     const only = new Scene(["a"]);
     assert.equal(await only.ask(TRACE), "a");
@@ -250,7 +250,7 @@ for (const [what, headOf] of laggards) {
     assert.equal(await scene.ask(), "a");
     assert.equal(await scene.askFor(60), "b");
     assert.deepEqual(scene.states(), ["behind", "ready"]);
-    assert.deepEqual(scene.log.events("warn"), ["endpoint_behind"]);
+    assert.deepEqual(scene.log.events("warn"), ["endpoint_unusable.behind"]);
     scene.b.http = () => ({ status: 500 });
     assert.equal(await scene.askFor(3), "a", "it is better than none");
     scene.b.http = undefined;

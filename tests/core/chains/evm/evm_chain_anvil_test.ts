@@ -137,7 +137,7 @@ Deno.test("evm chain: a proof that leads to another root than the hub's is refus
     const { chain, log } = chainOf(host, [bad, good], {}, stalledAt(bad, before));
     assert.deepEqual(await chain.proofs.proveMessages(messages, { height, target: taker }, never), expected);
     const [warning] = log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual([warning?.event, warning?.fields.storedRoot], ["endpoint_proof_invalid", true]);
+    assert.deepEqual([warning?.event, warning?.fields.storedRoot], ["endpoint_data_invalid.proof", true]);
     assert.equal(warning?.fields.endpoint, badHost);
 
     const commitments = messages.map(({ commitment }) => commitment);

@@ -29,6 +29,7 @@ import {
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
+import { node } from "./scripted_node.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 
 const unknown = toHash256(new Uint8Array(32).fill(9));
@@ -343,5 +344,9 @@ Deno.test("proofs: endpoints are asked at the hub's height, and those without it
       "silence has a row of its own",
     );
     await two.proofChecks.requireProofs(height, never);
+
+    await using stranger = node({ eth_chainId: () => "0x89", eth_getBlockByNumber: () => null });
+    const strange = chainOf(host, [stranger.url, host.rpcUrl]).chain;
+    assert.deepEqual((await probe(strange, height)).map(({ result }) => result), ["ok"], "of another chain");
   });
 });

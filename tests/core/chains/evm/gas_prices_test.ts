@@ -143,7 +143,7 @@ Deno.test("gas prices: an endpoint that multiplies its price only is contradicte
   });
   const { chain, log } = chainAt([rpc]);
   assert.deepEqual(await offered(chain), [49n, 24n]);
-  assert.deepEqual(log.lines.map(({ event }) => event), ["gas_price_implausible"]);
+  assert.deepEqual(log.lines.map(({ event }) => event), ["endpoint_data_invalid.gas_price"]);
 });
 
 Deno.test("gas prices: an endpoint that multiplies all that it says is contradicted by the second one", async () => {

@@ -109,7 +109,7 @@ export class LogEndpoints {
       case "eth_blockNumber":
         return { result: hex(head) };
       case "eth_call":
-        return this.#nonce(params, head, troubles);
+        return this.#nonce(params, head);
       case "eth_getLogs":
         return this.#logs(rangeOf(params), head, troubles);
       default:
@@ -125,14 +125,10 @@ export class LogEndpoints {
     }, this.head);
   }
 
-  #nonce([call, tag]: readonly unknown[], head: number, troubles: readonly LogTroubleKind[]): Answer {
+  #nonce([call, tag]: readonly unknown[], head: number): Answer {
     if (!JSON.stringify(call).includes(hostReads.nonce.encode())) throw new Error("Nothing else is called");
     const height = Number(tag);
     if (height > head) return { error: { code: -32000, message: "header not found" } };
-    const isPruned = troubles.some((trouble) =>
-      trouble.kind === "pruned" && height < this.head - trouble.blocks
-    );
-    if (isPruned) return { error: { code: -32000, message: "missing trie node" } };
     const nonce = this.#plan.earlier + this.requestsIn(FIRST_BLOCK, height).length;
     return { result: `0x${nonce.toString(16).padStart(64, "0")}` };
   }

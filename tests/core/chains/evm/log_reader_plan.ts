@@ -17,8 +17,6 @@ export type LogTroubleKind =
   | { readonly kind: "narrow"; readonly blocks: number }
   /** It takes longer than anybody waits for wider ranges. */
   | { readonly kind: "slow"; readonly blocks: number }
-  /** It keeps states of that many blocks only. */
-  | { readonly kind: "pruned"; readonly blocks: number }
   | { readonly kind: "down" }
   | { readonly kind: "throttled" };
 
@@ -80,7 +78,7 @@ function trouble(draw: Draw, endpoints: number, calmAfterSec: number): LogTroubl
 }
 
 function kindOf(draw: Draw, blocks: number): LogTroubleKind {
-  switch (draw.between(0, 10)) {
+  switch (draw.between(0, 9)) {
     case 0:
       return { kind: "behind", blocks };
     case 1:
@@ -97,8 +95,6 @@ function kindOf(draw: Draw, blocks: number): LogTroubleKind {
     case 7:
       return { kind: "slow", blocks };
     case 8:
-      return { kind: "pruned", blocks: draw.between(0, 3) };
-    case 9:
       return { kind: "down" };
     default:
       return { kind: "throttled" };

@@ -18,10 +18,7 @@ import { host } from "./scripted_node.ts";
 /** Blocks below the head that are read: the hub knows no newer ones. */
 const KNOWN_LAG = 2;
 /** Time after the trouble in which everything must be read, seconds. */
-const MAX_CALM_SEC = 1_200;
-
-/** Time in which a state that nobody kept is not asked for again, and two polls, seconds. */
-const STATES_MISSED_SEC = 660;
+const MAX_CALM_SEC = 2_400;
 
 /** What a seed came to. */
 export interface LogCourse {
@@ -82,7 +79,7 @@ class Reader {
   async run(): Promise<void> {
     const { calmAfterSec, pollSec } = this.#plan;
     const last = Math.max(...this.#endpoints.requests.map(({ block }) => block));
-    const untilSec = calmAfterSec + pollSec + (areStatesKept(this.#plan) ? 0 : STATES_MISSED_SEC);
+    const untilSec = calmAfterSec + pollSec;
     while (this.#endpoints.nowSec < untilSec || this.#cursor < last) {
       if (this.#endpoints.nowSec > calmAfterSec + MAX_CALM_SEC) {
         this.violations.push(`The cursor stands at ${this.#cursor}, the last request is in ${last}`);
@@ -116,7 +113,6 @@ class Reader {
     const isInOrder = nonces.every((nonce, index) => index === 0 || nonce > (nonces[index - 1] ?? nonce));
     if (!isInOrder) this.violations.push(`Blocks ${from} to ${to} came as ${nonces}`);
     this.reported.push(...nonces.filter((nonce) => !this.reported.includes(nonce)));
-    if (!areStatesKept(this.#plan)) return;
     const passed = this.#endpoints.requestsIn(from, to).filter(({ nonce }) =>
       !this.reported.includes(nonce) && nonce !== lostNonce(this.#plan)
     );
@@ -126,31 +122,23 @@ class Reader {
   }
 }
 
-/** False: the state at a block is not always to be had, so that only a later read shows what was missing. */
-function areStatesKept({ troubles }: LogPlan): boolean {
-  return troubles.every(({ kind }) => kind !== "pruned" && kind !== "outOfStep");
-}
-
 function lostNonce({ earlier, lost }: LogPlan): number | undefined {
   return lost === undefined ? undefined : earlier + lost;
 }
 
-/** Every request is reported in the end, in order where states were kept; what is lost is logged instead. */
+/** Every request is reported in the end, in order; what is lost is logged instead. */
 function* leftOut(
   plan: LogPlan,
   { requests }: LogEndpoints,
   { reported }: Reader,
   log: RecordedLog,
 ): Iterable<string> {
-  const isKept = areStatesKept(plan);
   const lost = lostNonce(plan);
   const wanted = requests.map(({ nonce }) => nonce).filter((nonce) => nonce !== lost);
-  const found = isKept ? reported : reported.toSorted((a, b) => a - b);
-  if (found.join() !== wanted.join()) yield `Reported were ${found}, there are ${wanted}`;
-  const given = log.linesOf("requests_missing").map(rangeText);
+  if (reported.join() !== wanted.join()) yield `Reported were ${reported}, there are ${wanted}`;
+  const given = log.linesOf("messages_skipped.not_served").map(rangeText);
   const expected = lost === undefined ? "" : `${lost} to ${lost}`;
-  // Where no state was kept it may be given up before the requests around it.
-  if (isKept && given.join() !== expected) yield `Given up were ${given}, lost was ${expected}`;
+  if (given.join() !== expected) yield `Given up were ${given}, lost was ${expected}`;
 }
 
 function rangeText({ fields }: RecordedLine): string {
@@ -159,8 +147,8 @@ function rangeText({ fields }: RecordedLine): string {
 
 /** Each gap that could be seen has one line, each line a gap; an endpoint is warned of once in a while. */
 function* wronglyLogged({ incomplete }: LogEndpoints, log: RecordedLog): Iterable<string> {
-  const lines = log.linesOf("endpoint_logs_incomplete");
-  const given = log.linesOf("requests_missing");
+  const lines = log.linesOf("endpoint_data_invalid.logs");
+  const given = log.linesOf("messages_skipped.not_served");
   const keyOf = ({ fields }: RecordedLine): string =>
     `${fields.endpoint} ${fields.from_block} to ${fields.to_block}`;
   const served = new Map<string, number>();

@@ -50,7 +50,6 @@ function scene({ chainId = 31337, keys = ["user", "relayer"], url, wrap }: Scene
     observer: {
       noteAsked: () => () => {},
       noteRequest: (request) => void observed.push(request),
-      noteHeights: () => {},
     },
   }, {
     chain: evmStateMachine(31337),

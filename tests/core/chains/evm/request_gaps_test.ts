@@ -49,7 +49,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
   const [warning] = log.lines.filter(({ level }) => level === "warn");
-  assert.equal(warning?.event, "endpoint_logs_incomplete");
+  assert.equal(warning?.event, "endpoint_data_invalid.logs");
   assert.equal(warning?.fields.endpoint, behind.host);
   assert.deepEqual([warning?.fields.first_nonce, warning?.fields.last_nonce], [0n, 2n]);
 });
@@ -62,104 +62,51 @@ Deno.test("request gaps: one log that is missing in the middle is no answer, and
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
-Deno.test("request gaps: what no endpoint reports for ten minutes is given up with its blocks and nonces, and the rest continues", async () => {
+Deno.test("request gaps: what no endpoint reports for half an hour is given up with its blocks and nonces, and the rest continues", async () => {
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([rpc], {}, clock);
   assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
-  await clock.advance(599_000);
+  await clock.advance(1_799_000);
   assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
-  const given = log.lines.find(({ event }) => event === "requests_missing");
+  const given = log.lines.find(({ event }) => event === "messages_skipped.not_served");
   assert.deepEqual([given?.level, given?.fields.first_nonce, given?.fields.from_block], ["warn", 1n, 0x20n]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
 
-Deno.test("request gaps: where no endpoint keeps the state, the next request shows what was missing before, and it is read again", async () => {
-  await using rpc = indexed([1, 2], 0x1000);
-  const { chain } = chainAt([rpc]);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
-  rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x31n, 0x40n, never)), []);
-});
-
-Deno.test("request gaps: what was missing is read again also where it shows in a later query of a read", async () => {
-  await using rpc = indexed([1, 2], 0x1000);
-  const { chain, log } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  for (let turn = 0; turn < 2; turn++) {
-    assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
-  }
-  const told = log.linesOf("host_logs_reread");
-  assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
-  rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
-});
-
-Deno.test("request gaps: a read that fails after its first query forgets nothing of what was read before", async () => {
-  await using rpc = indexed([1, 2], 0x1000);
-  const { chain } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  let requests = 0;
-  rpc.onBatch(() => ++requests === 2 ? { kind: "status", status: 500 } : undefined);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
-  rpc.onBatch(() => undefined);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x2en, never)), []);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
-  rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x2fn, 0x30n, never)), [0n, 1n, 2n, 3n]);
-});
-
-Deno.test("request gaps: what is not in the index yet is not given up together with what has been missing for long", async () => {
-  await using rpc = indexed([1]);
+Deno.test("request gaps: what one endpoint lacks and another one has is never given up", async () => {
+  await using behind = indexed([1]);
+  await using complete = indexed([]);
   const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
+  const { chain, log } = chainAt([behind, complete], {}, clock);
+  for (let turn = 0; turn < 3; turn++) {
+    assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+    await clock.advance(3_600_000);
+  }
+  assert.deepEqual(log.linesOf("messages_skipped.not_served"), []);
+});
+
+Deno.test("request gaps: where the state of an end is gone, the nonces in the logs must follow each other", async () => {
+  await using rpc = indexed([1], 0x1000);
+  const { chain } = chainAt([rpc]);
   assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
-  await clock.advance(600_000);
-  rpc.lacks.add(3);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
-  rpc.lacks.delete(3);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x30n, never)), [0n, 2n, 3n]);
+  rpc.lacks.clear();
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+});
+
+Deno.test("request gaps: a node that has not reached the range behind the URL of one that has is no witness", async () => {
+  await using split = indexed([0, 1, 2, 3]);
+  split.on("eth_call", () => new ScriptedError(-32000, "header not found"));
+  await using complete = indexed([]);
+  const { chain } = chainAt([split, complete]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
 Deno.test("request gaps: blocks before the host was there are read like others", async () => {
   await using rpc = node({ eth_call: () => "0x" });
   assert.deepEqual(await chainAt([rpc]).chain.events.fetchEvents(1n, 0x10n, never), []);
-});
-
-Deno.test("request gaps: an index that falls behind further and further is given up an hour after its first missing request", async () => {
-  const clock = new FakeClock();
-  let block = 0x21;
-  await using rpc = node({
-    eth_blockNumber: () => "0x1000",
-    eth_call: ([call, tag]) => {
-      if (!JSON.stringify(call).includes(hostReads.nonce.encode())) return zeros(2);
-      return `0x${Math.max(0, Number(tag) - 0x20).toString(16).padStart(64, "0")}`;
-    },
-  });
-  const { chain, log } = chainAt([rpc], {}, clock);
-  for (let minutes = 0; minutes < 60; minutes += 5, block++) {
-    const read = chain.events.fetchEvents(0x21n, BigInt(block), never);
-    assert.equal((await catchFault(read)).code, "lagging", `${minutes}`);
-    await clock.advance(5 * 60_000);
-  }
-  assert.deepEqual(await chain.events.fetchEvents(0x21n, BigInt(block), never), []);
-  assert.deepEqual(log.linesOf("requests_missing").map(({ fields }) => fields.requests), [13n]);
-});
-
-Deno.test("request gaps: an endpoint that hides requests and their nonces is found out by the next range of another one", async () => {
-  await using lying = indexed([1, 2]);
-  lying.on("eth_call", ([, tag]) => `0x${(Number(tag) < 0x20 ? "0" : "1").padStart(64, "0")}`);
-  await using complete = indexed([]);
-  const { chain, log } = chainAt([lying, complete]);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  lying.onBatch(() => ({ kind: "status", status: 500 }));
-  await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never));
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
-  assert.equal(log.linesOf("host_logs_reread").length, 1);
 });
 
 type RequestCount = Parameters<typeof findMissingRequests>[0];

@@ -83,6 +83,19 @@ Deno.test("simulation: a trace shows per message whether it is handled and what 
   });
 });
 
+Deno.test("simulation: a message as large as a transaction takes is handled, and its transaction is one that nodes take", async () => {
+  await withHost(31463, async (host) => {
+    const { chain } = chainOf(host);
+    const message = postTo(host, 1n, { body: new Uint8Array(119_000).fill(7) });
+    const delivery = deliveryOf([message], await proveFromHub(host, [message], 10n));
+    await chain.check(hub, never);
+    assert.deepEqual((await accepted(chain, delivery)).handled, [true]);
+    const { raw } = await signed(chain, delivery);
+    assert.ok(raw.length > 119_000 && raw.length < 128 * 1024, `${raw.length} bytes`);
+    assert.ok(chain.limits.maxCallBytes >= 119_000 + 640);
+  });
+});
+
 Deno.test("simulation: what eth_simulateV1 says is handled is what a trace says", async () => {
   await withHost(31431, async (host) => {
     const messages = mixedPosts(host);

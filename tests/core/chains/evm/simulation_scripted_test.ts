@@ -416,7 +416,7 @@ for (const [name, answer] of oddAnswers) {
       false,
       true,
     ]);
-    assert.deepEqual(alone.log.events("info"), ["tracing_unavailable"]);
+    assert.deepEqual(alone.log.events("info"), ["endpoint_limited.tracing"]);
     await using seeing = node({ debug_traceCall: () => trace(true) });
     const both = chainAt([odd, seeing]).chain;
     assert.deepEqual(handledOf(await both.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
@@ -462,7 +462,7 @@ for (const status of [401, 403, 404, 405]) {
     await clock.advance(60_000);
     assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
     assert.deepEqual([...log.events("warn"), ...log.events("info")], [
-      "endpoint_unauthorized",
+      "endpoint_unusable.unauthorized",
       "endpoint_ready",
     ]);
   });

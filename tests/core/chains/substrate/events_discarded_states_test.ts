@@ -49,5 +49,5 @@ Deno.test("events: blocks whose states are discarded are asked for again, then s
   laterMs = 11 * 60_000;
   const kept = await fetch(2n);
   assert.deepEqual(kept.map(({ kind }) => kind).toSorted(), ["handled", "message", "updated"]);
-  assert.deepEqual(log.events("error"), ["block_states_missing"]);
+  assert.deepEqual(log.events("error"), ["blocks_skipped.states_missing"]);
 });

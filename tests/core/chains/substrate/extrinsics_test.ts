@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
-import { AnnouncedHeads, ChildTrie, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
+import { ChildTrie, FinalBlocks, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
   keySigner,
@@ -43,12 +43,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     hashing,
     runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
     childTrie: new ChildTrie(client, clock),
-    finalHeads: new AnnouncedHeads({
-      clock,
-      log,
-      endpoint: { subscribe: endpoint.send },
-      onHeight: () => {},
-    }),
+    finalBlocks: new FinalBlocks(client, clock),
   };
 }
 

@@ -99,7 +99,7 @@ Deno.test("outcome: what the pool lists is believed until the blocks of its vali
       assert.equal(await fetch(end + 50, end - 1), "pending");
       assert.equal(await fetch(end + 50, end), "unknown", `${kind}, ${listed}`);
       const warnings = hub.log.lines.filter(({ level }) => level === "warn").map(({ event }) => event);
-      assert.deepEqual(warnings, listed === true ? ["extrinsic_never_included"] : []);
+      assert.deepEqual(warnings, listed === true ? ["transaction_failed.never_included"] : []);
       await hub.chain.close();
     }
   }
@@ -197,7 +197,7 @@ Deno.test("call outcome: a foreign event that cannot be read is skipped with a w
   assert.equal(outcome.refusal?.detail, "Relayer.MissingCommitments");
   const [warning, ...more] = hub.log.lines.filter(({ level }) => level === "warn");
   assert.deepEqual(more, []);
-  assert.equal(warning?.event, "event_unreadable");
+  assert.equal(warning?.event, "messages_skipped.undecodable");
   assert.deepEqual([warning?.fields.event, warning?.fields.block], ["pallet 253.event 3", 9n]);
   await hub.chain.close();
 });

@@ -664,7 +664,7 @@ Deno.test("hub chain: after a runtime upgrade the metadata is read again before 
   assert.equal(hub.callCounts.get("state_getMetadata"), 2);
   await signed(chain, delivery);
   assert.equal(hub.callCounts.get("state_getMetadata"), 2);
-  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_upgraded"]);
+  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_changed.upgraded"]);
 });
 
 /** Upgrades the hub's runtime; the block after the one with it is the first of the new runtime. */
@@ -695,7 +695,7 @@ Deno.test("hub chain: a runtime with other indexes and fields is delivered to, a
     assert.equal(outcome.handled.length, 1);
   }
   assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
-  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_upgraded"]);
+  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_changed.upgraded"]);
 });
 
 Deno.test("hub chain: an extrinsic of the older runtime that waits in the pool is lost, and can be made again (F20)", async () => {
@@ -732,9 +732,9 @@ Deno.test("hub chain: a runtime without what is needed is named, and nothing is 
   assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
   await signed(chain, delivery);
   assert.deepEqual(log.lines.map((line) => line.event), [
-    "runtime_upgraded",
-    "runtime_differs",
-    "runtime_upgraded",
+    "runtime_changed.upgraded",
+    "runtime_changed.differs",
+    "runtime_changed.upgraded",
   ]);
 });
 
@@ -786,7 +786,7 @@ Deno.test("hub chain: an event that cannot be read is skipped and reported, the 
   const found = await chain.events.fetchEvents(BigInt(number), BigInt(number), signal);
   assert.deepEqual(found.map((event) => event.kind), ["handled"]);
   assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
-    ["warn", "event_unreadable"],
+    ["warn", "messages_skipped.undecodable"],
   ]);
 });
 

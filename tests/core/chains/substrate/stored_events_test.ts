@@ -120,7 +120,7 @@ Deno.test("stored events: one event that cannot be read leaves the others of its
   await using limited = connect(hub, { rpcWs: new EndpointUrl(node.wsUrl) }, { alter: withBytesAsId });
   const found = await limited.chain.events.fetchEvents(block - 1n, block + 2n, signal);
   assert.equal(found.filter((event) => event.kind === "message").length, POSTS + 4);
-  assert.deepEqual(limited.log.events("warn"), ["event_unreadable"]);
+  assert.deepEqual(limited.log.events("warn"), ["messages_skipped.undecodable"]);
 });
 
 /** The answer of a node without the body of the last of these requests. */

@@ -136,7 +136,7 @@ Deno.test("substrate chain: messages that a node continues lacking are named and
   const events = await clock.run(chain.events.fetchEvents(1n, 3n, signal));
   assert.deepEqual(events.map(({ kind, at }) => [kind, at.height]), [["message", 2n]]);
   const [line] = log.lines.filter(({ level }) => level === "error");
-  assert.equal(line?.event, "message_bodies_missing");
+  assert.equal(line?.event, "messages_skipped.bodies_missing");
   assert.deepEqual(line?.fields?.block, 2n);
   assert.deepEqual(line?.fields?.messages, 2n);
   await chain.close();
@@ -264,4 +264,27 @@ Deno.test("substrate chain: a chain that does not know the hub yet is warned abo
   assert.match(findings[0]?.found ?? "", /does not know the hub POLKADOT-3367\/DOT0 yet/);
   assert.match(findings[1]?.found ?? "", /neither Keccak nor Blake2/);
   await chain.close();
+});
+
+Deno.test("final height: polls within half a second ask the node once, what settles a message asks it again", async () => {
+  let number = 5;
+  const { clock, node, chain } = setUp({
+    chain_getFinalizedHead: () => hashOf("final"),
+    chain_getHeader: () => ({
+      parentHash: hashOf("parent"),
+      number: `0x${(number++).toString(16)}`,
+      stateRoot: hashOf("state"),
+      extrinsicsRoot: hashOf("extrinsics"),
+      digest: { logs: [] },
+    }),
+  });
+  const poll = (): Promise<bigint> => clock.run(chain.reads.fetchFinalHeight(signal));
+  assert.deepEqual([await poll(), await poll()], [5n, 5n]);
+  await clock.advance(499);
+  assert.equal(await poll(), 5n);
+  await clock.advance(1);
+  assert.deepEqual([await poll(), node.exchanges.length], [6n, 4]);
+  await clock.run(chain.certain.fetchCertainFees([], {}, signal));
+  assert.equal(node.exchanges.length, 6);
+  assert.equal(await poll(), 7n);
 });

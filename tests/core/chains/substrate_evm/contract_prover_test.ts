@@ -160,7 +160,7 @@ Deno.test("contract prover: a node that is behind, on a fork or not honest is na
   assert.equal(await prove(), `${text}: main_trie_unreadable`);
   node.lie = ({ method }, result) => method === "state_getChildReadProof" ? { at: "", proof: [] } : result;
   assert.equal(await prove(), `${text}: storage_unreadable`);
-  assert.ok(reports.every((each) => each.startsWith(`${node.host} endpoint_proof_invalid `)));
+  assert.ok(reports.every((each) => each.startsWith(`${node.host} endpoint_data_invalid.proof `)));
   assert.deepEqual(
     new Set(reports.map((each) => each.split(" ")[2])),
     new Set(["main_trie_unreadable", "storage_unreadable"]),

@@ -1,4 +1,4 @@
-import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_plan.ts";
+import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
@@ -276,7 +276,7 @@ Deno.test("claims: a lost receipt is read again at final blocks: ours is claimed
   }
 });
 
-Deno.test("claims: a refused group is halved until the bad row stands alone; the other 49 go together", async () => {
+Deno.test("claims: a refused group is halved until the hub takes a part; the bad row stands alone, the other 49 follow", async () => {
   const scene = await sceneWith();
   const commitments = scene.deliver(50);
   const bad = commitments[17] ?? hashOf(0);
@@ -284,7 +284,7 @@ Deno.test("claims: a refused group is halved until the bad row stands alone; the
   await scene.blocks(5);
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
-  assert.deepEqual(scene.claims().map(({ length }) => length), [49]);
+  assert.ok(scene.claims().length <= 7, "a few claims");
   assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
   scene.spoilt.clear();
   await scene.blocks(700);
@@ -397,7 +397,7 @@ Deno.test("claims: a chain that has left the configuration keeps its rows and is
   scene.chains.delete(c);
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 2 });
-  const told = scene.log.events("warn").filter((event) => event === "claim_chain_missing");
+  const told = scene.log.events("warn").filter((event) => event === "claim_failed.chain_missing");
   assert.equal(told.length, 1);
 });
 
@@ -417,7 +417,7 @@ Deno.test("claims: rows of chains without a readable name neither stop the other
     await run;
     assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 1 });
     assert.equal(scene.ledger.deliveries.countUnreadable(), 1);
-    assert.ok(scene.log.events("error").includes("delivery_records_unreadable"));
+    assert.ok(scene.log.events("error").includes("record_unreadable.deliveries"));
   });
 });
 
@@ -584,7 +584,7 @@ Deno.test("claims: a raise that the hub's height of the source lacks is waited f
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.claims(), [[other]]);
   assert.equal(scene.ledger.deliveries.find(raised, b)?.claimState, "unclaimed");
-  const told = scene.log.events("info").filter((event) => event === "fee_raised");
+  const told = scene.log.events("info").filter((event) => event === "claim_failed.fee_raised");
   assert.equal(told.length, 1);
   scene.unheard.delete(a);
   await claimAll(scene, rounds);
@@ -605,7 +605,7 @@ Deno.test("claims: while the hub hears nothing new of the source a raise costs n
   await claimAll(scene, rounds);
   assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
   assert.ok(
-    scene.log.events("info").some((event) => event === "fee_raised"),
+    scene.log.events("info").some((event) => event === "claim_failed.fee_raised"),
   );
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);

@@ -120,7 +120,7 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
     const [report] = isAsked ? await rounds.orderNow(never) : await rounds.orderDue(never);
     assert.deepEqual(report?.results, [ordered ? "ordered" : "skipped"], `${decimals} ${available}`);
     const isBelowHub = hubMinimum === undefined || available < hubMinimum;
-    const told = scene.log.events("info").includes("withdrawal_below_hub_minimum");
+    const told = scene.log.events("info").includes("withdrawal_failed.below_hub_minimum");
     assert.equal(
       told,
       !ordered && isBelowHub && available > 0n && available >= 10n * 10n ** BigInt(decimals),
@@ -168,7 +168,7 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   assert.deepEqual(report?.results, ["skipped", "ordered"]);
   await payAll(scene, rounds);
   assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
-  assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
+  assert.ok(scene.log.events("warn").includes("withdrawal_failed.key_missing"));
 });
 
 Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction (F25)", async () => {
@@ -275,7 +275,7 @@ Deno.test("withdrawals: a payment that the chain refuses is tried again every 30
   }
   const pauses = attempts.slice(1).map((atMs, index) => Math.round((atMs - (attempts[index] ?? 0)) / 1_000));
   assert.deepEqual([attempts.length >= 3, [...new Set(pauses)]], [true, [300]]);
-  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_rejected").length, 1);
+  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_delayed.rejected").length, 1);
   scene.node(a).failing.clear();
   await scene.blocks(300);
   await payAll(scene, rounds);
@@ -349,7 +349,7 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
   await payAll(scene, rounds, 1_300);
   assert.equal(rows(scene)[0]?.state, "dispatched");
   assert.equal(paidOn(scene, a), 0);
-  const told = scene.log.lines.filter(({ event }) => event === "payment_delayed");
+  const told = scene.log.lines.filter(({ event }) => event === "payment_delayed.cost");
   assert.deepEqual(told.map(({ fields }) => [fields["costUsd"], fields["mostUsd"]]), [
     ["15", "14.999999999999999999"],
   ]);

@@ -205,7 +205,7 @@ Deno.test("consensus proofs: a round ends when the host learned the height since
   relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
   await running(relayer, leg, async () => {
     await fixture.blocks(20);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_already_known").length, 1);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.known").length, 1);
     for (const message of [request, response]) {
       assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
     }
@@ -617,7 +617,7 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
     assert.deepEqual(stepsOf(fixture), []);
     assert.deepEqual(relayer.log.events("warn"), []);
     await fixture.clock.advance(700_000);
-    assert.deepEqual(relayer.log.events("warn"), ["accepted_proof_missing"]);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.not_indexed"]);
     relayer.hub.acceptedProofs.missing.clear();
     await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
@@ -640,7 +640,10 @@ for (const what of ["missing", "unknownKinds"] as const) {
       assert.equal(stateOf(relayer, first)[0], "delivered");
       assert.notEqual(stateOf(relayer, second)[0], "delivered");
       assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-      assert.deepEqual(relayer.log.events("warn"), what === "missing" ? [] : ["proof_kind_unknown"]);
+      assert.deepEqual(
+        relayer.log.events("warn"),
+        what === "missing" ? [] : ["proofs_unavailable.unknown_kind"],
+      );
       relayer.hub.acceptedProofs[what].clear();
       await fixture.clock.advance(60_000);
       await fixture.blocks(20);
@@ -659,7 +662,7 @@ Deno.test("consensus proofs: a host whose state has an unknown layout is a warni
     assert.deepEqual(stepsOf(fixture), []);
     const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.bytes]), [[
-      "client_layout_unknown",
+      "host_unusable.unknown_layout",
       96,
     ]]);
     await fixture.update(fixture.hub, fixture.two);
@@ -750,7 +753,7 @@ Deno.test("consensus proofs: a proof that came second is no lost race, and messa
   await running(relayer, leg, async () => {
     await fixture.blocks(8);
     assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_wasted").length, 1);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.wasted").length, 1);
     const next = await payAndUpdate(fixture, [0n, 0n]);
     await fixture.blocks(4);
     for (const message of next) assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);

@@ -286,7 +286,7 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   assert.equal(later.length, 1);
   await fixture.clock.advance(STUCK_AFTER_MS);
   await settle(work);
-  assert.deepEqual(told(work, "transaction_replaced"), []);
+  assert.deepEqual(told(work, "transaction_replaced.repriced"), []);
 });
 
 Deno.test("daily loss: without a price, what was spent stops it", async () => {
@@ -369,5 +369,5 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   fixture.two.priceWei = PRICE_WEI * 3n / 2n;
   stopUncovered(work.leg, "another one");
   await settle(work);
-  assert.equal(told(work, "transaction_replaced").length, 1);
+  assert.equal(told(work, "transaction_replaced.repriced").length, 1);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/control/operations/release.ts";
+import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/commands/hold.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { outbound, round, settle, trust } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";

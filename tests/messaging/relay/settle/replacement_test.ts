@@ -314,7 +314,7 @@ Deno.test("replacement (F18): a nonce that another program used is reported once
     await work.fixture.clock.advance(5_000);
     await round(work.relayer, work.leg);
   }
-  const warnings = work.relayer.log.events("warn").filter((event) => event === "account_shared");
+  const warnings = work.relayer.log.events("warn").filter((event) => event === "account_shared.mined");
   assert.equal(warnings.length, 1);
   assert.deepEqual(statesOf(work), ["delivery replaced", "delivery replaced"]);
   await mine(work);

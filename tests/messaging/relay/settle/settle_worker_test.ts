@@ -391,7 +391,7 @@ Deno.test("settle: a block that is gone with everything in it is reported, and t
   await fixture.blocks(6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "submitted");
-  assert.equal(relayer.log.linesOf("transaction_reorganised").length, 1);
+  assert.equal(relayer.log.linesOf("transaction_failed.reorganised").length, 1);
   await settle(relayer);
   await fixture.blocks(6);
   await settle(relayer);

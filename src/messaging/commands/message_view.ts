@@ -1,39 +1,29 @@
-/** Message rows as operations show them: plain data, amounts in dollars as decimal text, times as ISO 8601. */
-import { formatDecimal, fromHex, toHex } from "../../core/encoding/bytes.ts";
-import { isTerminal, type MessageFilter, type MessageRow, neverMs } from "../ledger/ledger.ts";
-import type { filterShape } from "./shapes.ts";
-import * as z from "zod";
+/** Message rows as commands show them: plain data, amounts in dollars as decimal text, times as ISO 8601. */
+import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
+import { isTerminal, type MessageRow, neverMs } from "../ledger/ledger.ts";
 
 /** A message on one leg. */
-export const messageShape = z.object({
-  commitment: z.string(),
-  requestCommitment: z.string(),
-  kind: z.string(),
+export interface MessageView
+  extends Pick<MessageRow, "commitment" | "requestCommitment" | "kind" | "reason" | "detail" | "attempts"> {
   /** Of the request. */
-  source: z.string(),
-  dest: z.string(),
+  readonly source: string;
+  readonly dest: string;
   /** Of the leg. */
-  from: z.string(),
-  to: z.string(),
-  module: z.string(),
-  nonce: z.string(),
-  status: z.string(),
-  reason: z.string().optional(),
-  detail: z.string().optional(),
-  offeredUsd: z.string().optional(),
-  requiredUsd: z.string().optional(),
-  attempts: z.number(),
-  height: z.string(),
-  foundAt: z.string(),
-  changedAt: z.string(),
-  /** Absent: not on its own, or no more, since it is sent or over. */
-  nextAttemptAt: z.string().optional(),
+  readonly from: string;
+  readonly to: string;
+  readonly module: string;
+  readonly nonce: string;
+  readonly status: MessageRow["state"];
+  readonly offeredUsd?: string | undefined;
+  readonly requiredUsd?: string | undefined;
+  readonly height: string;
+  readonly foundAt: string;
+  readonly changedAt: string;
+  /** Absent: not by itself, or no more, since it is sent or over. */
+  readonly nextAttemptAt?: string | undefined;
   /** Absent: never. */
-  timesOutAt: z.string().optional(),
-});
-
-/** A message on one leg. */
-export type MessageView = z.infer<typeof messageShape>;
+  readonly timesOutAt?: string | undefined;
+}
 
 /** Converts a row. */
 export function toMessageView(row: MessageRow): MessageView {
@@ -78,15 +68,4 @@ export function timeText(atMs: number): string {
 /** Formats dollars x 10^18, rounded down to a millionth of a millionth. */
 export function dollarsText(amount18: bigint | undefined): string | undefined {
   return amount18 === undefined ? undefined : formatDecimal(amount18 / 10n ** 6n, 12);
-}
-
-/** Converts a selection as it travels to that of the ledger. */
-export function toMessageFilter(filter: z.output<typeof filterShape>): MessageFilter {
-  const { source, dest, module, ...rest } = filter;
-  return {
-    ...rest,
-    requestSource: source,
-    requestDest: dest,
-    module: module === undefined ? undefined : fromHex(module),
-  };
 }

@@ -1,13 +1,13 @@
 /** Updates that an operator asks for: built and verified, and submitted unless it is a dry run. */
 import assert from "node:assert/strict";
-import { answerRequest, OperationRefusal } from "../../../src/core/commands/control_operation.ts";
+import { OperationRefusal, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
-import { operations } from "../../../src/consensus/control/operations.ts";
-import { proveNow, type Proving } from "../../../src/consensus/control/prove_now.ts";
-import type { WantedRoute } from "../../../src/consensus/control/prove_routes.ts";
+import { answerLine } from "../../../src/consensus/commands/commands.ts";
+import { proveNow, type Proving } from "../../../src/consensus/commands/prove_now.ts";
+import type { WantedRoute } from "../../../src/consensus/commands/prove_routes.ts";
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
-import { ProverTurns } from "../../../src/consensus/control/prover_turns.ts";
+import { ProverTurns } from "../../../src/consensus/prover_turns.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
@@ -38,6 +38,7 @@ class Scene implements Proving {
   readonly notifier = new HeightNotifier();
   readonly prover = new ScriptedProver(this.clock, { id: "EVM-1/ETH0" });
   readonly proved = [this.prover];
+  readonly sections = [{ section: "ethereum", stateMachine: chain }];
   readonly receiveOnly = [parseStateMachine("EVM-2")];
   readonly follower = new MemoryTarget({ clock: this.clock, id: "KUSAMA-2000/PAS0" });
   readonly ofHub = new ScriptedProver(this.clock, { id: "KUSAMA-4009/PAS0" });
@@ -200,11 +201,15 @@ Deno.test("prove: asked through the socket, and refused there", async () => {
   const scene = new Scene();
   const context = { log: scene.log, proving: scene, status: () => undefined };
   const ask = async (operation: string, input: unknown): Promise<unknown> =>
-    JSON.parse(await answerRequest({ operations, context }, JSON.stringify({ operation, input }), never));
+    JSON.parse(await answerLine(context, toRequestLine(operation, input), never));
   assert.deepEqual(await ask("prove", { chain: "EVM-2", isDryRun: true }), {
-    ok: false,
-    text: "EVM-2 only receives: the hub has no client of it that this program can advance.",
+    refusal: "EVM-2 only receives: the hub has no client of it that this program can advance.",
   });
-  const wrong = await ask("prove", { chain: "moon", isDryRun: true });
-  assert.match(JSON.stringify(wrong), /The request does not fit: /);
+  const wrong = await ask("prove", { chain: "etherium", isDryRun: true });
+  assert.match(JSON.stringify(wrong), /etherium is no chain of the configuration.* Did you mean ethereum\?/);
+  scene.prover.find = () => updateTo(10n);
+  assert.match(
+    JSON.stringify(await ask("prove", { chain: "ethereum", isDryRun: true })),
+    /"outcome":"possible"/,
+  );
 });

@@ -1,6 +1,6 @@
 /** Light clients that can be advanced by hand: which prover or host a request means. Pure. */
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { OperationRefusal } from "../../core/commands/control_operation.ts";
+import { OperationRefusal } from "../../core/commands/operation.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { HubHost } from "../followers/hub_consensus.ts";
 import type { ConsensusProver } from "../prover.ts";

@@ -2,7 +2,8 @@
  * `prove`: advances one light client now: builds and verifies an update, says what it contains and what it costs, and
  * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
-import { OperationRefusal } from "../../core/commands/control_operation.ts";
+import type { NamedSection } from "../../core/commands/chain_name.ts";
+import { OperationRefusal } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
@@ -14,10 +15,12 @@ import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
 import type { UpdateObserver, UpdateRoute } from "../update_observer.ts";
 import { findRoute, type ProvingConnections, type WantedRoute } from "./prove_routes.ts";
-import type { ProverTurns } from "./prover_turns.ts";
+import type { ProverTurns } from "../prover_turns.ts";
 
 /** What proves: the connections of a relayer, or of a command's own process. */
 export interface Proving extends ProvingConnections {
+  /** Chains by the names of their sections. */
+  readonly sections: readonly NamedSection[];
   readonly clock: Clock;
   readonly log: Log;
   readonly turns: ProverTurns;

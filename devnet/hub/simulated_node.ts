@@ -1,0 +1,139 @@
+/** What every simulated Substrate node does: it makes blocks on a timer and serves RPC on a port that stays its own. */
+import type { SimulatedBlock } from "./block_history.ts";
+import type { SimulatedHeader } from "./digest.ts";
+import type { BlockName } from "./hub_options.ts";
+import type { BlockNews, ServedChain } from "./node.ts";
+import { type DispatcherOptions, RpcDispatcher } from "./rpc/dispatcher.ts";
+import type { FaultHook } from "./rpc/faults.ts";
+import { RpcServer } from "./rpc/server.ts";
+
+/** What a node serves; where `fault` is left out, {@link SimulatedNode.fault} decides alone. */
+export interface Serving extends Pick<DispatcherOptions, "methods" | "alter"> {
+  readonly maxMessageBytes: number;
+  readonly fault?: FaultHook;
+  /** Port of 127.0.0.1 to use where it is free; undefined or 0: any. */
+  readonly port?: number;
+}
+
+/** A node of a chain without forks; see above. */
+export abstract class SimulatedNode implements AsyncDisposable {
+  /** Decides about every RPC call; undefined: all pass. */
+  fault: FaultHook | undefined;
+  /** How often each RPC method ran. */
+  readonly callCounts = new Map<string, number>();
+  readonly #listeners = new Set<(news: BlockNews) => void>();
+  readonly #blockTimeMs: number | "manual";
+  #server!: RpcServer;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param blockTimeMs milliseconds between blocks; "manual": blocks come when they are asked for. */
+  constructor(blockTimeMs: number | "manual") {
+    this.#blockTimeMs = blockTimeMs;
+  }
+
+  /** The chain that is served. */
+  protected abstract readonly chain: ServedChain;
+
+  /** Makes one block now. */
+  abstract produceBlock(): BlockName;
+
+  /** Names what is served; called once, when the parts of the node exist. */
+  protected serve({ methods, alter, fault, maxMessageBytes, port }: Serving): void {
+    const dispatcher = new RpcDispatcher({
+      methods,
+      maxRequestBytes: maxMessageBytes,
+      maxResponseBytes: maxMessageBytes,
+      fault: (call) => fault?.(call) ?? this.fault?.(call),
+      ...alter === undefined ? {} : { alter },
+      onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
+    });
+    this.#server = new RpcServer(dispatcher, port);
+  }
+
+  /** Calls `listener` for every new block until the returned function is called. */
+  protected follow(listener: (news: BlockNews) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls those who {@link follow}. */
+  protected announce(news: BlockNews): void {
+    for (const listener of [...this.#listeners]) listener(news);
+  }
+
+  /** Port on 127.0.0.1; the same after a restart. */
+  get port(): number {
+    return this.#server.port;
+  }
+
+  /** Endpoint for HTTP. */
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Endpoint for WebSocket. */
+  get wsUrl(): string {
+    return `ws://127.0.0.1:${this.port}`;
+  }
+
+  /** True while the endpoint answers. */
+  get isRunning(): boolean {
+    return this.#server.isRunning;
+  }
+
+  /** Newest block. */
+  get best(): BlockName {
+    return nameOf(this.chain.best);
+  }
+
+  /** Newest final block. */
+  get finalized(): BlockName {
+    return nameOf(this.chain.finalized);
+  }
+
+  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
+  header(block: number): SimulatedHeader {
+    return this.chain.blockAt(block).header;
+  }
+
+  /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
+  async start(): Promise<void> {
+    if (this.#server.isRunning) return;
+    await this.#server.start();
+    this.resumeBlocks();
+  }
+
+  /** Closes the port and all connections and makes no more blocks; the state stays. */
+  async stop(): Promise<void> {
+    this.pauseBlocks();
+    await this.#server.stop();
+  }
+
+  /** {@link stop} for good: the port is given back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.pauseBlocks();
+    await this.#server[Symbol.asyncDispose]();
+  }
+
+  /** Makes no blocks until {@link resumeBlocks}; the endpoint continues. */
+  pauseBlocks(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Makes blocks again (not in manual mode). */
+  resumeBlocks(): void {
+    const delayMs = this.#blockTimeMs;
+    if (delayMs === "manual" || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.produceBlock();
+      this.resumeBlocks();
+    }, delayMs);
+  }
+}
+
+/** Number and hash of a block. */
+export function nameOf({ header, hash }: SimulatedBlock): BlockName {
+  return { number: header.number, hash };
+}

@@ -1,0 +1,33 @@
+/** Chains as operators name them: by their section of the configuration, or as a state machine. Pure. */
+import { nearestWord } from "../config/spelling.ts";
+import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
+import { OperationRefusal } from "./operation.ts";
+
+/** A section of the configuration about a chain. */
+export interface NamedSection {
+  readonly section: string;
+  readonly stateMachine: StateMachine;
+}
+
+/** Finds the chain that a text names. @throws {OperationRefusal} that lists the names, where it is none. */
+export function findChain(sections: readonly NamedSection[], text: string): StateMachine {
+  const named = sections.find(({ section }) => section === text)?.stateMachine ?? toStateMachine(text);
+  if (named !== undefined) return named;
+  const names = sections.map(({ section }) => section);
+  const meant = nearestWord(text, names);
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  throw new OperationRefusal(
+    `${text} is no chain of the configuration (${
+      names.join(", ")
+    }) and no state machine such as EVM-1.${hint}`,
+  );
+}
+
+function toStateMachine(text: string): StateMachine | undefined {
+  try {
+    return parseStateMachine(text);
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    return undefined;
+  }
+}

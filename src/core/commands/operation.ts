@@ -1,0 +1,233 @@
+/**
+ * Operations: commands that work with a running program or with its database. A definition holds everything of one, its
+ * arguments, its work and its text, and both sides use it: the command, and the running program that is asked through
+ * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
+ * that the compiler's types are their shapes.
+ */
+import type { Log, LogLevel } from "../telemetry/log.ts";
+import { logLevels } from "../telemetry/log.ts";
+import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { versionText } from "../runtime/version.ts";
+import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
+import { Argument } from "commander";
+
+/**
+ * What an operation works with. `read`: the database, read-only beside a running program. `status`: the running program,
+ * or the database where none runs. `write`: the database, by the running program while one has it. `chains`: connections
+ * to the chains, those of the running program if there is one. `running`: it has no meaning without a running program.
+ */
+export type OperationNeed = "read" | "status" | "write" | "chains" | "running";
+
+/** Arguments, work and text of an operation. */
+export interface Operation<Context, Options, Output> extends CommandSyntax<Options> {
+  readonly needs: OperationNeed;
+  /** True: the running program may take any time for it, not a minute. */
+  readonly isLong?: boolean;
+  /** True: the log goes to standard output, as that of the program does. */
+  readonly isLogged?: boolean;
+  /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
+  readonly work: (context: Context, options: Options, signal: AbortSignal) => Promise<Output> | Output;
+  /** Formats the output for people; an empty text is not printed. */
+  readonly show: (output: Output, options: Options, nowMs: number) => string | Promise<string>;
+  /** Exit status; 0 when absent. */
+  readonly exitCode?: (output: Output) => ExitCode;
+}
+
+/** An operation as the running program sees it. */
+export type AnyOperation<Context> = Pick<Operation<Context, never, unknown>, "name" | "needs" | "work">;
+
+/** The command of an operation. */
+export interface OperationCommand<Run, Context> extends Command<Run> {
+  readonly operation: AnyOperation<Context>;
+}
+
+/** The operation cannot be done; the message says why and what helps. */
+export class OperationRefusal extends Error {
+  override readonly name = "OperationRefusal";
+  readonly code = "refused";
+}
+
+/** One run of an operation. */
+export interface OperationRun<Context> {
+  /** Sends a line to the running program; `undefined`: none runs. Throws a `ControlFault`. */
+  readonly askRunning: (request: Omit<ControlRequest, "path">) => Promise<string | undefined>;
+  /** Works in this process with what is needed. Throws an {@link OperationRefusal} where that cannot be had. */
+  readonly here: (
+    needs: OperationNeed,
+    work: (context: Context) => Promise<ExitCode>,
+  ) => Promise<ExitCode>;
+  /** Prints a text and a line break to standard output. */
+  readonly print: (text: string) => void;
+  /** As `print`, to standard error. */
+  readonly printError: (text: string) => void;
+  /** True with `--log-format=json`: results are JSON as well. */
+  readonly isJson: boolean;
+  readonly nowMs: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** Defines the command of an operation, which has `--json` beside its own options. */
+export function defineOperation<Context, Options, Output>(
+  operation: Operation<Context, Options, Output>,
+): OperationCommand<OperationRun<Context>, Context> {
+  return {
+    operation,
+    ...defineCommand<OperationRun<Context>, { readonly options: Options; readonly json: boolean }>({
+      ...operation,
+      hasResult: operation.isLogged !== true,
+      addOptions: (parser, choose) => {
+        operation.addOptions(parser, (options) => choose({ options, json: parser.opts()["json"] === true }));
+        parser.option("--json", "print JSON");
+      },
+      run: (run, { options, json }) =>
+        runOperation({ ...run, isJson: json || run.isJson }, operation, options),
+    }),
+  };
+}
+
+async function runOperation<Context, Options, Output>(
+  run: OperationRun<Context>,
+  operation: Operation<Context, Options, Output>,
+  options: Options,
+): Promise<ExitCode> {
+  const { work, needs } = operation;
+  const show = async (output: Output): Promise<ExitCode> => {
+    const text = run.isJson ? JSON.stringify(output) : await operation.show(output, options, run.nowMs());
+    if (text !== "") run.print(text);
+    return operation.exitCode?.(output) ?? exitCodes.ok;
+  };
+  try {
+    const answer = needs === "read" ? undefined : await ask<Output>(run, operation, options);
+    if (answer !== undefined) return await show(answer.output);
+    return await run.here(needs, async (context) => show(await work(context, options, run.signal)));
+  } catch (error) {
+    if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
+    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
+    run.printError(error.message);
+    return exitCodes.failed;
+  }
+}
+
+/** What goes over the socket to a running program. */
+interface Request {
+  /** Version of the program that asks. */
+  readonly version: string;
+  readonly operation: string;
+  readonly options: never;
+}
+
+/** What comes back: the output, or a text for the operator. */
+type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
+
+/** Version by which both sides of the socket know that they are the same program. */
+const VERSION = versionText("").trim();
+
+/** Time in which a running program answers what takes no time, ms. */
+const ANSWER_WITHIN_MS = 60_000;
+
+/** Asks the running program; `undefined`: none runs. @throws {OperationRefusal | ControlFault} */
+async function ask<Output>(
+  { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
+  { name, isLong }: Pick<Operation<unknown, unknown, Output>, "name" | "isLong">,
+  options: unknown,
+): Promise<{ readonly output: Output } | undefined> {
+  const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
+  const text = await askRunning({ line: toRequestLine(name, options), afterMs, signal });
+  if (text === undefined) return undefined;
+  const answer: Answer<Output> = JSON.parse(text);
+  if ("refusal" in answer) throw new OperationRefusal(answer.refusal);
+  return answer;
+}
+
+/** Writes a request. */
+export function toRequestLine(operation: string, options: unknown): string {
+  return JSON.stringify({ version: VERSION, operation, options });
+}
+
+/** What answers requests. */
+export interface RequestServer<Context> {
+  readonly commands: readonly OperationCommand<never, Context>[];
+  readonly context: Context & { readonly log: Log };
+  /** True for faults whose message is for the operator, besides refusals. */
+  readonly isExpected?: (error: unknown) => boolean;
+}
+
+/** Answers one request line; whatever is wrong with it becomes a text. */
+export async function answerRequest<Context>(
+  server: RequestServer<Context>,
+  line: string,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    return JSON.stringify({ output: await workOn(server, line, signal) });
+  } catch (error) {
+    return JSON.stringify({ refusal: explain(server, error) });
+  }
+}
+
+async function workOn<Context>(
+  { commands, context }: RequestServer<Context>,
+  line: string,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { version, operation: name, options } = readRequest(line);
+  if (version !== VERSION) {
+    throw new OperationRefusal(
+      `The running relayer is ${VERSION}, this command another version of it: restart the relayer.`,
+    );
+  }
+  const operation = commands.find((command) => command.operation.name === name)?.operation;
+  if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
+  context.log[operation.needs === "status" ? "debug" : "info"]("operator_request", {
+    operation: name,
+    input: options,
+  });
+  return await operation.work(context, options, signal);
+}
+
+/** @throws {OperationRefusal} */
+function readRequest(line: string): Request {
+  try {
+    const request: Request | null = JSON.parse(line);
+    if (typeof request?.operation === "string") return request;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new OperationRefusal("The request is not one line of JSON of the known form.");
+}
+
+function explain<Context>({ context, isExpected }: RequestServer<Context>, error: unknown): string {
+  if (error instanceof OperationRefusal) return error.message;
+  if (error instanceof Error && isExpected?.(error) === true) return error.message;
+  context.log.warn("control_request_failed", { error });
+  return `It failed: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** What changes the level of a program's log. */
+export interface LevelSetter {
+  /** Changes the minimum level that is logged, until the program ends; absent where it cannot be changed. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
+}
+
+/** `log-level` of both programs. */
+export const logLevelCommand = defineOperation<LevelSetter, LogLevel, { readonly level: LogLevel }>({
+  name: "log-level",
+  description: "Changes the minimum level that the running relayer logs, until it ends.",
+  summary: "change the log level of the running relayer",
+  afterHelp: `
+At the next start --log-level counts again.
+
+Exit status: 0 done, 1 no relayer runs, 2 wrong command line.`,
+  needs: "running",
+  addOptions: (parser, choose) =>
+    void parser.addArgument(
+      new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
+    ).action((level: LogLevel) => choose(level)),
+  work: ({ setLogLevel }, level) => {
+    if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
+    setLogLevel(level);
+    return { level };
+  },
+  show: ({ level }) => `The relayer logs from level ${level} on.`,
+});

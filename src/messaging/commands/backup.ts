@@ -1,0 +1,34 @@
+/** `backup`: a copy of the database, made by the command itself, so that a running relayer is not held up by it. */
+import { defineCommand } from "../../core/commands/command.ts";
+import { exitCodes } from "../../core/runtime/exit_codes.ts";
+import { LedgerFault } from "../ledger/fault.ts";
+import type { MessagingRun } from "./command.ts";
+
+/** The command. */
+export const backupCommand = defineCommand<MessagingRun, string>({
+  name: "backup",
+  description: "Writes a consistent copy of the database to a new file.",
+  summary: "copy the database, also while the relayer runs",
+  afterHelp: `
+Example:
+  causeway --config=relayer.toml --db=relayer.db backup /backups/relayer-2026-01-31.db
+
+The copy is a whole database that the relayer can be started with (--db). It appears under its name
+when it is complete, and can be read by its owner only. A running relayer relays on meanwhile.
+
+Exit status: 0 done, 1 it could not be made, or the file exists, 2 wrong command line.`,
+  hasResult: true,
+  addOptions: (parser, choose) =>
+    void parser.argument("<file>", "new file").action((file: string) => choose(file)),
+  run: async ({ deps: { database, clock }, print, printError }, file) => {
+    const { copyDatabase } = await import("../ledger/backup.ts");
+    try {
+      print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
+      return exitCodes.ok;
+    } catch (error) {
+      if (!(error instanceof LedgerFault)) throw error;
+      printError(error.message);
+      return exitCodes.failed;
+    }
+  },
+});

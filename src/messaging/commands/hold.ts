@@ -1,0 +1,213 @@
+/**
+ * `hold`: messages of a module or route wait until they are released. `release`: these travel again, and those of
+ * suspended pairs of modules, whose deliveries were paid for and had no effect: after two retries the relayer stops
+ * retrying on its own.
+ */
+import { findChain } from "../../core/commands/chain_name.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
+import { messageStates } from "../ledger/message_state.ts";
+import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../relay/decisions/route.ts";
+import type { OperationContext } from "./command.ts";
+import { chainSections } from "./message_filter.ts";
+
+/** What is held after `hold`. */
+interface Held {
+  readonly subject: string;
+  /** False: it was held before. */
+  readonly isNew: boolean;
+  /** Number of messages that wait now and were sent by the module, or belong to the route. */
+  readonly waiting: number;
+  /** Everything that is held now. */
+  readonly held: readonly string[];
+}
+
+/** The command. */
+export const holdCommand = defineOperation<OperationContext, string, Held>({
+  name: "hold",
+  description: "Holds the messages of a module, or from one chain to another, until they are released.",
+  summary: "hold the messages of a module or route",
+  afterHelp: `
+Examples:
+  causeway --config=relayer.toml --db=relayer.db hold 0x00000000000000000000000000000000000000aa
+  causeway --config=relayer.toml --db=relayer.db hold ethereum:EVM-56
+  causeway --config=relayer.toml --db=relayer.db hold '*:EVM-56'
+
+A module is the sender or receiver of the request. What is in a transaction already is not called back,
+and what times out meanwhile ends. Holds survive a restart; release ends them.
+
+Exit status: 0 done, 1 it is no module or route, or the database cannot be used, 2 wrong command line.`,
+  needs: "write",
+  addOptions: (parser, choose) =>
+    void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain")
+      .action((subject: string) => choose(subject)),
+  work: (context, text) => {
+    const { ledger } = context;
+    const parsed = toSubject(context, text);
+    const subject = formatHoldSubject(parsed);
+    const isNew = ledger.transaction(() => ledger.operatorHolds.add(subject));
+    const waiting = countWaiting(context, parsed);
+    return { subject, isNew, waiting, held: ledger.operatorHolds.list() };
+  },
+  show: ({ subject, isNew, waiting, held }) =>
+    `${subject} ${isNew ? "is held" : "was held already"}. Messages of it that wait now: ${waiting}\n` +
+    `Held now: ${held.join(", ")}`,
+});
+
+/** What the operator names; chains by the name of their section, too. @throws {OperationRefusal} */
+function toSubject({ config }: OperationContext, text: string): HoldSubject {
+  const named = text.split(/\s*(?::|->)\s*/);
+  const isRoute = named.length === 2;
+  const ends = isRoute
+    ? named.map((end) => end === "*" ? end : findChain(chainSections(config), end))
+    : named;
+  const subject = parseHoldSubject(ends.join(":"));
+  if (subject === undefined) {
+    throw new OperationRefusal(
+      `${text} is neither a module (0x and hex digits) nor a route such as EVM-1:EVM-56.`,
+    );
+  }
+  return subject;
+}
+
+function countWaiting({ ledger }: OperationContext, subject: HoldSubject): number {
+  const states = messageStates.filter((state) => state === "seen" || state === "ready" || state === "held");
+  return ledger.messages.count(
+    subject.kind === "module"
+      ? { states, module: fromHex(subject.module) }
+      : { states, requestSource: subject.source, requestDest: subject.dest },
+  );
+}
+
+/** What `release` let go. */
+interface Released {
+  /** Holds of the operator. */
+  readonly holds: readonly string[];
+  /** Suspended pairs of modules. */
+  readonly pairs: readonly { readonly target: string; readonly from: string; readonly to: string }[];
+  /** Messages whose modules are read again: they accept deliveries of another account only. */
+  readonly gated: number;
+  /** What is held still. */
+  readonly left: readonly string[];
+}
+
+/** The command. */
+export const releaseCommand = defineOperation<OperationContext, string | undefined, Released>({
+  name: "release",
+  description: "Lets the messages travel again that the operator holds, and those that are suspended.",
+  summary: "release held and suspended messages",
+  afterHelp: `
+Examples:
+  causeway --config=relayer.toml --db=relayer.db release ethereum:EVM-56
+  causeway --config=relayer.toml --db=relayer.db release 0x00000000000000000000000000000000000000aa
+  causeway --config=relayer.toml --db=relayer.db release
+
+Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
+their receiver cost gas and had no effect (after two retries the relayer stops retrying on its
+own): by sender or receiver, or with *:<chain> all that go to a chain. Modules that take deliveries
+of another account only are read again at once. Without an argument everything is released. Each
+release is printed.
+
+Exit status: 0 also when nothing is held, 1 it is no module or route, or the database cannot be used,
+2 wrong command line.`,
+  needs: "write",
+  addOptions: (parser, choose) =>
+    void parser.argument("[module or route]", "0x..., or chain:chain as it was held")
+      .action((subject: string | undefined) => choose(subject)),
+  work: (context, text) => {
+    const subject = text === undefined ? undefined : toSubject(context, text);
+    const holds = releaseHolds(context, subject);
+    const pairs = releasePairs(context, subject);
+    const gated = releaseGated(context, subject);
+    context.wake();
+    return {
+      holds,
+      pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      gated,
+      left: context.ledger.operatorHolds.list(),
+    };
+  },
+  show: ({ holds, pairs, gated, left }) =>
+    [
+      ...holds.map((text) => `${text} released`),
+      ...pairs.map(({ target, from, to }) => `${target}: ${from} -> ${to} released`),
+      ...gated > 0 ? [`Gates are read again; messages that waited for another account: ${gated}`] : [],
+      ...holds.length + pairs.length + gated === 0 ? ["No messages of that are held or suspended."] : [],
+      ...left.length > 0 ? [`Held still: ${left.join(", ")}`] : [],
+    ].join("\n"),
+});
+/** Removes holds; messages of others are held again when they are attempted. */
+function releaseHolds({ ledger }: OperationContext, subject: HoldSubject | undefined): string[] {
+  return ledger.transaction(() => {
+    const wanted = subject === undefined ? ledger.operatorHolds.list() : [formatHoldSubject(subject)];
+    const removed = wanted.filter((text) => ledger.operatorHolds.remove(text));
+    if (removed.length > 0) ledger.messages.wakeMatching({ reasons: ["held_by_operator"] });
+    return removed;
+  });
+}
+
+/** Reads gates again, now; messages to modules that are gated still are held again. Returns how many waited. */
+function releaseGated(context: OperationContext, subject: HoldSubject | undefined): number {
+  if (subject?.kind === "route") return 0;
+  if (context.isRunning) {
+    const module = subject === undefined ? undefined : fromHex(subject.module);
+    for (const { target } of context.relaying().legs) target.gates?.forget(module);
+  }
+  const { ledger } = context;
+  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }))
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
+function releasePairs(
+  { ledger, config }: OperationContext,
+  subject: HoldSubject | undefined,
+): readonly SuspensionRow[] {
+  const chains: readonly StateMachine[] = config.chains.map(({ stateMachine }) => stateMachine);
+  const scope = { ledger, hub: config.hub.stateMachine, chains };
+  if (subject === undefined) return releaseAll(scope, {});
+  if (subject.kind === "module") {
+    return [...releaseAll(scope, { from: subject.module }), ...releaseAll(scope, { to: subject.module })];
+  }
+  // Suspended pairs are known by the chain that they are delivered to, whatever chain they come from.
+  return subject.source === undefined ? releaseAll(scope, { chain: subject.dest }) : [];
+}
+
+/** Selection of module pairs; an absent field matches everything. */
+export interface ReleaseChoice {
+  /** Target chain of the deliveries. */
+  readonly chain?: StateMachine | undefined;
+  /** Sending module, lower-case hex. */
+  readonly from?: Hex | undefined;
+  /** Receiving module, lower-case hex. */
+  readonly to?: Hex | undefined;
+}
+
+/** Releases the selected pairs, in a transaction of its own, and clears their failures; their messages are due again. */
+export function releaseAll(
+  { ledger, hub, chains }: {
+    readonly ledger: Ledger;
+    readonly hub: StateMachine;
+    readonly chains: readonly StateMachine[];
+  },
+  choice: ReleaseChoice,
+): readonly SuspensionRow[] {
+  return ledger.transaction(() => {
+    const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
+    const meant = active.filter((pair) => isMeant(pair, choice));
+    // Those of other pairs are held again when they are attempted.
+    for (const pair of meant) {
+      ledger.suspensions.remove(pair);
+      for (const reason of ["suspended", "not_executed"] as const) {
+        ledger.messages.wake(hub, pair.target, reason);
+      }
+    }
+    return meant;
+  });
+}
+
+function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
+  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
+    (to ?? toHex(pair.to)) === toHex(pair.to);
+}

@@ -1,0 +1,118 @@
+/** `list`: messages by what they have in common, newest first. `retry`: those that wait are attempted again now. */
+import { defineOperation } from "../../core/commands/operation.ts";
+import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
+import type { MessageReason } from "../ledger/message_state.ts";
+import type { OperationContext } from "./command.ts";
+import { addFilterOptions, type FilterOptions, toMessageFilter } from "./message_filter.ts";
+import { type MessageView, toMessageView } from "./message_view.ts";
+import { InvalidArgumentError } from "commander";
+
+interface ListOptions extends FilterOptions {
+  readonly limit: number;
+}
+
+/** Messages that match, as far as the limit goes, and the number of all. */
+interface Listed {
+  readonly messages: readonly MessageView[];
+  readonly total: number;
+}
+
+/** The command. */
+export const listCommand = defineOperation<OperationContext, ListOptions, Listed>({
+  name: "list",
+  description: "Lists messages with their status and why they wait.",
+  summary: "list messages",
+  afterHelp: `
+Examples:
+  causeway --config=relayer.toml --db=relayer.db list --status=held --since=2h
+  causeway --config=relayer.toml --db=relayer.db list --source=ethereum --dest=EVM-56 --json
+
+Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
+it is attempted; "-": it is sent, or over, or is not attempted by itself.
+
+Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`,
+  needs: "read",
+  addOptions: (parser, choose) =>
+    void addFilterOptions(parser)
+      .option("--limit <count>", "number of messages, at most 1000", toLimit, 50)
+      .action((options: ListOptions) => choose(options)),
+  work: (context, options) => {
+    const filter = toMessageFilter(context, options);
+    const messages = context.ledger.messages.search(filter, options.limit).map(toMessageView);
+    const isAll = messages.length < options.limit;
+    return { messages, total: isAll ? messages.length : context.ledger.messages.count(filter) };
+  },
+  show: ({ messages, total }, _, nowMs) => {
+    if (messages.length === 0) return "No message matches.";
+    const table = formatTable([
+      ["found", "leg", "request", "status", "reason", "next", "commitment"],
+      ...messages.map((message) => toCells(message, nowMs)),
+    ]);
+    return total > messages.length ? `${table}\n${total} match, ${messages.length} shown.` : table;
+  },
+});
+
+function toCells(message: MessageView, nowMs: number): readonly (string | undefined)[] {
+  return [
+    shownTime(message.foundAt),
+    `${message.from} -> ${message.to}`,
+    `${message.source} -> ${message.dest}`,
+    message.status,
+    message.reason,
+    nextText(message, nowMs),
+    message.commitment,
+  ];
+}
+
+function nextText({ nextAttemptAt }: MessageView, nowMs: number): string {
+  if (nextAttemptAt === undefined) return "-";
+  return Date.parse(nextAttemptAt) <= nowMs ? "next round" : shownTime(nextAttemptAt) ?? "-";
+}
+
+function toLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 1_000) return limit;
+  throw new InvalidArgumentError("Expected a number from 1 to 1000.");
+}
+
+/** Messages that are attempted, by the reason for which they waited; none: they had their turn. */
+interface Retried {
+  readonly reasons: readonly { readonly reason?: MessageReason | undefined; readonly count: number }[];
+}
+
+/** The command. */
+export const retryCommand = defineOperation<OperationContext, FilterOptions, Retried>({
+  name: "retry",
+  description: "Attempts messages again now that wait for a later time or would never be attempted again.",
+  summary: "attempt held messages now",
+  afterHelp: `
+Examples:
+  causeway --config=relayer.toml --db=relayer.db retry --reason=unprofitable --dest=EVM-56
+  causeway --config=relayer.toml --db=relayer.db retry
+
+Every rule still applies: what does not pay is held again, what you hold or what is suspended stays
+(release lets it go, relay delivers one message whatever the profit rule says). Without a running
+relayer the messages are attempted when it starts.
+
+Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong command line.`,
+  needs: "write",
+  addOptions: (parser, choose) =>
+    void addFilterOptions(parser).action((options: FilterOptions) => choose(options)),
+  work: (context, options) => {
+    const { ledger, wake } = context;
+    const filter = toMessageFilter(context, options);
+    const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));
+    wake();
+    return { reasons };
+  },
+  show: ({ reasons }) => {
+    if (reasons.length === 0) return "No open message matches.";
+    const rows = reasons.map(({ reason, count }) => [
+      reason === "held_by_operator"
+        ? `${reason} (stays held: release lets it go)`
+        : reason ?? "had their turn",
+      String(count),
+    ]);
+    return formatTable([["waited for", "messages"], ...rows], { toTheRight: (column) => column === 1 });
+  },
+});

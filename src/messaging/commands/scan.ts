@@ -1,0 +1,87 @@
+/** `scan`: blocks are read again, and what was missed is recorded. */
+import { findChain } from "../../core/commands/chain_name.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
+import { formatTable } from "../../core/runtime/text_table.ts";
+import type { OperationContext } from "./command.ts";
+import { chainSections } from "./message_filter.ts";
+import { InvalidArgumentError } from "commander";
+
+interface ScanOptions {
+  /** As the operator names it. */
+  readonly chain: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What was read of the blocks by each leg that begins at the chain. */
+interface Scanned {
+  readonly legs: readonly {
+    readonly from: string;
+    readonly to: string;
+    /** Blocks that were read; absent: the leg has not come that far, and reads them by itself. */
+    readonly blocks?: { readonly from: string; readonly to: string } | undefined;
+    readonly messages: number;
+    readonly missed: readonly string[];
+  }[];
+}
+
+/** The command. */
+export const scanCommand = defineOperation<OperationContext, ScanOptions, Scanned>({
+  name: "scan",
+  description: "Reads blocks of a chain again and reports what was missed.",
+  summary: "read blocks again and report what was missed",
+  afterHelp: `
+Example:
+  causeway --config=relayer.toml --db=relayer.db scan ethereum --from=21000000 --to=21000500
+
+Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
+read them before, and records those that are missing: there should be none.
+
+Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
+  needs: "chains",
+  isLong: true,
+  addOptions: (parser, choose) =>
+    void parser.argument("<chain>", "configured chain or the hub: its section's name, or e.g. EVM-1")
+      .requiredOption("--from <block>", "first block", toHeightText)
+      .requiredOption("--to <block>", "last block", toHeightText)
+      .action((chain: string, options: Omit<ScanOptions, "chain">) => choose({ chain, ...options })),
+  work: scan,
+  show: ({ legs }) =>
+    formatTable([
+      ["leg", "blocks", "messages", "missed"],
+      ...legs.map(({ from, to, blocks, messages, missed }) => [
+        `${from} -> ${to}`,
+        blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
+        String(messages),
+        missed.length === 0 ? "none" : missed.join(" "),
+      ]),
+    ]),
+});
+
+async function scan(context: OperationContext, options: ScanOptions, signal: AbortSignal): Promise<Scanned> {
+  const chain = findChain(chainSections(context.config), options.chain);
+  const range = { from: BigInt(options.from), to: BigInt(options.to) };
+  if (range.from > range.to) throw new OperationRefusal("--from is above --to.");
+  const { recordMissed } = await import("../relay/scan.ts");
+  const legs = context.relaying().legs.filter(({ source }) => source.id.stateMachine === chain);
+  if (legs.length === 0) throw new OperationRefusal(`${chain} is not configured.`);
+  const reports: Scanned["legs"][number][] = [];
+  for (const leg of legs) {
+    const to = leg.target.id.stateMachine;
+    try {
+      const { read, messages, missed } = await recordMissed({ ...leg, signal }, range);
+      const blocks = read && { from: read.from.toString(), to: read.to.toString() };
+      reports.push({ from: chain, to, blocks, messages, missed });
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      throw new OperationRefusal(`${chain} -> ${to} could not be read again: ${error.message}`);
+    }
+  }
+  return { legs: reports };
+}
+
+function toHeightText(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected the number of a block.");
+}

@@ -1,0 +1,24 @@
+/** `status`: what the status page shows. */
+import { defineOperation } from "../../core/commands/operation.ts";
+import type { RelayStatus } from "../status/relay_status.ts";
+import type { OperationContext } from "./command.ts";
+
+/** The command. */
+export const statusCommand = defineOperation<OperationContext, undefined, RelayStatus>({
+  name: "status",
+  description: "Shows what the relayer does now, and what is in its way.",
+  summary: "show what the relayer does now",
+  afterHelp: `
+Example:
+  causeway --config=relayer.toml --db=relayer.db status
+
+Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
+legs with what waits, the last deliveries, claims, withdrawals and warnings. Without a running relayer
+it shows what the database knows.
+
+Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
+  needs: "status",
+  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
+  work: ({ status }) => status(),
+  show: async (status) => (await import("../status/status_view.ts")).formatStatus(status),
+});

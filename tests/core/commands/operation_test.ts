@@ -1,0 +1,115 @@
+/** Operations: the answer of a running program, its refusal, and what is done where none runs. */
+import assert from "node:assert/strict";
+import { parseWithCommands } from "../../../src/core/commands/command.ts";
+import {
+  answerRequest,
+  defineOperation,
+  type LevelSetter,
+  logLevelCommand,
+  type OperationNeed,
+  OperationRefusal,
+  type OperationRun,
+} from "../../../src/core/commands/operation.ts";
+import { ControlFault } from "../../../src/core/runtime/control_client.ts";
+import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
+import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+
+const signal = new AbortController().signal;
+
+/** Adds, where it may read a database. */
+const add = defineOperation<LevelSetter, { readonly number: string }, { readonly sum: number }>({
+  name: "add",
+  description: "Adds one.",
+  summary: "adds one",
+  afterHelp: "",
+  needs: "read",
+  addOptions: (parser, choose) =>
+    void parser.argument("<number>", "what it is added to").action((number: string) => choose({ number })),
+  work: (_, { number }) => {
+    if (!/^\d+$/.test(number)) throw new OperationRefusal(`${number} is no number.`);
+    return { sum: Number(number) + 1 };
+  },
+  show: ({ sum }) => `It is ${sum}.`,
+  exitCode: ({ sum }) => sum > 9 ? 3 : 0,
+});
+
+const commands = [logLevelCommand, add];
+
+/** What a command printed, and what it worked with. */
+interface Outcome {
+  readonly code: ExitCode;
+  readonly shown: readonly string[];
+  readonly errors: readonly string[];
+  readonly needs: readonly OperationNeed[];
+}
+
+/** Runs a command line; `answer` is the running program, with `undefined` none runs. */
+async function run(args: readonly string[], answer?: (line: string) => Promise<string>): Promise<Outcome> {
+  const line = createCommandLine({ name: "program", description: "", afterHelp: "" });
+  const asked = parseWithCommands<OperationRun<LevelSetter>>(line, commands, ["--config=x", ...args]);
+  assert.ok(asked.kind === "command", JSON.stringify(asked));
+  const [shown, errors]: [string[], string[]] = [[], []];
+  const needs: OperationNeed[] = [];
+  const code = await asked.run({
+    askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
+    here: (need, work) => {
+      needs.push(need);
+      if (need === "running") throw new OperationRefusal("No relayer runs.");
+      return work({});
+    },
+    print: (text) => void shown.push(text),
+    printError: (text) => void errors.push(text),
+    isJson: false,
+    nowMs: () => 0,
+    signal,
+  });
+  return { code, shown, errors, needs };
+}
+
+/** A running program that has a log. */
+function running(setter: LevelSetter): (line: string) => Promise<string> {
+  const context = { ...setter, log: new RecordedLog() };
+  return (line) => answerRequest({ commands, context }, line, signal);
+}
+
+Deno.test("operation: the running program does the work, and its answer is shown", async () => {
+  const levels: string[] = [];
+  const program = running({ setLogLevel: (level) => void levels.push(level) });
+  const asked = await run(["log-level", "warn"], program);
+  assert.deepEqual(asked, {
+    code: 0,
+    shown: ["The relayer logs from level warn on."],
+    errors: [],
+    needs: [],
+  });
+  assert.deepEqual((await run(["log-level", "debug", "--json"], program)).shown, ['{"level":"debug"}']);
+  assert.deepEqual(levels, ["warn", "debug"]);
+});
+
+Deno.test("operation: a refusal goes to standard error, and the status is 1", async () => {
+  const asked = await run(["log-level", "warn"], running({}));
+  assert.deepEqual([asked.code, asked.errors], [1, ["The level of this log cannot be changed."]]);
+  const broken = await run(["log-level", "warn"], () => Promise.reject(new ControlFault("It ended.")));
+  assert.deepEqual([broken.code, broken.errors], [1, ["It ended."]]);
+  await assert.rejects(run(["log-level", "warn"], () => Promise.reject(new Error("a defect"))), /a defect/);
+  const nobody = await run(["log-level", "warn"]);
+  assert.deepEqual([nobody.code, nobody.errors], [1, ["No relayer runs."]]);
+});
+
+Deno.test("operation: what only reads works beside a running program, without asking it", async () => {
+  const asked = await run(["add", "4"], () => assert.fail("the running program was asked"));
+  assert.deepEqual(asked, { code: 0, shown: ["It is 5."], errors: [], needs: ["read"] });
+  assert.deepEqual([(await run(["add", "9"])).code, (await run(["add", "x"])).errors], [3, [
+    "x is no number.",
+  ]]);
+});
+
+Deno.test("operation: another version of the program and strange lines are refused with what helps", async () => {
+  const program = running({});
+  const of = (request: unknown): Promise<string> => program(JSON.stringify(request));
+  assert.match(await of({ version: "0", operation: "add", options: {} }), /refusal.*restart the relayer/);
+  for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
+    assert.match(await program(line), /^\{"refusal":"The request is not one line of JSON/);
+  }
+});
