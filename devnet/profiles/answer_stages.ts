@@ -61,6 +61,27 @@ export function loglessTracesStage({ kind }: Of<"loglessTraces">, strike: Strike
   };
 }
 
+/** Another result than the node's. */
+export function changedStage(
+  { kind, method, every = 1, times = Infinity, change }: Of<"changed">,
+  strike: Strike,
+): Stage {
+  let [seen, changed] = [0, 0];
+  return {
+    kind,
+    begin: () => ({
+      answer: async (call, next) => {
+        const answer = await next(call);
+        const isNext = call.method === method && (answer.result ?? null) !== null && ++seen % every === 0;
+        if (!isNext || changed === times) return answer;
+        changed++;
+        strike();
+        return { id: call.id, result: change(answer.result) };
+      },
+    }),
+  };
+}
+
 /** Null instead of what is there. */
 export function nullBlocksStage({ kind, every }: Of<"nullBlocks">, strike: Strike): Stage {
   let seen = 0;

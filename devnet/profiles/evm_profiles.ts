@@ -575,4 +575,99 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
     ],
   },
+  {
+    name: "key-revoked",
+    imitates: "A provider whose account or key was closed: nothing is answered any more",
+    sources: [
+      "graphprotocol/indexer#145 (invalid project id)",
+      "INFURA/devp2p-network#11 (account disabled)",
+    ],
+    needsSecond: "no answer at all",
+    behaviours: [{ kind: "hiccups", every: 1, refusal: { status: 401, page: "invalid project id\n" } }],
+  },
+  {
+    name: "standing-node",
+    imitates: "A node that has lost its peers: it answers as before, and stands still at a block",
+    sources: [
+      "hyperlane-xyz/hyperlane-monorepo#2189",
+      "hyperlane-xyz/hyperlane-monorepo#2570",
+      "litentry/heima#807",
+    ],
+    needsSecond: "no new block",
+    behaviours: [{ kind: "standing" }],
+  },
+  {
+    name: "shedding-load",
+    imitates: "A provider that sheds load: every other request is answered by -32001",
+    sources: ["https://docs.alchemy.com/reference/error-reference"],
+    needsSecond: "every other request fails",
+    behaviours: [{
+      kind: "hiccups",
+      every: 2,
+      refusal: {
+        status: 503,
+        error: { code: -32001, message: "Unable to complete request at this time." },
+        asBatch: "each",
+      },
+    }],
+  },
+  {
+    name: "besu-struct-logs",
+    imitates: "Besu without --Xenable-extra-debug-tracers: the tracer is ignored, and steps are shown",
+    sources: ["besu-eth/besu#9072 (the flag)"],
+    behaviours: [{
+      kind: "changed",
+      method: "debug_traceCall",
+      change: () => ({ gas: 21_000, failed: false, returnValue: "", structLogs: [] }),
+    }],
+  },
+  {
+    name: "odd-pauses",
+    imitates: "Gateways with a Retry-After of a day, a far date, a Unix time, or milliseconds",
+    sources: [
+      "openclaw/clawhub#407 (Unix time)",
+      "cloudfoundry/cloud_controller_ng#2544 (Unix time)",
+      "top-gg/docs#46 (milliseconds)",
+    ],
+    needsSecond: "it is not asked for a minute",
+    behaviours: ["86400", "Thu, 31 Dec 2099 23:59:59 GMT", "1900000000", "30000"].map((pause, at) => ({
+      kind: "hiccups",
+      every: 40 + at,
+      refusal: { status: 429, headers: { "retry-after": pause }, page: "Too Many Requests" },
+    })),
+  },
+  {
+    name: "balancer-other-chain",
+    imitates: "A balancer behind whose URL one of the nodes belongs to another network",
+    sources: [
+      "DefiLlama/chainlist#3168 (addresses that serve another chain)",
+      "TalismanSociety/talisman#368 (two networks at one address)",
+    ],
+    needsSecond: "some of the checks meet the other chain",
+    behaviours: [
+      { kind: "changed", method: "eth_chainId", every: 2, change: () => "0x89" },
+      {
+        kind: "changed",
+        method: "eth_getTransactionCount",
+        times: 2,
+        change: (nonce) => `0x${(BigInt(String(nonce)) + 400n).toString(16)}`,
+      },
+    ],
+  },
+  {
+    name: "stale-receipts",
+    imitates: "Nodes with a cache that still gives receipts of blocks that were reorganised away",
+    sources: [
+      "ethereum/go-ethereum#28885",
+      "ethereum/go-ethereum#29261",
+      "erigontech/erigon#15334 (a cache)",
+    ],
+    behaviours: [{
+      kind: "changed",
+      method: "eth_getTransactionReceipt",
+      every: 2,
+      times: 10,
+      change: (receipt) => ({ ...Object(receipt), blockHash: `0x${"de".repeat(32)}` }),
+    }],
+  },
 ];

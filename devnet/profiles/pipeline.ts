@@ -2,7 +2,7 @@
  * The behaviours of a profile in a row: a request goes through them to the node and its answer back. No network, no
  * clock. Start reading at {@link Pipeline.answer}.
  */
-import { loglessTracesStage, nullBlocksStage, oddHexStage } from "./answer_stages.ts";
+import { changedStage, loglessTracesStage, nullBlocksStage, oddHexStage } from "./answer_stages.ts";
 import { lowestTipStage } from "./gas_stages.ts";
 import { lateLogsStage, logRangeStage, logResultsStage, slowLogsStage } from "./log_stages.ts";
 import { RefusedRequest, refuseRequest, type Reply } from "./refusal.ts";
@@ -18,7 +18,7 @@ import {
 } from "./request_stages.ts";
 import type { Answer, Ask, RpcBehaviour } from "./rpc_behaviour.ts";
 import type { RequestStage, Stage, Strike } from "./stage.ts";
-import { fleetStage, statesStage } from "./state_stages.ts";
+import { fleetStage, standingStage, statesStage } from "./state_stages.ts";
 import { readCalls, writeAnswers } from "./wire.ts";
 
 /** The behaviours of one node at work, with what they remember. */
@@ -98,6 +98,10 @@ export class Pipeline {
         return statesStage(behaviour, strike);
       case "fleet":
         return fleetStage(behaviour, strike);
+      case "standing":
+        return standingStage(behaviour, strike);
+      case "changed":
+        return changedStage(behaviour, strike);
       case "requestBytes":
         return requestBytesStage(behaviour, strike);
       case "responseBytes":

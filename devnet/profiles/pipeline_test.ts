@@ -230,6 +230,33 @@ Deno.test("profiles: sizes, missing methods, traces without logs, null blocks an
   assert.deepEqual(odd?.answer, { jsonrpc: "2.0", id: 1, result: [{ blockNumber: "0x0A" }], error: null });
 });
 
+Deno.test("profiles: results are changed now and then, and a standing node knows no newer block and passes nothing on", async () => {
+  const head = call("eth_blockNumber");
+  const changed = await send(
+    [{ kind: "changed", method: "eth_blockNumber", every: 2, times: 1, change: () => "0x89" }],
+    head,
+    call("eth_chainId"),
+    head,
+    head,
+    head,
+  );
+  assert.deepEqual(changed.map(({ answer }) => Object(answer).result), [
+    "0x64",
+    "0xab",
+    "0x89",
+    "0x64",
+    "0x64",
+  ]);
+  const [stands, above, sent] = await send(
+    [{ kind: "standing" }],
+    head,
+    call("eth_getBlockByNumber", "0x65"),
+    call("eth_sendRawTransaction", "0x00"),
+  );
+  assert.deepEqual([stands, above].map((reply) => Object(reply?.answer).result), ["0x64", null]);
+  assert.match(Object(sent?.answer).result, /^0x[0-9a-f]{64}$/);
+});
+
 Deno.test("profiles: what was not read is refused without an id, and too long an answer to a batch in words of its own", async () => {
   const ofBatch = { error: { code: -2, message: "batch {max}" } };
   const behaviours: readonly RpcBehaviour[] = [

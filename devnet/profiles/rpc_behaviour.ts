@@ -65,6 +65,16 @@ export type RpcBehaviour =
     readonly suggestsWei: bigint;
     readonly refusal: NodeRefusal;
   }
+  /** It stands still at the block that was its newest when it was asked first, and passes no transaction on. */
+  | { readonly kind: "standing" }
+  /** A method has another result: in one of so many calls (default in each), so many times at most. */
+  | {
+    readonly kind: "changed";
+    readonly method: string;
+    readonly every?: number;
+    readonly times?: number;
+    readonly change: (result: unknown) => unknown;
+  }
   /** Each so many requests one is refused, for no reason. */
   | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal }
   /** Each so many questions for a block, receipt or transaction are answered with null. */

@@ -1,4 +1,5 @@
 /** Nodes that keep few states, and several nodes behind one URL. */
+import { isHex, keccak256 } from "viem";
 import { answerAtHead, laggingHead } from "./lagging_node.ts";
 import { headOf } from "./log_stages.ts";
 import { playedOf } from "./profile.ts";
@@ -102,6 +103,26 @@ export function fleetStage({ kind, lags, spread }: Of<"fleet">, strike: Strike):
           if (lag === 0n) return await next(call);
           strike();
           return await answerAtHead(call, await laggingHead(lag, next), next);
+        },
+      };
+    },
+  };
+}
+
+/** A node without peers. */
+export function standingStage({ kind }: Of<"standing">, strike: Strike): Stage {
+  let head: Promise<bigint> | undefined;
+  return {
+    kind,
+    begin: ({ ask }) => {
+      head ??= headOf(ask);
+      const known = head;
+      return {
+        answer: async (call, next) => {
+          const [raw] = call.params;
+          if (call.method !== "eth_sendRawTransaction") return await answerAtHead(call, await known, next);
+          strike();
+          return { id: call.id, result: keccak256(isHex(raw) ? raw : "0x") };
         },
       };
     },

@@ -124,9 +124,9 @@ function parseOptions(args: readonly string[]): ReleaseOptions {
   return new Command("deno task release")
     .description("Makes everything that is published of this version, in dist/")
     .option("--tag <tag>", "the tag that is released; must fit the version in deno.json")
-    .option("--url <url>", "where releases are published: installers look there", "")
+    .option("--url <url>", "where releases are published, for installers", "")
     .option("--out <folder>", "where the files go; it is emptied first", "dist")
-    .option("--no-build", "take the executables in build/ as they are")
+    .option("--no-build", "use the executables in build/ as they are")
     .parse([...args], { from: "user" })
     .opts<ReleaseOptions>();
 }

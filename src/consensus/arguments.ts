@@ -52,7 +52,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const line = createCommandLine(options);
   const { command } = line;
   const base =
-    "configured chain that must already follow a BEEFY hub: the log says whether it does, e.g. EVM-1";
+    "configured chain that must already follow a BEEFY hub: the log reports whether it does, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   command.addOption(
     new Option(

@@ -6,7 +6,7 @@ import { consensusClientIds, findAcceptedChains } from "../core/ismp/consensus_c
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/call.ts";
+import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { DeadlineFault, endpointBackoff, retry, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
@@ -75,10 +75,7 @@ function fetchState(
   const options = {
     backoff: endpointBackoff,
     withinMs: RETRY_WITHIN_MS,
-    decide: (error: unknown) => {
-      const isPassing = error instanceof RpcFault && error.reaction === "retry";
-      return isPassing ? { kind: "again" as const } : { kind: "giveUp" as const };
-    },
+    pauseAfter: pauseAfterFault,
   };
   const fetchOnce = (inner: AbortSignal): Promise<InitialConsensusState> => prover.fetchInitialState(inner);
   const attempt = (inner: AbortSignal): Promise<InitialConsensusState> =>

@@ -12,6 +12,7 @@ import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import type { Connections, RunDeps } from "./session.ts";
+import { ChainNames } from "../core/config/chain_names.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
@@ -31,16 +32,23 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const read = (): ConfigResult<ConsensusConfig> => readConsensusConfig({ ...world, ...files }, args.config);
+  const chainNames = new ChainNames();
+  const read = (): ConfigResult<ConsensusConfig> => {
+    const reading = readConsensusConfig({ ...world, ...files }, args.config);
+    const { hub, chains = [] } = reading.config ?? {};
+    if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
+    return reading;
+  };
   const reading = read();
-  const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "");
+  const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "", chainNames);
   using app = openApp(world, {
     arguments: args,
     reading,
     readAgain: read,
     keepFixed: keepHub,
-    onWarning: (line) => watch.program.noteWarning(line),
-    onEvent: (...event) => watch.program.troubles.note(...event),
+    names: chainNames,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
     onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,

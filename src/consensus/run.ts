@@ -7,7 +7,7 @@ import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from ".
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/call.ts";
+import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
@@ -67,7 +67,7 @@ async function relay(
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   watch?.open();
   const outcome = await superviseWorkers(
     { clock, randomness: deps.random, log },
@@ -75,7 +75,7 @@ async function relay(
     {
       isFatal: (error) => error instanceof StallFault,
       isPassing: (error) => error instanceof RpcFault,
-      onRestart: (worker) => watch?.program.noteRestart(worker),
+      onRestart: (worker) => watch?.noteRestart(worker),
       signal,
     },
   );
@@ -229,11 +229,7 @@ function baseWorker(
     name: "base",
     run: async (signal) => {
       if (fetchBase === undefined) return log.info("base_checked.ignored", { base });
-      const again = (error: unknown): boolean => error instanceof RpcFault && error.reaction === "retry";
-      const options = {
-        backoff: endpointBackoff,
-        decide: (error: unknown) => ({ kind: again(error) ? "again" as const : "giveUp" as const }),
-      };
+      const options = { backoff: endpointBackoff, pauseAfter: pauseAfterFault };
       try {
         const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
         const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);

@@ -3,7 +3,7 @@
  * abort is a clean end.
  */
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
-import type { CheckBoard } from "../core/checks/program_status.ts";
+import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
@@ -69,10 +69,8 @@ export interface SessionWatch {
   open(): void;
   /** Workers that only watch. */
   workers(): readonly Worker[];
-  readonly program: {
-    noteWorkers(workers: readonly Worker[]): void;
-    noteRestart(worker: string): void;
-  };
+  noteWorkers(workers: readonly Worker[]): void;
+  noteRestart(worker: string): void;
 }
 
 /** Runs `work` between connecting and closing. */

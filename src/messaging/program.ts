@@ -1,6 +1,6 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { CheckBoard } from "../core/checks/program_status.ts";
+import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -29,9 +29,14 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const board = new CheckBoard();
-  const watch = new RelayWatch(systemClock, board);
-  const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
+  const names = new ChainNames();
+  const watch = new RelayWatch(systemClock, names);
+  const { checks: board } = watch;
+  const read = (): ConfigResult<MessagingConfig> => {
+    const reading = readMessagingConfig({ ...world, ...files }, args.config);
+    if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
+    return reading;
+  };
   using app = openApp(world, {
     arguments: args,
     reading: read(),
@@ -39,8 +44,9 @@ export async function runProgram(
     keepFixed,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-    onWarning: (line) => watch.program.noteWarning(line),
-    onEvent: (...event) => watch.program.troubles.note(...event),
+    names,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
     onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
   });
   if (app === undefined) return exitCodes.failed;
@@ -90,8 +96,14 @@ export async function runProgram(
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });
   }
-  const { listen: address, listenName: names } = args;
-  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  const { listen: address, listenName } = args;
+  const server = {
+    openListener: platformListener,
+    log,
+    address,
+    names: listenName,
+    sources: watch.sources(),
+  };
   const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));

@@ -95,7 +95,7 @@ async function relay(
     ...control,
     ...watch?.workers(deps.log) ?? [],
   ];
-  watch?.program.noteWorkers(workers);
+  watch?.noteWorkers(workers);
   try {
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -103,7 +103,7 @@ async function relay(
       {
         isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
         isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
+        onRestart: (worker) => watch?.noteRestart(worker),
         signal,
       },
     );

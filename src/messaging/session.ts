@@ -6,7 +6,7 @@ import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { ChainGate, type GateDeps, joinRows, openGates } from "../core/chains/check.ts";
-import type { CheckBoard } from "../core/checks/program_status.ts";
+import type { CheckBoard } from "../core/checks/check_board.ts";
 import type {
   ChainConfig,
   EvmChainConfig,
@@ -65,17 +65,15 @@ export interface SessionWatch {
   readonly endpoints: Pick<EndpointBoard, "listAsked">;
   /** Told that the session is open; returns the ledger to use. */
   open(ledger: Ledger, connections: Connections): Ledger;
-  /** The snapshot of what runs; `undefined`: nothing is open. */
-  status(): RelayStatus | undefined;
+  /** The snapshot of what runs. */
+  status(): RelayStatus;
   /** Told that the session ends. */
   close(): void;
   /** Workers that only watch. */
   workers(log: Log): readonly Worker[];
   /** Notified of the workers that are started, and of each restart. */
-  readonly program: {
-    noteWorkers(workers: readonly Worker[]): void;
-    noteRestart(worker: string): void;
-  };
+  noteWorkers(workers: readonly Worker[]): void;
+  noteRestart(worker: string): void;
 }
 
 /** Open database, and the chains with their gates. */

@@ -234,7 +234,7 @@ Deno.test("chain worker: a lying endpoint is an error that names it, so is one t
     prepare: (made) =>
       made.find = (look) => {
         const where = { chain: "EVM-1", endpointHost: "relay.example.org", method: "chain_getBlockHash" };
-        if (look > 1) throw new RpcFault("wrong_chain", "stop", where);
+        if (look > 1) throw new RpcFault("wrong_chain", where);
         throw new ProverFault("bad_data", {
           chain: made.chain,
           endpoint: "beacon.example.org",
@@ -261,7 +261,7 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
           endpointHost: "relay.example.org",
           method: look === 1 ? "state_getReadProof" : "beefy_getFinalizedHead",
         };
-        throw new RpcFault("missing_method", "drop", where);
+        throw new RpcFault("missing_method", where);
       },
   });
   await scene.clock.advance(120_000);

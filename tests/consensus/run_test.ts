@@ -9,7 +9,7 @@ import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/app.ts";
-import { CheckBoard, toCheckReasons } from "../../src/core/checks/program_status.ts";
+import { CheckBoard, toCheckReasons } from "../../src/core/checks/check_board.ts";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../support/memory_target.ts";

@@ -48,6 +48,26 @@ const REFUSED_IN_DOCUMENTS: readonly (readonly [RegExp, string])[] = [
 /** Documents that are written from `src`, where the words of code count. */
 const GENERATED = /^docs\/(?:operations\/(?:logs|monitoring)|configuration\/(?:consensus|messaging))\.md$/;
 
+/** Verbs that machines do not do, refused in texts of more than one word that the programs show. */
+const HUMAN_VERBS =
+  /\b(?:tells?|telling|told|takes?|taken|took|learn(?:s|ed|t)?|look(?:s|ed|ing)?|says?|said|minds?|wants?|wanted)\b/i;
+
+/** Lines of code with such a verb in a text: what stands between quotes, without values, where it has a space. */
+function findHumanVerbs(path: string, text: string): readonly string[] {
+  const lines = text.split("\n").map((line) =>
+    /^\s*(?:\/?\*|\/\/)/.test(line) ? "" : line.replace(/ \/\/ .*/, "")
+  );
+  return lines.flatMap((line, index) =>
+    [...line.matchAll(/"[^"]*"|`[^`]*`/g)].flatMap(([quoted]) => {
+      const said = quoted.replaceAll(/\$\{[^}]*\}?/g, "");
+      const verb = said.includes(" ") ? HUMAN_VERBS.exec(said)?.[0] : undefined;
+      return verb === undefined
+        ? []
+        : [`${path}:${index + 1}: machines report, accept, check, need; not "${verb}"`];
+    })
+  );
+}
+
 /** A library's own option has that name; the glossary and this file name the words. */
 const EXEMPT: ReadonlySet<string> = new Set([
   "src/core/telemetry/open_log.ts",
@@ -83,6 +103,13 @@ Deno.test("words: code and documents use the words of the glossary", async () =>
     findRefused(path, text)
   );
   assert.deepEqual(found, []);
+});
+
+Deno.test("words: texts that the programs show have no verbs of people", async () => {
+  const files = await readFiles((path) => /^src\/.*\.ts$/.test(path));
+  assert.deepEqual([...files].flatMap(([path, text]) => findHumanVerbs(path, text)), []);
+  const code = 'const told = "told";\n// "it says a word"\nfail(`the ${told} host takes ${n}`);';
+  assert.deepEqual(findHumanVerbs("src/a.ts", code).map((line) => line.slice(0, 10)), ["src/a.ts:3"]);
 });
 
 Deno.test("words: a refused word is found in code and documents, not in names of tests", () => {

@@ -7,6 +7,7 @@ import {
   toConsensusClientId,
 } from "../../src/core/ismp/state_machine.ts";
 import type { CheckCode } from "../../src/core/checks/check_row.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
@@ -14,8 +15,9 @@ import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
+import { startRpcProxy } from "./support/rpc_proxy.ts";
 import { DEADLINE_MS, startSceneDevnet } from "./support/scene.ts";
-import { playGuardedOn, secretly } from "./support/secrets.ts";
+import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 
 /** A check or an event, and what its line has to name: the chain, the endpoint, what is there and what helps. */
 type Reported = readonly [code: CheckCode, ...names: string[]];
@@ -30,6 +32,8 @@ interface Mismatch {
   readonly errors: readonly Reported[];
   /** Warnings that must be told as well. */
   readonly warnings?: readonly Reported[];
+  /** Event after which everything is told. Default: that relaying starts. */
+  readonly until?: EventCode;
 }
 
 /** Deploys another host on the chain, of the hub that is named. */
@@ -62,11 +66,14 @@ function assertReported(lines: ReturnType<typeof linesAt>, wanted: readonly Repo
 }
 
 /** Starts a relayer that must leave chains out, and compares everything it says. */
-async function expectLeftOut(devnet: Devnet, { changes, errors: wanted, warnings }: Mismatch): Promise<void> {
+async function expectLeftOut(
+  devnet: Devnet,
+  { changes, errors: wanted, warnings, until = "program_started" }: Mismatch,
+): Promise<void> {
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const process = await relayer.start(secretly(devnet.endpoints, changes), { logLevel: "info" });
-    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(until, { deadlineMs: DEADLINE_MS });
     assert.equal(await process.terminate(), 0);
     const errors = linesAt(process, "error");
     assertReported(errors, wanted);
@@ -87,6 +94,10 @@ Deno.test("start checks", async (t) => {
   await t.step(
     "what does not fit is found at start and named with what to do",
     (t) => playMismatches(t, devnet),
+  );
+  await t.step(
+    "a chain with a wrong URL is left out while the others deliver, and joins when the URL is corrected",
+    () => playLeftOut(devnet),
   );
   await t.step(
     "a first URL that is not synced keeps no chain out",
@@ -188,6 +199,7 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
       errors: [
         ["endpoint_wrong_chain", "POLKADOT-3367", hostHub, hub, "rpc_ws", "state_machine"],
       ],
+      until: "chain_suspended",
     },
     {
       name: "several at once, of every chain",
@@ -226,6 +238,30 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
       assert.equal(await process.terminate(), 0);
       process.assertNoErrors();
     });
+  });
+}
+
+async function playLeftOut(devnet: Devnet): Promise<void> {
+  const [a, b] = devnet.chains;
+  assert.ok(a !== undefined && b !== undefined);
+  await using wrong = await startRpcProxy({ upstream: b.rpcUrl });
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const rpcUrls = { [a.stateMachine]: [wrong.httpUrl] };
+    const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
+    const told = await process.waitForLine("chain_suspended", { deadlineMs: DEADLINE_MS });
+    assert.deepEqual([told.record?.chain, told.record?.finding], [a.stateMachine, "chain_id"]);
+    await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "hub", count: 2 }));
+    // What is sent meanwhile is read when the chain joins.
+    const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2 });
+    const config = await Deno.readTextFile(process.configPath);
+    const corrected = config.replace(secretUrl(wrong.httpUrl), secretUrl(a.rpcUrl));
+    assert.notEqual(corrected, config);
+    await Deno.writeTextFile(process.configPath, corrected);
+    process.signal("SIGHUP");
+    await scene.untilDelivered(waiting);
+    await relayer.untilEnded(waiting);
+    await scene.finish({ allowedErrors: [({ record }) => record?.event === "chain_suspended"] });
   });
 }
 

@@ -1,5 +1,5 @@
 /** What goes wrong when: faults of a chain that a test plans by hand or draws from a seed. */
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 import type { Clock, Randomness } from "../../src/core/runtime/clock.ts";
 
 /** One way in which a call goes wrong. */
@@ -100,7 +100,7 @@ function planned(
   retryAfterMs?: number,
 ): RpcFault {
   const place = { chain: where.chain, endpointHost: "memory", method: where.method };
-  return new RpcFault(code, reactionTo(code), place, { detail: "planned", retryAfterMs });
+  return new RpcFault(code, place, { detail: "planned", retryAfterMs });
 }
 
 function hang(signal: AbortSignal): Promise<never> {

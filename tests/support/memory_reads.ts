@@ -5,7 +5,7 @@ import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
@@ -173,7 +173,7 @@ export class MemoryReads {
 
   protected fault(code: RpcFaultCode, method: string): RpcFault {
     const where = { chain: this.id.stateMachine, endpointHost: "memory", method };
-    return new RpcFault(code, reactionTo(code), where);
+    return new RpcFault(code, where);
   }
 
   protected async call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {

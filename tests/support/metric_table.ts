@@ -1,6 +1,15 @@
 /** The declarations of metrics as the tables of docs/operations/monitoring.md. Pure. */
-import { metricAreas } from "../../src/core/telemetry/metrics.ts";
-import type { MetricText } from "../../src/core/telemetry/metrics/metric_text.ts";
+import { consensusGauges } from "../../src/consensus/status/consensus_status.ts";
+import { programGauges } from "../../src/core/checks/program_status.ts";
+import { metricAreas, type MetricText } from "../../src/core/telemetry/metrics.ts";
+import { relayGauges } from "../../src/messaging/status/relay_status.ts";
+
+/** All metrics by who has them. */
+export const allMetrics: Readonly<Record<keyof typeof metricAreas, Readonly<Record<string, MetricText>>>> = {
+  "Both programs": { ...programGauges, ...metricAreas["Both programs"] },
+  "Messaging relayer": { ...relayGauges, ...metricAreas["Messaging relayer"] },
+  "Consensus relayer": { ...consensusGauges, ...metricAreas["Consensus relayer"] },
+};
 
 /** Between these stands what is generated. */
 const BEGIN = "<!-- metrics -->\n";
@@ -18,7 +27,7 @@ export function updateMetricTables(document: string): string {
 }
 
 function metricTables(): string {
-  return Object.entries(metricAreas).map(([area, metrics]) => `### ${area}\n\n${tableOf(metrics)}\n`).join(
+  return Object.entries(allMetrics).map(([area, metrics]) => `### ${area}\n\n${tableOf(metrics)}\n`).join(
     "\n",
   );
 }

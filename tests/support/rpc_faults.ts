@@ -1,9 +1,9 @@
 /** Faults of endpoints: made for a double, and caught from what is tested. */
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 
 /** A fault of an endpoint. */
 export function faultOf(code: RpcFaultCode, chain = "EVM-1"): RpcFault {
-  return new RpcFault(code, reactionTo(code), { chain, endpointHost: "node.example.org", method: "any" });
+  return new RpcFault(code, { chain, endpointHost: "node.example.org", method: "any" });
 }
 
 /** The fault with which work ends. @throws {Error} when it succeeds, or fails otherwise. */

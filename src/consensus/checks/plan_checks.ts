@@ -143,7 +143,7 @@ export function judgeLightClient(
       ...row,
       result: "warning",
       found,
-      advice: `look at the updates of ${chain}: half of that time is over`,
+      advice: `check the updates of ${chain}: half of that time is over`,
     }
     : { ...row, result: "ok", found };
 }

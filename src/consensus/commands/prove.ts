@@ -78,7 +78,7 @@ function formatProven(proven: Proven): string {
 
 function formatCost({ target, cost }: Proven): string | undefined {
   if (cost === undefined) return undefined;
-  if (cost.gas === "0") return `none: ${target} takes updates without a fee`;
+  if (cost.gas === "0") return `none: ${target} accepts updates without a fee`;
   const spent = `${cost.native} native tokens of ${target}, ${cost.gas} gas`;
   return cost.isPaid ? spent : `${spent}, at the price of the moment`;
 }

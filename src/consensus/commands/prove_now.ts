@@ -115,7 +115,7 @@ async function tryUpdates(
   const update = { id: prover.consensusStateId, proofs: finding.proofs };
   const refusal = await target.updates.dryRunUpdates(update, signal);
   const name = target.id.stateMachine;
-  if (refusal === undefined) return { outcome: "possible", text: `Verified; ${name} would take it.` };
+  if (refusal === undefined) return { outcome: "possible", text: `Verified; ${name} would accept it.` };
   return { outcome: "refused", text: `${name} would refuse it: ${refusal.code}: ${refusal.detail}` };
 }
 
@@ -137,7 +137,7 @@ async function submit(
   const result = await deliverUpdate(deps, update, signal);
   switch (result.kind) {
     case "accepted":
-      return { outcome: "accepted", text: `${name} took it in block ${result.block}.` };
+      return { outcome: "accepted", text: `${name} accepted it in block ${result.block}.` };
     case "overtaken":
       return { outcome: "overtaken", text: "Another relayer's update came first." };
     case "refused": {

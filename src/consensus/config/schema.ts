@@ -122,8 +122,8 @@ export const consensusSections = (files: ConfigFiles) => {
       keys: hubKeys,
       inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
       foreign: {
-        redis: "this relayer takes accepted proofs from the hub, not from a queue",
-        beefy: "this relayer takes accepted proofs from the hub, not from a queue",
+        redis: "this relayer reads accepted proofs from the hub, not from a queue",
+        beefy: "this relayer reads accepted proofs from the hub, not from a queue",
         rpc_ws: OWN_SUBSTRATE,
         state_machine: OWN_SUBSTRATE,
         signer: OWN_SUBSTRATE,

@@ -5,7 +5,7 @@
 import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import { orAbort } from "../../core/runtime/linked_abort.ts";
 import { TrackedEndpoint } from "../../core/rpc/endpoint.ts";
-import { FALSE_ANSWERS, isOfEndpoint, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
+import { FALSE_ANSWERS, isOfEndpoint, RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
 /** Maximum wait when all endpoints are cooling down. */
@@ -125,11 +125,11 @@ export class RestEndpointSet {
     const hosts = this.#endpoints.map(({ endpoint }) => endpoint.host).join(", ");
     const place = { chain: this.#chain, endpointHost: hosts, method: options.route };
     if (first === undefined) {
-      return new RpcFault("missing_method", reactionTo("missing_method"), place, { detail: "not served" });
+      return new RpcFault("missing_method", place, { detail: "not served" });
     }
     const [only] = this.#endpoints;
     if (this.#endpoints.length === 1 && only !== undefined && faults.has(only)) return first;
-    return new RpcFault(first.code, reactionTo(first.code), place, {
+    return new RpcFault(first.code, place, {
       detail: known.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
       retryAfterMs: first.retryAfterMs,
       cause: first,

@@ -17,7 +17,7 @@ export const rollupHostKeys = {
     name: "beacon_rpc_url",
     alias: "ethereum_rpc_url",
     description:
-      "JSON-RPC endpoints of the L1: execution nodes, whatever the name says, with the state of the last " +
+      "JSON-RPC endpoints of the L1: execution nodes, despite the name, with the state of the last " +
       "hour.",
     example: ["https://ethereum.example.org/v1/YOUR-KEY"],
   }),

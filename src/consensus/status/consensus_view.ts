@@ -1,73 +1,79 @@
 /** The snapshot of the consensus relayer as a page and as text for a terminal. Pure. */
-import { formatProgramStatus, renderProgramPage } from "../../core/checks/program_status.ts";
-import { showEndpoint } from "../../core/rpc/endpoint_board.ts";
+import { chainColumns, formatProgramStatus, type ProgramView } from "../../core/checks/program_view.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import {
   type Cell,
   coloured,
-  type StatusSection,
+  type Column,
+  number,
   tableSection,
+  text,
 } from "../../core/telemetry/status_sections.ts";
-import { type ConsensusStatus, MAX_UPDATE_AGE_MS } from "./consensus_status.ts";
-import type { RouteReading } from "./light_client_board.ts";
+import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteReading } from "./consensus_status.ts";
 
-/** Makes the page. */
-export function renderConsensusPage(status: ConsensusStatus): string {
-  return renderProgramPage(status, "consensus relayer", provableSections(status));
-}
+type Client = ConsensusStatus["lightClients"][number];
+
+/** What the status of the consensus relayer shows. */
+export const consensusView: ProgramView<ConsensusStatus> = {
+  role: "consensus relayer",
+  facts: ({ lightClients }) => {
+    const accepted = lightClients.reduce((sum, each) => sum + each.accepted, 0);
+    return [`light clients: ${lightClients.length}`, `our updates since the start: ${accepted}`];
+  },
+  sections: (status, shows) => {
+    const { nowMs, lightClients, chains } = status;
+    const { age, short } = shows;
+    const name: Column<Client> = text("light client", ({ chain, target }) => short(`${chain} on ${target}`));
+    /** What the light client knows is final, whenever the endpoints were asked last. */
+    const newest = ({ chain, knownHeight }: Client): number | undefined => {
+      const { head, final } = chains.find((each) => each.chain === chain) ?? {};
+      const named = (final ?? head)?.height;
+      return named === undefined ? undefined : Math.max(named, knownHeight ?? 0);
+    };
+    return [
+      tableSection("Light clients", lightClients, [
+        name,
+        number("knows", ({ knownHeight }) => knownHeight),
+        number("newest", newest),
+        number("last update", (client) => showAge(client, nowMs)),
+        text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
+        number(
+          "expires in",
+          ({ expiresMs }) => expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
+        ),
+        number("our updates", ({ accepted }) => accepted),
+        number("polled", ({ lastPollMs }) => lastPollMs && age(lastPollMs)),
+        text("now", (client) => showNow(client, nowMs)),
+        text("trusts", ({ trusts }) => trusts),
+      ]),
+      tableSection("Chains", chains, chainColumns(status, shows)),
+      tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), [
+        name,
+        number("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
+        text(
+          "result",
+          ({ lastUpdate: { result = "" } = {} }) => coloured(result === "accepted" ? "good" : "warn", result),
+        ),
+        number("bytes", ({ lastUpdate }) => lastUpdate?.bytes),
+        number(
+          "took",
+          ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
+        ),
+        text("what", ({ lastUpdate }) => lastUpdate?.detail),
+      ]),
+      tableSection("Last failures", lightClients.filter(({ lastFailure }) => lastFailure !== undefined), [
+        name,
+        number("when", ({ lastFailure }) => lastFailure && age(lastFailure.atMs)),
+        text("endpoint", ({ lastFailure }) => lastFailure?.host),
+        text("what", ({ lastFailure }) => lastFailure?.text),
+      ]),
+    ];
+  },
+};
 
 /** Formats the snapshot for a terminal. */
 export function formatConsensusStatus(status: ConsensusStatus): string {
-  return formatProgramStatus(status, provableSections(status));
-}
-
-function provableSections(status: ConsensusStatus): readonly StatusSection[] {
-  const { nowMs } = status;
-  const age = (ms: number): string => `${formatDuration(nowMs - ms)} ago`;
-  const clients = status.lightClients.map((client) => ({
-    ...client,
-    name: `${client.chain} on ${client.target}`,
-  }));
-  const updates = clients.flatMap(({ name, lastUpdate }) => lastUpdate ? [{ name, ...lastUpdate }] : []);
-  const failures = clients.flatMap(({ name, lastFailure }) => lastFailure ? [{ name, ...lastFailure }] : []);
-  return [
-    tableSection({ title: "Light clients", rows: clients, otherwise: "No light client is advanced." }, [
-      { name: "light client", cell: ({ name }) => name },
-      { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
-      { name: "newest", isNumber: true, cell: ({ head, final }) => (final ?? head)?.height },
-      { name: "last update", isNumber: true, cell: (client) => showAge(client, nowMs) },
-      {
-        name: "expires in",
-        isNumber: true,
-        cell: ({ expiresMs }) =>
-          expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
-      },
-      { name: "our updates", isNumber: true, cell: ({ accepted }) => accepted },
-      { name: "polled", isNumber: true, cell: ({ lastPollMs }) => lastPollMs && age(lastPollMs) },
-      { name: "now", cell: (client) => showNow(client, nowMs) },
-      { name: "trusts", cell: ({ trusts }) => trusts },
-    ]),
-    tableSection({ title: "Last updates", rows: updates, otherwise: "None since the start." }, [
-      { name: "light client", cell: ({ name }) => name },
-      { name: "when", isNumber: true, cell: ({ atMs }) => age(atMs) },
-      { name: "result", cell: ({ result }) => coloured(result === "accepted" ? "good" : "warn", result) },
-      { name: "bytes", isNumber: true, cell: ({ bytes }) => bytes },
-      { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatDuration(findMs + submitMs) },
-      { name: "what", cell: ({ detail }) => detail },
-    ]),
-    tableSection({ title: "Last failures", rows: failures, otherwise: "None since the start." }, [
-      { name: "light client", cell: ({ name }) => name },
-      { name: "when", isNumber: true, cell: ({ atMs }) => age(atMs) },
-      { name: "endpoint", cell: ({ host }) => host },
-      { name: "what", cell: ({ text }) => text },
-    ]),
-    tableSection({ title: "Endpoints", rows: status.endpoints, otherwise: "None was asked yet." }, [
-      { name: "endpoint", cell: (endpoint) => showEndpoint(endpoint, nowMs) },
-      { name: "chain", cell: ({ chain }) => chain },
-      { name: "requests", isNumber: true, cell: ({ requests }) => requests },
-      { name: "last fault", cell: ({ lastFault }) => lastFault },
-    ]),
-  ];
+  return formatProgramStatus(status, consensusView);
 }
 
 function showAge({ updatedMs, isFrozen }: RouteReading, nowMs: number): Cell {

@@ -1,30 +1,18 @@
-/**
- * Watches a running consensus relayer for its operator: endpoints, polls and updates come together here, and are served
- * as metrics, readiness, status and page. Updating depends on nothing of this.
- */
-import { CheckBoard, STARTING, toCheckReasons } from "../../core/checks/program_status.ts";
+/** Watches a running consensus relayer for its operator: its polls and updates, besides what any program has. */
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/chain_board.ts";
+import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { ProgramWatch } from "../../core/checks/program_watch.ts";
+import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/program_status.ts";
+import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import { Refreshed } from "../../core/runtime/refreshed.ts";
-import { programVersion } from "../../core/runtime/version.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
-import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
-import { ReasonMemory, writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { Connections } from "../session.ts";
-import { renderConsensusPage } from "./consensus_view.ts";
-import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
+import { consensusView } from "./consensus_view.ts";
+import { consensusGauges, type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
 import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
-
-/** Age of an exposition up to which it is sent again. */
-const EXPOSITION_EVERY_MS = 1_000;
-
-/** Interval of looks at what is in the way while nobody asks: since when it is, is known from the first look on. */
-const LOOK_EVERY_MS = 60_000;
 
 /** Connections whose routes are listed. */
 type PlannedConnections = Pick<Connections, "hubConsensus"> & {
@@ -33,27 +21,21 @@ type PlannedConnections = Pick<Connections, "hubConsensus"> & {
 };
 
 /** Watches one consensus relayer. */
-export class ConsensusWatch {
-  readonly program: ProgramWatch;
-  readonly endpoints: EndpointBoard;
+export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
   readonly updates: LightClientBoard;
-  /** Results of the checks that the program makes. */
-  readonly checks = new CheckBoard();
-  readonly #clock: Clock;
   readonly #hub: string;
-  readonly #memory: ReasonMemory;
-  readonly #exposition: Refreshed<Promise<string>>;
+  readonly #ages = new HourlyMaxima();
   #isOpen = false;
 
-  constructor(clock: Clock, hub: string) {
-    this.#clock = clock;
+  constructor(clock: Clock, hub: string, names: ChainNames = new ChainNames()) {
+    super(clock, names, {
+      ...consensusView,
+      program: "causeway-consensus",
+      gauges: consensusGauges,
+      everyMs: 0,
+    });
     this.#hub = hub;
-    this.program = new ProgramWatch(clock, "causeway-consensus");
-    const { registry } = this.program;
-    this.endpoints = new EndpointBoard({ clock, registry });
-    this.updates = new LightClientBoard({ clock, registry });
-    this.#memory = new ReasonMemory(clock);
-    this.#exposition = new Refreshed(clock, { everyMs: EXPOSITION_EVERY_MS, make: () => this.#expose() });
+    this.updates = new LightClientBoard({ clock, registry: this.registry });
   }
 
   /** The target with its light clients observed. */
@@ -77,8 +59,7 @@ export class ConsensusWatch {
 
   /** Lists the light clients that the program advances. */
   plan({ hub, proved, hubConsensus }: PlannedConnections): void {
-    this.program.troubles.clear();
-    this.endpoints.clear();
+    this.forget();
     const hubName = hub.id.stateMachine;
     const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([
@@ -90,15 +71,7 @@ export class ConsensusWatch {
 
   /** Workers that only watch. */
   workers(): readonly Worker[] {
-    return [this.program.loopWorker(), {
-      name: "reasons",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          this.status();
-          await this.#clock.sleep(LOOK_EVERY_MS, signal);
-        }
-      },
-    }];
+    return this.watchers();
   }
 
   /** Notes that the checks of the start are passed. */
@@ -106,49 +79,21 @@ export class ConsensusWatch {
     this.#isOpen = true;
   }
 
-  /** The snapshot. */
-  status(): ConsensusStatus {
-    const known = {
-      nowMs: this.#clock.now(),
-      hub: this.#hub,
-      lightClients: this.updates.list().map((client) => {
-        const { head, final } = this.endpoints.heights(client.chain);
-        return { ...client, ...head && { head }, ...final && { final } };
-      }),
-      endpoints: this.endpoints.list(),
-      checks: this.checks.rows,
-    };
-    const found = [
-      ...this.#isOpen ? findStallReasons(known) : [STARTING],
-      ...this.program.troubles.list(),
-      ...toCheckReasons(known.checks),
+  protected read(): ConsensusStatus {
+    const place = this.place(this.#hub);
+    const { nowMs } = place;
+    const lightClients = this.updates.list().map((client) => {
+      const { chain, target, updatedMs } = client;
+      const ageMin = updatedMs === undefined ? undefined : (nowMs - updatedMs) / 60_000;
+      return { ...client, ageMinByHour: this.#ages.note(`${chain} on ${target}`, ageMin, nowMs) };
+    });
+    const names = [
+      this.#hub,
+      ...lightClients.flatMap(({ chain, target }) => [chain, target]),
+      ...this.endpoints.list().map(({ chain }) => chain),
     ];
-    return {
-      program: "causeway-consensus",
-      version: programVersion,
-      startedAtMs: this.program.startedAtMs,
-      ...known,
-      reasons: this.#memory.date(found),
-      warnings: this.program.warnings,
-    };
-  }
-
-  /** What the status server serves. */
-  sources(): StatusSources {
-    return {
-      metrics: () => this.#exposition.get(),
-      reasons: () => this.status().reasons,
-      page: () => renderConsensusPage(this.status()),
-      statusJson: () => `${JSON.stringify(this.status(), null, 2)}\n`,
-    };
-  }
-
-  #expose(): Promise<string> {
-    const { registry } = this.program;
-    this.program.collect();
-    this.endpoints.collect();
-    this.updates.collect();
-    writeReadiness(registry, this.status().reasons);
-    return registry.expose();
+    const chains = [...new Set(names)].map((chain) => toChainStatus(place, chain));
+    const own = { program: "causeway-consensus" as const, chains, lightClients };
+    return toProgramStatus(place, own, this.#isOpen ? findStallReasons({ ...place, ...own }) : [STARTING]);
   }
 }

@@ -7,8 +7,9 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
 import { neverExpires } from "../client_usability.ts";
 import type { ConsensusProver } from "../prover.ts";
-import { planPause, type PollFailure, type PollResult } from "../schedule.ts";
+import { planPause, type PollResult } from "../schedule.ts";
 import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
+import type { RouteReading } from "./consensus_status.ts";
 
 /** Names under which a target stores a light client and its heights; a rollup's may change when the hub was read. */
 export type PlannedProver = Pick<ConsensusProver, "chain" | "consensusStateId" | "commitmentId">;
@@ -17,31 +18,6 @@ export type PlannedProver = Pick<ConsensusProver, "chain" | "consensusStateId" |
 export interface PlannedRoute extends UpdateRoute {
   /** Absent: an EVM host, which has one light client only. */
   readonly prover?: PlannedProver;
-}
-
-/** A light client as last seen. Times are Unix milliseconds; absent: not yet. */
-export interface RouteReading extends UpdateRoute {
-  readonly lastPollMs?: number;
-  /** What the prover waits for, and since when. */
-  readonly waitsFor?: { readonly reason: string; readonly sinceMs: number };
-  /** When a light client whose last poll failed is polled again, at the latest. */
-  readonly nextPollMs?: number;
-  /** Time since which every poll failed. */
-  readonly failingSinceMs?: number;
-  /** Last failure of a poll, also after others that succeeded. */
-  readonly lastFailure?: PollFailure & { readonly atMs: number };
-  readonly lastUpdate?: ObservedUpdate & { readonly atMs: number };
-  /** Updates of ours that were accepted since the start. */
-  readonly accepted: number;
-  /** Last update of the light client, whoever sent it. */
-  readonly updatedMs?: number;
-  readonly isFrozen?: boolean;
-  /** Height of the chain that the target knows. */
-  readonly knownHeight?: number;
-  /** What the light client trusts besides that height: of EVM hosts the relay chain's block and authority set. */
-  readonly trusts?: string;
-  /** Time at which it expires without another update; absent also: it never does. */
-  readonly expiresMs?: number;
 }
 
 /** Failures after which the pause between polls grows no longer. */
@@ -137,16 +113,6 @@ export class LightClientBoard implements UpdateObserver {
   /** All routes in the order of the plan. */
   list(): readonly RouteReading[] {
     return [...this.#routes.values()];
-  }
-
-  /** Writes the gauges of the moment. */
-  collect(): void {
-    const nowMs = this.#clock.now();
-    for (const { chain, target, updatedMs } of this.list()) {
-      if (updatedMs === undefined) continue;
-      const ageSec = Math.max(0, nowMs - updatedMs) / 1_000;
-      this.#registry.set("causeway_update_age_seconds", { chain, target }, ageSec);
-    }
   }
 
   #plannedOn(target: StateMachine): readonly PlannedRoute[] {

@@ -24,6 +24,8 @@ export interface CounterpartyReading extends Pick<CounterpartyView, "height" | "
 export interface ChainSnapshot {
   readonly gasPriceWei?: Read<bigint>;
   readonly balanceWei?: Read<bigint>;
+  /** Address of our account. */
+  readonly account?: Uint8Array | undefined;
   readonly feeTokenDecimals?: number;
   readonly counterparties: readonly CounterpartyReading[];
 }
@@ -71,7 +73,7 @@ export class ChainBoard {
       ...chain.gas === undefined ? {} : {
         gas: observed(chain.gas, {
           fetchGasQuote: ({ gasPriceWei: value }) => note({ gasPriceWei: { value, atMs: now() } }),
-          fetchBalance: (value) => note({ balanceWei: { value, atMs: now() } }),
+          fetchBalance: (value) => note({ account: chain.relayer, balanceWei: { value, atMs: now() } }),
         }),
       },
     };

@@ -86,7 +86,7 @@ export function judgeKnownHeight(
   view: KnownHeight,
 ): CheckRow {
   const row = { chain, check: "hub_view" } as const;
-  const update = `run a consensus relayer for ${chain} (causeway-consensus), or look at the one that runs`;
+  const update = `run a consensus relayer for ${chain} (causeway-consensus), or check the running one`;
   if (view.isFrozen) {
     return {
       ...row,

@@ -4,7 +4,7 @@
  */
 import { adviseOnFault, type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
 import { logChange } from "../checks/check_worker.ts";
-import { CheckBoard } from "../checks/program_status.ts";
+import { CheckBoard } from "../checks/check_board.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";

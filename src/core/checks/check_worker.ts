@@ -2,7 +2,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckBoard, CheckChange } from "./program_status.ts";
+import type { CheckBoard, CheckChange } from "./check_board.ts";
 import { type CheckJob, runChecks } from "./check_row.ts";
 
 /** Pause between two rounds. */

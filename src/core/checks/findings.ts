@@ -17,7 +17,7 @@ export const findingAdvice = {
   batch_call_unavailable: "",
   hub_not_accepted: "its governance must add the hub, or a consensus relayer must deliver the first height",
   state_machine_unreadable: "correct `rpc_ws`",
-  hashing_mismatch: "set `hashing` as the line says",
+  hashing_mismatch: "set `hashing` to the value of the line",
   pallets_missing: "correct `rpc_ws`, or remove the chain",
   runtime_unsupported: "update the program",
   runtime_differs: "update the program",

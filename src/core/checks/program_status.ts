@@ -1,244 +1,192 @@
 /**
- * What the statuses of both programs have in common, and their frame: as the page, as text for a terminal, and as
- * gauges. Pure, but for the gauges.
+ * The snapshot of a program: JSON, page, text, gauges and readiness are made of it and of nothing else. What both
+ * programs have in common stands here; each program adds its own members to the schema and to the gauges beside it.
  */
-import { formatDuration, shownTime } from "../runtime/text_table.ts";
-import { renderPage } from "../telemetry/http/page.ts";
-import { describeReason, type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
-import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
+import * as z from "zod";
+import type { ChainNames } from "../config/chain_names.ts";
 import {
-  type Cell,
-  coloured,
-  formatSection,
-  type StatusSection,
-  tableSection,
-} from "../telemetry/status_sections.ts";
-import type { ChainHeights } from "../rpc/endpoint_board.ts";
-import { type CheckRow, MACHINE } from "./check_row.ts";
+  type ChainHeights,
+  chainHeights,
+  endpointReading,
+  findEndpointReasons,
+} from "../rpc/endpoint_board.ts";
+import { programVersion } from "../runtime/version.ts";
+import { gaugesOf, type SnapshotGauges } from "../telemetry/metrics.ts";
+import type { RecentWarning } from "../telemetry/open_log.ts";
+import { type FoundReason, isReady, type NotReadyReason, notReadyReason } from "../telemetry/readiness.ts";
+import { type BoardRow, toCheckReasons } from "./check_board.ts";
+
+/** Shape of a list. */
+export function listed<Row extends z.ZodType>(row: Row): z.ZodReadonly<z.ZodArray<Row>> {
+  return z.array(row).readonly();
+}
+
+/** A chain. Members that only a running program knows are absent without one. */
+export const chainStatus = chainHeights.extend({
+  /** State machine. */
+  chain: z.string(),
+  /** Section of the configuration; the state machine where it has none. */
+  name: z.string(),
+  isHub: z.boolean(),
+  endpoints: listed(endpointReading.omit({ chain: true })),
+});
 
 /** Status of a program. Times are Unix milliseconds. */
-export interface ProgramStatus {
-  readonly program: string;
-  readonly version: string;
-  readonly nowMs: number;
+export const programStatus = z.object({
+  program: z.string(),
+  version: z.string(),
+  nowMs: z.number(),
   /** Absent: nothing is running, and the database alone was read. */
-  readonly startedAtMs?: number;
-  readonly hub: string;
-  readonly reasons: readonly NotReadyReason[];
+  startedAtMs: z.number().optional(),
+  memoryBytes: z.number().optional(),
+  hub: z.string(),
+  reasons: listed(notReadyReason),
   /** Last results of the checks that the program makes. */
-  readonly checks: readonly BoardRow[];
+  checks: listed(z.custom<BoardRow>()),
+  /** When all of them were made last. */
+  checkedAtMs: z.number().optional(),
   /** Newest first. */
-  readonly warnings: readonly RecentWarning[];
+  warnings: listed(z.custom<RecentWarning>()),
+  chains: listed(chainStatus),
+});
+
+/** Status of a program. */
+export type ProgramStatus = Readonly<z.output<typeof programStatus>>;
+
+/** A chain of a snapshot. */
+type ChainStatus = ProgramStatus["chains"][number];
+
+/** Gauges of both programs. */
+export const programGauges: SnapshotGauges<ProgramStatus> = {
+  ...gaugesOf((status) => [status], ["program", "version"], {
+    causeway_build_info: ["Always 1; the labels say what runs", () => 1],
+  }),
+  ...gaugesOf((status) => [status], [], {
+    causeway_start_time_seconds: ["Start, Unix seconds", ({ startedAtMs = 0 }) => startedAtMs / 1_000],
+    causeway_memory_resident_bytes: ["Memory of the process", ({ memoryBytes }) => memoryBytes],
+    causeway_ready: ["1 when /readyz answers 200", ({ reasons }) => isReady(reasons) ? 1 : 0],
+  }),
+  ...gaugesOf(({ reasons }) => reasons.filter(({ isWarning }) => isWarning !== true), ["chain", "code"], {
+    causeway_not_ready_reasons: ["Reasons for which /readyz answers 503, by their code", () => 1],
+  }),
+  ...gaugesOf((status) => listEndpoints(status, false), ["chain", "endpoint"], {
+    causeway_endpoint_up: [
+      "1 when its last request had a usable answer, or was itself at fault",
+      ({ isUp }) => +isUp,
+    ],
+    causeway_endpoint_lag_blocks: [
+      "Blocks behind another one; 0 unless its state is behind",
+      ({ lagBlocks = 0 }) => lagBlocks,
+    ],
+  }),
+  ...gaugesOf((status) => listEndpoints(status, false), ["chain", "endpoint", "state"], {
+    causeway_endpoint_state: [
+      "1 for its state: ready, behind, throttled, unauthorized, wrong_chain or down; the first two are used first",
+      () => 1,
+    ],
+  }),
+  ...gaugesOf((status) => listEndpoints(status, true), ["chain", "endpoint"], {
+    causeway_signer_up: [
+      "1 when a remote signer's last request had the signature asked for",
+      ({ isUp }) => +isUp,
+    ],
+  }),
+  ...gaugesOf(({ chains }) => chains, ["chain"], {
+    causeway_chain_head_height: ["Newest block, read at least every ten minutes", ({ head }) => head?.height],
+    causeway_chain_final_height: ["Newest final block, read as often", ({ final }) => final?.height],
+  }),
+};
+
+/** Endpoints, or remote signers, of all chains, with the labels of their gauges. */
+const listEndpoints = ({ chains }: ProgramStatus, areSigners: boolean) =>
+  chains.flatMap(({ chain, endpoints }) =>
+    endpoints.filter(({ isSigner }) => isSigner === areSigners).map(({ host, state, isUp, lagBlocks }) => ({
+      ...{ chain, endpoint: host, state: state.kind, isUp, lagBlocks },
+    }))
+  );
+
+/** What a running program knows of itself. */
+export interface RunningProgram extends Pick<ProgramStatus, "checks" | "checkedAtMs" | "warnings"> {
+  readonly startedAtMs: number;
+  readonly memoryBytes?: number;
+  readonly endpoints: readonly z.output<typeof endpointReading>[];
+  readonly readHeights: (chain: string) => ChainHeights;
+  /** What the log says is in the way. */
+  readonly troubles: readonly FoundReason[];
+  /** Dates the reasons that were found. */
+  readonly dateReasons: (found: readonly FoundReason[]) => readonly NotReadyReason[];
+}
+
+/** Where a snapshot is taken. */
+export interface SnapshotPlace {
+  readonly program: string;
+  readonly hub: string;
+  readonly nowMs: number;
+  readonly names: Pick<ChainNames, "short">;
+  /** Absent: nothing is running. */
+  readonly running?: RunningProgram | undefined;
+}
+
+/** A chain of the snapshot. */
+export function toChainStatus({ hub, names, running }: SnapshotPlace, chain: string): ChainStatus {
+  return {
+    chain,
+    name: names.short(chain),
+    isHub: chain === hub,
+    ...running?.readHeights(chain),
+    endpoints: (running?.endpoints ?? []).filter((endpoint) => endpoint.chain === chain)
+      .map(({ chain: _, ...endpoint }) => endpoint),
+  };
+}
+
+/** Completes a snapshot. @param own members of the program @param found what the program finds in its way */
+export function toProgramStatus<Own extends Pick<ProgramStatus, "chains">>(
+  { program, hub, nowMs, running }: SnapshotPlace,
+  own: Own,
+  found: readonly FoundReason[],
+): ProgramStatus & Own {
+  const { checks = [], checkedAtMs, warnings = [], startedAtMs, memoryBytes, troubles = [] } = running ?? {};
+  const all = [
+    ...found,
+    // What the snapshot shows by itself is not repeated.
+    ...troubles.filter((trouble) => !found.some((each) => isSameReason(each, trouble))),
+    ...toCheckReasons(checks),
+  ];
+  const undated = ({ graceMs: _grace, mark: _mark, ...reason }: FoundReason): NotReadyReason => ({
+    ...reason,
+    sinceMs: nowMs,
+  });
+  return {
+    program,
+    version: programVersion,
+    nowMs,
+    ...running && { startedAtMs, memoryBytes },
+    hub,
+    reasons: running?.dateReasons(all) ?? all.map(undated),
+    ...own,
+    checks,
+    checkedAtMs,
+    warnings,
+  };
+}
+
+function isSameReason(a: FoundReason, b: FoundReason): boolean {
+  return a.code === b.code && a.chain === b.chain && a.leg === b.leg;
 }
 
 /** Reason of a program whose chains are not checked yet. */
 export const STARTING: FoundReason = {
   code: "starting",
-  chain: undefined,
-  leg: undefined,
   explanation: "The chains are still being checked.",
   help: "Wait; the log names chains that do not answer.",
 };
 
-/** What is shown of a program that can tell no more than why it does not work. */
-export type Silent = Pick<ProgramStatus, "program" | "reasons" | "nowMs">;
-
-/** Makes the page: the program's own sections between what is in the way and what went wrong. */
-export function renderProgramPage(
-  status: ProgramStatus | Silent,
-  role: string,
-  sections: readonly StatusSection[],
-): string {
-  const { program: title, nowMs, reasons } = status;
-  const state = {
-    ...reasonsOf(status, reasons),
-    title: "State",
-    head: isReady(reasons) ? coloured("good", "Ready") : coloured("bad", "Not ready"),
-  };
-  if (!("checks" in status)) {
-    return renderPage({ title, subtitle: role, nowMs, startedAtMs: undefined, sections: [state] });
-  }
-  const { version, hub, startedAtMs } = status;
-  return renderPage({
-    title,
-    subtitle: `${role} ${version} of ${hub}`,
-    nowMs,
-    startedAtMs,
-    sections: [state, ...sections, checksOf(status), warningsOf(status)],
-  });
-}
-
-/**
- * Formats the status for a terminal, with the program's own sections in the same place. `waiting`: messages that have not
- * ended.
- */
-export function formatProgramStatus(
-  status: ProgramStatus & { readonly waiting?: number },
-  sections: readonly StatusSection[],
-): string {
-  const { program, version, hub, nowMs, startedAtMs, reasons } = status;
-  const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
-  const [stops, warns] = [false, true].map((isWarning) =>
-    reasons.filter((reason) => (reason.isWarning ?? false) === isWarning)
-  );
-  const shown = [
-    { ...reasonsOf(status, stops), title: "In the way" },
-    { ...reasonsOf(status, warns), title: "Needs attention" },
-    ...sections,
-    checksOf(status),
-    warningsOf(status),
-  ];
-  return [
-    `${program} ${version}, hub ${hub}${runs}`,
-    stateText(status),
-    ...shown.map(formatSection),
-  ].filter((part) => part !== undefined).join("\n");
-}
-
-function stateText(
-  { startedAtMs, reasons, waiting = 0 }: ProgramStatus & { readonly waiting?: number },
-): string | undefined {
-  if (startedAtMs === undefined) {
-    return "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.";
-  }
-  if (reasons.length > 0) return undefined;
-  return waiting === 0
-    ? "\nNothing is in the way."
-    : "\nNo trouble is known. What messages wait for stands beside their legs.";
-}
-
-function reasonsOf(
-  { nowMs }: Pick<ProgramStatus, "nowMs">,
-  reasons: readonly NotReadyReason[] = [],
-): StatusSection {
-  return tableSection({ title: "", rows: reasons }, [
-    {
-      name: "where",
-      cell: ({ leg, chain, isWarning }) =>
-        coloured(isWarning === true ? "warn" : "bad", leg ?? chain ?? "program"),
-    },
-    // The database alone does not know since when.
-    { name: "for", cell: ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined },
-    { name: "what", cell: (reason) => ({ text: describeReason(reason, nowMs), note: reason.code }) },
-  ]);
-}
-
-function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
-  const rows = checks.filter(({ result }) => result !== "ok");
-  const otherwise = checks.length === 0 ? "Not made yet." : `All ${checks.length} are in order.`;
-  return tableSection({ title: "Checks", rows, otherwise }, [
-    {
-      name: "chain",
-      cell: ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain} (${endpoint})`,
-    },
-    { name: "result", cell: ({ result }) => coloured(result === "failed" ? "bad" : "warn", result) },
-    { name: "found", cell: ({ found, check }): Cell => ({ text: `${found}.`, note: check }) },
-    { name: "advice", cell: ({ advice }) => advice },
-    { name: "for", cell: ({ sinceMs }) => formatDuration(nowMs - sinceMs) },
-  ]);
-}
-
-function warningsOf({ warnings }: ProgramStatus): StatusSection {
-  return tableSection({ title: "Last warnings", rows: warnings, otherwise: "None." }, [
-    { name: "when", cell: ({ atMs }) => shownTime(new Date(atMs).toISOString()) },
-    { name: "level", cell: ({ level }) => coloured(level === "error" ? "bad" : "warn", level) },
-    { name: "what", cell: ({ text, event }) => ({ text, note: event }) },
-  ]);
-}
-
-/** Row on the board. */
-export interface BoardRow extends CheckRow {
-  /** When the check first had this result, Unix milliseconds. */
-  readonly sinceMs: number;
-}
-
-/** A change of one check. */
-export interface CheckChange {
-  readonly row: BoardRow;
-  /** Earlier result; `undefined`: the check is new. */
-  readonly before: CheckRow["result"] | undefined;
-}
-
-/** Maximum number of unknown things that are kept; more are dropped without a word. */
-const MAX_UNKNOWN = 100;
-
-/** Holder of the latest results; it is filled by the worker that makes the checks, and read by the status page. */
-export class CheckBoard {
-  #rows: ReadonlyMap<string, BoardRow> = new Map();
-  readonly #unknown = new Map<string, BoardRow>();
-  readonly #gates = new Map<object, BoardRow>();
-
-  /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
-  get rows(): readonly BoardRow[] {
-    return [...this.#gates.values(), ...this.#rows.values(), ...this.unknown];
-  }
-
-  /** Keeps why the chain behind a gate is left out; `undefined`: it is not. @param nowMs when that was found */
-  noteGate(gate: object, row: CheckRow | undefined, nowMs: number): void {
-    if (row === undefined) this.#gates.delete(gate);
-    else this.#gates.set(gate, { ...row, sinceMs: this.#gates.get(gate)?.sinceMs ?? nowMs });
-  }
-
-  /** What the program met and does not know, each once, in the order in which it was met. */
-  get unknown(): readonly BoardRow[] {
-    return [...this.#unknown.values()];
-  }
-
-  /** Keeps an unknown thing until the program ends; false: it is known already. */
-  noteUnknown({ chain, what, cost }: UnknownThing, nowMs: number): boolean {
-    const key = JSON.stringify([chain, what]);
-    if (this.#unknown.has(key) || this.#unknown.size >= MAX_UNKNOWN) return false;
-    this.#unknown.set(key, {
-      chain: chain || MACHINE,
-      check: "unknown_met",
-      result: "warning",
-      found: `${what} is not known to this program: ${cost}`,
-      advice: "update this program",
-      sinceMs: nowMs,
-    });
-    return true;
-  }
-
-  /**
-   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
-   * @param replaced rows in whose place the new ones stand; absent: all
-   */
-  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
-    const next = new Map(replaced === undefined ? [] : this.#rows);
-    for (const row of replaced ?? []) next.delete(keyOf(row));
-    const changes: CheckChange[] = [];
-    for (const row of rows) {
-      const key = keyOf(row);
-      const before = this.#rows.get(key);
-      const isSame = before?.result === row.result;
-      const placed = { ...row, sinceMs: isSame ? before.sinceMs : nowMs };
-      next.set(key, placed);
-      if (!isSame) changes.push({ row: placed, before: before?.result });
-    }
-    for (const [key, row] of this.#rows) {
-      if (next.has(key) || row.result === "ok") continue;
-      changes.push({ row: { ...row, result: "ok", sinceMs: nowMs }, before: row.result });
-    }
-    this.#rows = next;
-    return changes;
-  }
-}
-
-function keyOf({ chain, endpoint, check }: CheckRow): string {
-  return JSON.stringify([chain, endpoint ?? "", check]);
-}
-
-/** Failed checks as reasons; those of a single endpoint are none while others answer. */
-export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
-  return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
-    .map(({ chain, check, found, advice, sinceMs }) => ({
-      code: `check_${check}`,
-      chain,
-      leg: undefined,
-      explanation: `${found}.`,
-      help: advice === undefined ? "Run the command check for the whole set-up." : `${advice}.`,
-      sinceMs,
-    }));
+/** What is in the way of a chain: its endpoints, or its blocks. */
+export function findChainReasons(
+  { chain, endpoints, ...heights }: ChainStatus,
+  program: Pick<ProgramStatus, "nowMs" | "hub">,
+): readonly FoundReason[] {
+  return [...findEndpointReasons(chain, endpoints), ...findStoppedChain(chain, heights, program)];
 }
 
 /** Time of a height's last reading up to which it says something about the chain. */
@@ -251,7 +199,7 @@ const STOPPED_MS = { head: 10 * 60_000, hubHead: 90_000, final: 60 * 60_000 } as
  * A chain whose endpoints answer, and name no new block. Of a hub that stops everything; elsewhere it is a warning: chains
  * that make a block when there is something for it stand still, too, and what waits for a block is told by itself.
  */
-export function findStoppedChain(
+function findStoppedChain(
   chain: string,
   heights: ChainHeights,
   { nowMs, hub }: { readonly nowMs: number; readonly hub: string },

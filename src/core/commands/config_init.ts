@@ -78,7 +78,7 @@ function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
   const stray = [url, signer, signerAddress].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
   if (stray === "") {
-    return fail(run, "--url, --signer and --signer-address take the name of a chain, = and a value");
+    return fail(run, "--url, --signer and --signer-address need the name of a chain, = and a value");
   }
   if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
   const answers = { network: first.network, chains, ...complete(options, chains, terminal) };

@@ -33,7 +33,7 @@ const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
   name: "requests_per_second",
   description:
     "Calls to all endpoints of the chain together, at most, for plans that limit or bill them; each call of a batch " +
-    "counts. A request waits up to 10 s for its turn. Without it, as many as the endpoints take.",
+    "counts. A request waits up to 10 s for its turn. Without it, no limit of our own.",
   example: 25,
 });
 

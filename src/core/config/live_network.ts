@@ -31,6 +31,8 @@ export interface NamedChain extends LiveChain {
   readonly name: string;
   readonly network: Network;
   readonly explorer: string;
+  /** Symbol of the native token. */
+  readonly unit: string;
   /** True: an L2, whose node must keep old state. */
   readonly isRollup: boolean;
 }
@@ -48,7 +50,8 @@ type ChainRow = readonly [
   chainId: number,
   id: string,
   explorer: string,
-  kind?: "rollup",
+  kind?: "rollup" | undefined,
+  unit?: string,
 ];
 
 const rows: readonly ChainRow[] = [
@@ -57,26 +60,34 @@ const rows: readonly ChainRow[] = [
   ["mainnet", "optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
   ["mainnet", "base", 8453, "ETH0", "https://basescan.org", "rollup"],
   ["mainnet", "soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
-  ["mainnet", "bsc", 56, "BSC0", "https://bscscan.com"],
-  ["mainnet", "gnosis", 100, "GNO0", "https://gnosisscan.io"],
-  ["mainnet", "polygon", 137, "POLY", "https://polygonscan.com"],
-  ["mainnet", "polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io"],
+  ["mainnet", "bsc", 56, "BSC0", "https://bscscan.com", undefined, "BNB"],
+  ["mainnet", "gnosis", 100, "GNO0", "https://gnosisscan.io", undefined, "xDAI"],
+  ["mainnet", "polygon", 137, "POLY", "https://polygonscan.com", undefined, "POL"],
+  ["mainnet", "polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io", undefined, "DOT"],
   ["testnet", "sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io"],
   ["testnet", "arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
   ["testnet", "optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
   ["testnet", "base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
-  ["testnet", "bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com"],
-  ["testnet", "gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net"],
-  ["testnet", "polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com"],
-  ["testnet", "polkadot-hub-paseo", 420420417, "PAS0", "https://blockscout-testnet.polkadot.io"],
+  ["testnet", "bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com", undefined, "tBNB"],
+  ["testnet", "gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net", undefined, "xDAI"],
+  ["testnet", "polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com", undefined, "POL"],
+  [
+    "testnet",
+    "polkadot-hub-paseo",
+    420420417,
+    "PAS0",
+    "https://blockscout-testnet.polkadot.io",
+    undefined,
+    "PAS",
+  ],
 ];
 
 /** All that can be named, in the order in which they are listed. */
 export const namedChains: readonly NamedChain[] = rows.map((
-  [network, name, chainId, consensusStateId, explorer, kind],
+  [network, name, chainId, consensusStateId, explorer, kind, unit = "ETH"],
 ) => {
   const ismpHost = chainId === CHIADO ? CHIADO_HOST : HOSTS[network];
-  return { network, name, chainId, consensusStateId, explorer, ismpHost, isRollup: kind === "rollup" };
+  return { network, name, chainId, consensusStateId, explorer, unit, ismpHost, isRollup: kind === "rollup" };
 });
 
 /** Those that cannot be named are known without a light client that these programs have. */
@@ -108,6 +119,11 @@ export function findOtherTrie(evm: StateMachine): string | undefined {
 export function findLiveChain(evm: StateMachine): LiveChain | undefined {
   const chainId = evmChainId(evm);
   return liveChains.find((live) => live.chainId === chainId);
+}
+
+/** Explorer and native token of a chain that can be named. */
+export function findNamedChain(chain: string): NamedChain | undefined {
+  return namedChains.find(({ chainId }) => chain === `EVM-${chainId}`);
 }
 
 const DERIVED = "other relayers derive it; write it here";

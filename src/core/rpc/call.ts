@@ -171,11 +171,6 @@ const faults = {
 /** Code of an endpoint fault. */
 export type RpcFaultCode = keyof typeof faults;
 
-/** Default reaction to a code when nothing more is known about the call. */
-export function reactionTo(code: RpcFaultCode): Reaction {
-  return faults[code][0];
-}
-
 /** Scope of a fault. A pool's verdict is the answer to sending a transaction; else another endpoint is asked. */
 export function scopeOf({ code, where }: Pick<RpcFault, "code" | "where">): FaultScope {
   const scope = faults[code][1];
@@ -208,7 +203,6 @@ export class RpcFault extends Error {
 
   constructor(
     readonly code: RpcFaultCode,
-    readonly reaction: Reaction,
     readonly where: FaultPlace,
     options: {
       detail?: string | undefined;
@@ -226,6 +220,16 @@ export class RpcFault extends Error {
     this.data = options.data;
     this.retryAfterMs = options.retryAfterMs;
   }
+
+  /** Usual reaction to it. */
+  get reaction(): Reaction {
+    return faults[this.code][0];
+  }
+}
+
+/** Pause that a fault which may pass asks for, ms; `undefined` for all else: another attempt does not help. */
+export function pauseAfterFault(error: unknown): number | undefined {
+  return error instanceof RpcFault && error.reaction === "retry" ? error.retryAfterMs ?? 0 : undefined;
 }
 
 /** The result of a call whose fault would have been its outcome. @throws {RpcFault} that fault. */

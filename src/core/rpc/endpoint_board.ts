@@ -2,6 +2,7 @@
  * Every endpoint for metrics, readiness and the status page: its state, which it reads at the endpoint itself, and what its
  * requests tell beside that.
  */
+import * as z from "zod";
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import { coloured, type Shown } from "../telemetry/status_sections.ts";
@@ -10,47 +11,45 @@ import type { FoundReason } from "../telemetry/readiness.ts";
 import { isOfEndpoint, type RpcFaultCode } from "./call.ts";
 import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
-/** What the requests to an endpoint showed. */
-interface Traffic {
-  readonly chain: string;
+/** An endpoint as its requests showed it. */
+export const endpointReading = z.object({
+  chain: z.string(),
   /** Host and port. */
-  readonly host: string;
+  host: z.string(),
   /** True for a remote signer of our account on the chain; all others are nodes. */
-  readonly isSigner: boolean;
-  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
-  lastFault: RpcFaultCode | undefined;
-  lastFaultMs: number | undefined;
+  isSigner: z.boolean(),
+  /** Code of the latest fault of the endpoint itself; absent: none so far. */
+  lastFault: z.custom<RpcFaultCode>((code) => typeof code === "string").optional(),
   /** Time of a request, smoothed over the last ones, milliseconds. */
-  latencyMs: number;
-  requests: number;
-}
+  latencyMs: z.number(),
+  requests: z.number(),
+  /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
+  state: z.custom<EndpointState>((state) => typeof state === "object"),
+  /** True when it is ready or behind. */
+  isUp: z.boolean(),
+  /** Time since which it is in its state, Unix milliseconds. */
+  sinceMs: z.number(),
+  /** Blocks behind another endpoint of its set; absent: it is not behind. */
+  lagBlocks: z.number().optional(),
+});
 
 /** An endpoint as its requests showed it. */
-export interface EndpointReading extends Readonly<Traffic> {
-  /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
-  readonly state: EndpointState;
-  /** True when it is ready or behind. */
-  readonly isUp: boolean;
-  /** Time since which it is in its state, Unix milliseconds. */
-  readonly sinceMs: number;
-  /** Blocks behind another endpoint of its set; `undefined`: it is not behind. */
-  readonly lagBlocks: number | undefined;
-}
+export type EndpointReading = Readonly<z.output<typeof endpointReading>>;
 
 /** A height with the time at which an endpoint named it, Unix milliseconds. */
-export interface HeightReading {
-  readonly height: number;
-  readonly readAtMs: number;
-}
+const heightReading = z.object({ height: z.number(), readAtMs: z.number() });
+
+/** A height with the time at which an endpoint named it, Unix milliseconds. */
+export type HeightReading = Readonly<z.output<typeof heightReading>>;
 
 /** Newest blocks of a chain, as its endpoints named them; absent: none has named one yet. */
-export interface ChainHeights {
-  readonly head?: HeightReading;
-  readonly final?: HeightReading;
-}
+export const chainHeights = z.object({ head: heightReading.optional(), final: heightReading.optional() });
+
+/** Newest blocks of a chain. */
+export type ChainHeights = Readonly<z.output<typeof chainHeights>>;
 
 /** What is known of an endpoint. */
-interface Known extends Traffic {
+interface Known extends Omit<z.output<typeof endpointReading>, "state" | "isUp" | "sinceMs" | "lagBlocks"> {
   /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
   readState: () => EndpointState;
   lastRequestMs: number;
@@ -103,10 +102,7 @@ export class EndpointBoard implements RpcObserver {
     const faults = calls.flatMap(({ outcome }) => outcome === "ok" ? [] : [outcome]);
     // Whatever keeps a signer from signing stops its account.
     const fault = faults.find((code) => isSigner || isOfEndpoint(code));
-    if (fault !== undefined) {
-      known.lastFault = fault;
-      known.lastFaultMs = nowMs;
-    }
+    known.lastFault = fault ?? known.lastFault;
     known.readState = readState ?? keepState(known.readState(), fault, nowMs);
     noteNamed(known, { head, final }, nowMs);
   }
@@ -145,25 +141,6 @@ export class EndpointBoard implements RpcObserver {
     return { ...head && { head }, ...final && { final } };
   }
 
-  /** Writes the gauges of {@link list} and {@link heights}. */
-  collect(): void {
-    this.deps.registry.clear("causeway_endpoint_up");
-    this.deps.registry.clear("causeway_endpoint_lag_blocks");
-    this.deps.registry.clear("causeway_signer_up");
-    this.deps.registry.clear("causeway_endpoint_state");
-    for (const { chain, host, isSigner, isUp, lagBlocks, state } of this.list()) {
-      const place = { chain, endpoint: host };
-      this.deps.registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
-      if (!isSigner) this.deps.registry.set("causeway_endpoint_state", { ...place, state: state.kind }, 1);
-      if (!isSigner) this.deps.registry.set("causeway_endpoint_lag_blocks", place, lagBlocks ?? 0);
-    }
-    for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
-      const { head, final } = this.heights(chain);
-      if (head !== undefined) this.deps.registry.set("causeway_chain_head_height", { chain }, head.height);
-      if (final !== undefined) this.deps.registry.set("causeway_chain_final_height", { chain }, final.height);
-    }
-  }
-
   #find(place: Pick<Known, "chain" | "host" | "isSigner">, nowMs: number): Known {
     const key = keyOf(place);
     const found = this.#known.get(key);
@@ -172,7 +149,6 @@ export class EndpointBoard implements RpcObserver {
       ...place,
       readState: keepState(undefined, undefined, nowMs),
       lastFault: undefined,
-      lastFaultMs: undefined,
       latencyMs: 0,
       requests: 0,
       lastRequestMs: nowMs,
@@ -276,7 +252,7 @@ export function findEndpointReasons(
       explanation: lastFault === "wrong_signature"
         ? `The remote signer ${host} signs something else than it is asked to: nothing is sent.`
         : `The remote signer ${host} gives no signatures (${lastFault ?? "no answer"}): nothing is sent.`,
-      help: "Look at its last warning, or run the command check: it says what to do.",
+      help: "Read its last warning, or run the command check, which advises.",
       sinceMs,
     });
   }

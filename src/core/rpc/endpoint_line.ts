@@ -6,7 +6,7 @@ import type { Clock, Randomness } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import { partsOf } from "../runtime/slices.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { BATCH_METHOD, formatMethods, reactionTo, RpcFault, type RpcFaultCode, scopeOf } from "./call.ts";
+import { BATCH_METHOD, formatMethods, RpcFault, type RpcFaultCode, scopeOf } from "./call.ts";
 import { TrackedEndpoint } from "./endpoint.ts";
 import type { HeadReading } from "./head_watch.ts";
 import type { Json } from "./json.ts";
@@ -286,7 +286,7 @@ export class EndpointLine extends TrackedEndpoint {
     where: FaultPlace,
     { detail, retryAfterMs }: Partial<Pick<RpcFault, "detail" | "retryAfterMs">>,
   ): RpcFault {
-    return new RpcFault(code, reactionTo(code), where, { detail, retryAfterMs });
+    return new RpcFault(code, where, { detail, retryAfterMs });
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { formatMethods, reactionTo, RpcFault, scopeOf } from "./call.ts";
+import { formatMethods, RpcFault, scopeOf } from "./call.ts";
 import {
   EndpointLine,
   type EndpointLineDeps,
@@ -265,7 +265,7 @@ export class RpcEndpointSet {
     if (this.#members.length === 1 && round.faults.size > 0) return first;
     const waits = this.#members.map((member) => member.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
-    return new RpcFault(first.code, reactionTo(first.code), this.#place(calls), {
+    return new RpcFault(first.code, this.#place(calls), {
       detail: this.#members.length === 1
         ? first.detail
         : faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),

@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import { type CallConditions, reactionTo, RpcFault, type RpcFaultCode } from "./call.ts";
+import { type CallConditions, RpcFault, type RpcFaultCode } from "./call.ts";
 import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { readBody } from "./body.ts";
 
@@ -100,9 +100,9 @@ export class HttpAddress {
   }
 
   /** Creates a fault of this address. @param what name of the request. */
-  fault(code: RpcFaultCode, what: string, options: ConstructorParameters<typeof RpcFault>[3] = {}): RpcFault {
+  fault(code: RpcFaultCode, what: string, options: ConstructorParameters<typeof RpcFault>[2] = {}): RpcFault {
     const where = { chain: this.#options.chain, endpointHost: this.host, method: what };
-    return new RpcFault(code, reactionTo(code), where, options);
+    return new RpcFault(code, where, options);
   }
 
   /** Creates a fault of an answer with another status than expected. */

@@ -10,7 +10,6 @@ import {
   type CallConditions,
   formatMethods,
   type NodeError,
-  reactionTo,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
@@ -238,11 +237,11 @@ export class SocketEndpoint implements RpcEndpoint {
     // Substrate puts the reason for rejecting an extrinsic into `data`.
     const reason = typeof error.data === "string" && !error.data.startsWith("0x") ? `: ${error.data}` : "";
     const detail = this.#safeDetail(error.message + reason);
-    return new RpcFault(code, reactionTo(code), this.#place(method), { detail, data });
+    return new RpcFault(code, this.#place(method), { detail, data });
   }
 
   #fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
-    return new RpcFault(code, reactionTo(code), this.#place(method), { detail });
+    return new RpcFault(code, this.#place(method), { detail });
   }
 
   #place(method: string): RpcFault["where"] {

@@ -4,7 +4,7 @@
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
-import { formatMethods, METHOD_SEPARATOR, reactionTo, RpcFault } from "./call.ts";
+import { formatMethods, METHOD_SEPARATOR, RpcFault } from "./call.ts";
 import type { EndpointLineDeps } from "./endpoint_line.ts";
 import { RpcEndpointSet } from "./endpoint_set.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
@@ -198,7 +198,7 @@ export class SubstrateClient {
   /** Creates a fault of this node. */
   fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
     const where = { chain: this.#node.chain, endpointHost: this.host, method };
-    return new RpcFault(code, reactionTo(code), where, { detail });
+    return new RpcFault(code, where, { detail });
   }
 
   async #send(sent: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {

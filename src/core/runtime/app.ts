@@ -44,7 +44,7 @@ export interface CommonArguments {
 }
 
 /** Options in which the programs differ. */
-export interface AppOptions<C> extends Pick<LogOptions, "onWarning" | "onEvent" | "onUnknown"> {
+export interface AppOptions<C> extends Pick<LogOptions, "names" | "onWarning" | "onEvent" | "onUnknown"> {
   readonly arguments: CommonArguments;
   readonly reading: ConfigResult<C>;
   /** Reads the file again, for SIGHUP. */
@@ -107,6 +107,7 @@ export function openApp<C>(env: ProcessEnv, options: AppOptions<C>): AppContext<
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
     secrets: [...listSecrets(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
+    names: options.names,
     onEvent: options.onEvent,
     onUnknown: options.onUnknown,
   });

@@ -49,3 +49,8 @@ export function modeOf(path: string): number | undefined {
     return undefined; // a pipe of the shell that is gone once it was read
   }
 }
+
+/** Memory of this process, bytes. */
+export function readMemory(): number {
+  return Deno.memoryUsage().rss;
+}

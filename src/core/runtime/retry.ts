@@ -29,22 +29,15 @@ export function nextDelayMs(backoff: Backoff, failures: number, fraction: number
   return Math.round(wholeMs * (1 - (backoff.jitter ?? 0.25) * fraction));
 }
 
-/** Decision about a failed attempt. `atLeastMs` is for endpoints that request a pause. */
-export type RetryDecision = { readonly kind: "again"; readonly atLeastMs?: number | undefined } | {
-  readonly kind: "giveUp";
-};
-
 /** Options of {@link retry}. */
 export interface RetryOptions {
   readonly backoff: Backoff;
-  /** Decides about a fault; `failures` counts from 1. */
-  readonly decide: (error: unknown, failures: number) => RetryDecision;
+  /** Shortest pause after this fault, ms: endpoints may request one; `undefined`: another attempt does not help. */
+  readonly pauseAfter: (error: unknown) => number | undefined;
   /** Maximum number of attempts; no limit if absent. */
   readonly maxAttempts?: number;
   /** Total time, ms: no attempt starts after it. */
   readonly withinMs?: number;
-  /** Called before each pause. */
-  readonly onPause?: (error: unknown, failures: number, delayMs: number) => void;
 }
 
 /** Surroundings of {@link retry}. */
@@ -56,8 +49,8 @@ export interface RetryContext {
 }
 
 /**
- * Runs `work` until it succeeds. When `decide`, the number of attempts or the time ends it, the last error is
- * rethrown. An abort ends it with the signal's reason.
+ * Runs `work` until it succeeds. When another attempt does not help, or their number or the time is used up, the last
+ * error is rethrown. An abort ends it with the signal's reason.
  */
 export async function retry<T>(
   { clock, randomness, signal }: RetryContext,
@@ -71,13 +64,10 @@ export async function retry<T>(
       return await work(signal);
     } catch (error) {
       signal.throwIfAborted();
-      const decision = options.decide(error, failures);
-      if (decision.kind === "giveUp" || failures >= (options.maxAttempts ?? Infinity)) throw error;
-      const backoffMs = nextDelayMs(options.backoff, failures, randomness.fraction());
-      const delayMs = Math.max(backoffMs, decision.atLeastMs ?? 0);
-      const passedMs = clock.now() - startMs;
-      if (passedMs + delayMs > (options.withinMs ?? Infinity)) throw error;
-      options.onPause?.(error, failures, delayMs);
+      const leastMs = options.pauseAfter(error);
+      if (leastMs === undefined || failures >= (options.maxAttempts ?? Infinity)) throw error;
+      const delayMs = Math.max(leastMs, nextDelayMs(options.backoff, failures, randomness.fraction()));
+      if (clock.now() - startMs + delayMs > (options.withinMs ?? Infinity)) throw error;
       await clock.sleep(delayMs, signal);
     }
   }

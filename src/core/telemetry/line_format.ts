@@ -1,5 +1,6 @@
 /** Formats a log entry as one line of text, for people or for programs. Pure. */
 import { bytesToHex } from "@noble/hashes/utils.js";
+import { ChainNames } from "../config/chain_names.ts";
 import { escapeControls, quoted } from "../config/redact.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
@@ -24,6 +25,8 @@ export interface FormatOptions {
   readonly withStack: boolean;
   /** True: the system's journal reads the lines, which adds the time itself and takes the level from a prefix. */
   readonly isJournal?: boolean;
+  /** Names of chains; human format only. */
+  readonly names?: ChainNames | undefined;
 }
 
 /** Formats an entry, without the line break. */
@@ -62,6 +65,8 @@ export const humanLine: LineFormat = (entry, options) => {
   return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
 };
 
+const UNNAMED = new ChainNames();
+
 /** Formats the leg or chain of an entry, and its text with its values, without time and level. */
 export function humanText(
   entry: Entry,
@@ -75,7 +80,11 @@ export function humanText(
     : "";
   const message = `${entry.message}${again}`;
   const text = typeof explanation === "string" ? `${message}: ${explanation}` : message;
-  return { place: escapeControls(place), said: [escapeControls(text), ...values].join(" ") };
+  const { names = UNNAMED } = options;
+  return {
+    place: names.short(escapeControls(place)),
+    said: names.full([escapeControls(text), ...values].join(" ")),
+  };
 }
 
 /** Formats a time in the words of a log line. */

@@ -1,4 +1,5 @@
 /** Log of a program: levels, formats, repeated lines, redaction. */
+import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
 import {
@@ -20,6 +21,8 @@ export interface RecentWarning {
   readonly event: string;
   /** Place, text and values, without secrets; may hold text from chains. */
   readonly text: string;
+  /** When an event said that it is over, Unix milliseconds; absent: none has. */
+  readonly endedAtMs?: number;
 }
 
 /** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
@@ -53,8 +56,10 @@ export interface LogOptions {
   readonly secrets?: readonly string[];
   /** Shows progress; absent where nobody watches. */
   readonly progress?: Log["progress"];
-  /** Called with each warning and error that is written, without secrets; must not throw. */
-  readonly onWarning?: (line: RecentWarning) => void;
+  /** Names of chains, for lines that people read. */
+  readonly names?: ChainNames | undefined;
+  /** Called with each warning and error that is written, without secrets, and with its values; must not throw. */
+  readonly onWarning?: (line: RecentWarning, fields: LogFields) => void;
   /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
   readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
   /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
@@ -128,7 +133,8 @@ function createWriter(options: LogOptions): EntryWriter {
   const format = options.format === "json" ? jsonLine : humanLine;
   const isJournal = options.isJournal ?? false;
   const hasColour = options.format === "human" && (options.hasColour ?? false) && !isJournal;
-  let details: FormatOptions = { hasColour, isJournal, withStack: options.level === "debug" };
+  const { names } = options;
+  let details: FormatOptions = { hasColour, isJournal, names, withStack: options.level === "debug" };
   const hidden = new Set(options.secrets ?? []);
   let redact = createRedactor([...hidden]);
   const repeats = new Repeats();
@@ -142,7 +148,8 @@ function createWriter(options: LogOptions): EntryWriter {
       options.write(redact(safely(() => format(entry, details), entry)));
       const { level, event, timeMs: atMs } = entry;
       if (options.onWarning === undefined || (level !== "warn" && level !== "error")) continue;
-      options.onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) });
+      const text = redact(safely(() => plainText(entry), entry));
+      options.onWarning({ atMs, level, event, text }, entry.fields);
     }
   };
   return {

@@ -2,37 +2,41 @@
  * Readiness of a program: what is in the way of its work although it runs, each with the time since which it holds, what
  * helps, and when it is tried next.
  */
+import * as z from "zod";
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import type { MetricRegistry } from "./metrics.ts";
+
+/** A reason with the time since which it holds. */
+export const notReadyReason = z.object({
+  /** Stable code, e.g. `wallet_empty`. */
+  code: z.string(),
+  /** State machine; absent: the program as a whole. */
+  chain: z.string().optional(),
+  /** `EVM-1 -> POLKADOT-3367`; absent: the chain as a whole. */
+  leg: z.string().optional(),
+  /** What is the matter: a sentence. */
+  explanation: z.string(),
+  /** What the operator can do: a sentence. */
+  help: z.string(),
+  /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
+  isWarning: z.boolean().optional(),
+  /** When it is tried next, Unix milliseconds; absent: in every round, or only by what helps. */
+  nextMs: z.number().optional(),
+  /** Unix milliseconds. */
+  sinceMs: z.number(),
+});
+
+/** A reason with the time since which it holds. */
+export type NotReadyReason = Readonly<z.output<typeof notReadyReason>>;
 
 /** A reason, found at one time. */
-export interface FoundReason {
-  /** Stable code, e.g. `wallet_empty`. */
-  readonly code: string;
-  /** State machine; `undefined`: the program as a whole. */
-  readonly chain: string | undefined;
-  /** `EVM-1 -> POLKADOT-3367`; `undefined`: the chain as a whole. */
-  readonly leg: string | undefined;
-  /** What is the matter: a sentence. */
-  readonly explanation: string;
-  /** What the operator can do: a sentence. */
-  readonly help: string;
-  /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
-  readonly isWarning?: boolean | undefined;
-  /** When it is tried next, Unix milliseconds; absent: in every round, or only by what helps. */
-  readonly nextMs?: number | undefined;
+export interface FoundReason extends Omit<NotReadyReason, "sinceMs"> {
   /** Unix milliseconds, where the time is known from elsewhere; else since it was first found with its {@link mark}. */
   readonly sinceMs?: number | undefined;
   /** A value whose change ends the reason, e.g. a height that should rise. */
   readonly mark?: string;
   /** Time for which it must have been found before it is reported, milliseconds; default 0. */
   readonly graceMs?: number;
-}
-
-/** A reason with the time since which it holds. */
-export interface NotReadyReason extends Omit<FoundReason, "graceMs" | "mark"> {
-  readonly sinceMs: number;
 }
 
 /** Remembers since when each reason has been found. */
@@ -74,13 +78,4 @@ export function describeReason(
 /** True when none of the reasons stops the work. */
 export function isReady(reasons: readonly Pick<FoundReason, "isWarning">[]): boolean {
   return reasons.every(({ isWarning }) => isWarning === true);
-}
-
-/** Writes the gauges of readiness. */
-export function writeReadiness(registry: MetricRegistry, reasons: readonly NotReadyReason[]): void {
-  registry.clear("causeway_not_ready_reasons");
-  registry.set("causeway_ready", {}, isReady(reasons) ? 1 : 0);
-  for (const { chain, code, isWarning } of reasons) {
-    if (isWarning !== true) registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
-  }
 }

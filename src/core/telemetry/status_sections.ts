@@ -4,12 +4,21 @@ import { formatTable } from "../runtime/text_table.ts";
 /** A value in the colour of its state, and what is said less loudly behind it. */
 export interface Shown {
   readonly text: string;
-  readonly colour?: "good" | "warn" | "bad" | "faint";
+  readonly colour?: "good" | "warn" | "bad" | "faint" | undefined;
   readonly note?: string | undefined;
+  /** Page about it elsewhere. */
+  readonly href?: string | undefined;
+}
+
+/** Values of equal periods, oldest first, drawn as a line; `null`: there is none. */
+export interface Drawing {
+  readonly line: readonly (number | null)[];
+  /** What the values are: `deliveries an hour`. */
+  readonly of: string;
 }
 
 /** What stands in a cell; of a list one below the other. Text may come from chains and nodes. */
-export type Cell = Shown | string | number | bigint | undefined | readonly Cell[];
+export type Cell = Shown | Drawing | string | number | bigint | undefined | readonly Cell[];
 
 /** Text in the colour of a state. */
 export function coloured(colour: NonNullable<Shown["colour"]>, text: string): Shown {
@@ -24,42 +33,94 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Cell;
 }
 
-/** A titled table. */
+/** A column of texts. */
+export function text<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+  return { name, cell };
+}
+
+/** A column of numbers. */
+export function number<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+  return { name, isNumber: true, cell };
+}
+
+/** A titled table; it takes no room while it has neither rows nor a head. */
 export interface StatusSection {
   readonly title: string;
   /** Said above the table. */
   readonly head?: Shown;
+  /** Said below the head. */
+  readonly facts?: readonly string[];
   readonly columns: readonly Omit<Column<unknown>, "cell">[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Said when there are no rows; a terminal shows no section then. Absent: nothing is said. */
-  readonly otherwise?: string | undefined;
 }
 
-/** Makes a section, without columns in which nothing stands. @param of its title, its rows, and what is said without any */
+/** Makes a section, without columns in which nothing stands. */
 export function tableSection<Row>(
-  { rows, ...of }: Pick<StatusSection, "title" | "head" | "otherwise"> & { readonly rows: readonly Row[] },
+  title: string,
+  rows: readonly Row[],
   columns: readonly Column<Row>[],
 ): StatusSection {
   const used = columns.filter(({ cell }) => rows.some((row) => !isEmpty(cell(row))));
-  return { ...of, columns: used, rows: rows.map((row) => used.map(({ cell }) => cell(row))) };
+  return { title, columns: used, rows: rows.map((row) => used.map(({ cell }) => cell(row))) };
 }
 
-/** True when nothing stands in a cell. */
+/** True when nothing stands in a cell, or nothing that can be drawn. */
 export function isEmpty(cell: Cell): boolean {
-  return cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0);
+  if (cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0)) return true;
+  if (!isDrawing(cell)) return false;
+  const known = cell.line.filter((value) => value !== null);
+  return known.length < 2 || known.every((value) => value === 0);
 }
 
-/** Formats a section for a terminal; `undefined`: it has no rows. */
-export function formatSection({ title, columns, rows }: StatusSection): string | undefined {
-  if (rows.length === 0) return undefined;
+/** True for a drawing. */
+export function isDrawing(cell: Cell): cell is Drawing {
+  return typeof cell === "object" && "line" in cell;
+}
+
+/** Replaces the texts of a section's cells. */
+export function mapTexts({ rows, ...section }: StatusSection, map: (text: string) => string): StatusSection {
+  const mapCell = (cell: Cell): Cell => {
+    if (typeof cell === "string") return map(cell);
+    if (typeof cell !== "object" || isDrawing(cell)) return cell;
+    if (!("text" in cell)) return cell.map(mapCell);
+    return { ...cell, text: map(cell.text), note: cell.note === undefined ? undefined : map(cell.note) };
+  };
+  return { ...section, rows: rows.map((row) => row.map(mapCell)) };
+}
+
+/** Formats a section for a terminal; `undefined`: there is nothing to say. */
+export function formatSection({ title, head, facts = [], columns, rows }: StatusSection): string | undefined {
+  const said = [...head === undefined ? [] : [head.text], ...facts.length === 0 ? [] : [facts.join(", ")]];
+  if (rows.length === 0 && said.length === 0) return undefined;
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(cellText))];
   const table = formatTable(lines, { toTheRight: (column) => columns[column]?.isNumber === true });
-  return `\n${title}\n${table.split("\n").map((line) => `  ${line}`).join("\n")}`;
+  const below = [...said, ...rows.length === 0 ? [] : table.split("\n")];
+  return `\n${title}\n${below.map((line) => `  ${line}`).join("\n")}`;
 }
 
 function cellText(cell: Cell): string {
   if (cell === undefined) return "";
   if (typeof cell !== "object") return String(cell);
+  if (isDrawing(cell)) return drawBlocks(cell);
   if ("text" in cell) return cell.note === undefined ? cell.text : `${cell.text} (${cell.note})`;
   return cell.map(cellText).join("; ");
+}
+
+const BLOCKS = "▁▂▃▄▅▆▇█";
+
+/** Draws a line with the block characters of terminals. */
+function drawBlocks({ line }: Drawing): string {
+  const { low, span } = rangeOf(line);
+  const toBlock = (value: number): string =>
+    BLOCKS.charAt(Math.round((value - low) / span * (BLOCKS.length - 1)));
+  return line.map((value) => value === null ? " " : toBlock(value)).join("");
+}
+
+/** Lowest and highest value of a drawing, 0 among them, and what is between, at least a little. */
+export function rangeOf(
+  line: Drawing["line"],
+): { readonly low: number; readonly high: number; readonly span: number } {
+  const known = [0, ...line.filter((value) => value !== null)];
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  return { low, high, span: Math.max(high - low, Number.EPSILON) };
 }

@@ -75,7 +75,7 @@ export function workHere(
       wake: () => {},
       status: () => readStatus({ ledger, config, clock: deps.clock }),
       relaying: () => {
-        if (relaying === undefined) throw new Error("the operation does not say that it needs chains");
+        if (relaying === undefined) throw new Error("the operation does not declare that it needs chains");
         return relaying;
       },
     });

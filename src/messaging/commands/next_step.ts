@@ -12,7 +12,7 @@ const waits: Readonly<Record<HoldReason, string>> = {
   price_unknown:
     "The price of the native token is unknown: check etherscan_api_key or the price router. It is tried again " +
     "by itself.",
-  simulation_failed: "The chain refuses the delivery in a simulation; `detail` says why.",
+  simulation_failed: "The chain refuses the delivery in a simulation; `detail` gives the reason.",
   untraceable: "No endpoint of the chain can simulate its delivery; another one may.",
   suspended:
     "Deliveries between its modules were paid for and had no effect. One message is tried again now and then; " +
@@ -33,14 +33,14 @@ const waits: Readonly<Record<HoldReason, string>> = {
   loss_limit: "What is left of `maximum_daily_loss` does not cover it: it waits until the losses are older.",
   too_large: "No transaction of the target can carry it.",
   poison: "Its row is damaged: please report this with the log line that names it.",
-  hub_refused: "The hub refuses it; `detail` says why.",
+  hub_refused: "The hub refuses it; `detail` gives the reason.",
   stuck: "Its transaction was not mined in time.",
   race: "Another relayer may deliver it first; receipts are read before it is attempted.",
   waiting_for_update:
     "The target's light client does not know the message's block yet: the next update brings it.",
   no_bandwidth: "The sending application has no bandwidth left at the hub; it has to buy some.",
   blocked_sender: "The hub accepts nothing from the sending application.",
-  too_close_to_timeout: "Less time is left until its timeout than a delivery takes.",
+  too_close_to_timeout: "Less time is left until its timeout than a delivery needs.",
   fee_unknown: "Its fee could not be read on the source; it is read again.",
   consensus_proofs_unprofitable:
     "It pays for itself, but not for the consensus proof that it needs: more messages, or another relayer's update, " +
@@ -51,7 +51,7 @@ const waits: Readonly<Record<HoldReason, string>> = {
     "No endpoint of the target can prove its state (eth_getProof; on Polkadot Hub the node at ws_url) at heights that the hub knows: use an archive node.",
   source_not_accepted: "The hub accepts no messages of the source yet: governance has not listed it.",
   runtime_unsupported:
-    "The target was upgraded to a runtime that this program does not know; `detail` says what differs. Update the program.",
+    "The target was upgraded to a runtime that this program does not know; `detail` lists the differences. Update the program.",
   left_to_fleet:
     "It is in the share of another relayer of the fleet. If that one does not deliver it in time, this one does.",
   held_by_operator: "You hold its module or route: `release` lets it go.",

@@ -3,6 +3,7 @@ import { defineOperation } from "../../core/commands/operation.ts";
 import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger.ts";
+import { wastedResults } from "../ledger/spending.ts";
 import type { OperationContext } from "./command.ts";
 import { type SinceTime, toSince, toSinceMs } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
@@ -106,15 +107,6 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
 function toCents(usd: string): string {
   return usd.replace(/(\.\d{4})\d+$/, "$1");
 }
-/** Results that earned nothing. */
-const wasted: ReadonlySet<SpendingResult> = new Set([
-  "already_known",
-  "lost_race",
-  "reverted",
-  "not_executed",
-  "cancelled",
-]);
-
 /** Sums of one group as plain data. */
 interface ProfitLine {
   readonly group: string;
@@ -204,7 +196,7 @@ class ProfitAccount {
 
   #addTo(sums: Sums, cost: MinedCost): void {
     sums.add(cost);
-    if (wasted.has(cost.result)) sums.addWasted(cost.result, cost);
+    if (wastedResults.has(cost.result)) sums.addWasted(cost.result, cost);
   }
 
   #group(name: string): Sums {

@@ -47,8 +47,8 @@ export const relayCommand = defineOperation<
   { readonly results: readonly RelayResult[] }
 >({
   name: "relay",
-  description: "Delivers one message now, whatever the profit rule says.",
-  summary: "deliver one message now, whatever the profit rule says",
+  description: "Delivers one message now, regardless of the profit rule.",
+  summary: "deliver one message now, regardless of the profit rule",
   afterHelp: `
 Examples:
   causeway --config=relayer.toml --db=relayer.db relay 0x6f... --dry-run

@@ -105,7 +105,7 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
       throw new OperationRefusal(
         `Nothing is known of ${hash}: no message of this database has this commitment, and none travels in one of its ` +
           "transactions. A request on its source chain is known once the hub knows its block; `list` shows what is " +
-          "known, `scan <chain> --from --to` reads blocks again, and `relay` also takes the hash of the transaction " +
+          "known, `scan <chain> --from --to` reads blocks again, and `relay` also accepts the hash of the transaction " +
           "that sent it.",
       );
     }

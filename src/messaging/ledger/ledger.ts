@@ -67,7 +67,7 @@ export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageFilter } from "./message_search.ts";
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
-export type { InFlightSum, OpenCount, Period, SpentSum } from "./statistics.ts";
+export type { OpenCount, Period } from "./statistics.ts";
 export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
 export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";

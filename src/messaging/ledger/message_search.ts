@@ -14,8 +14,8 @@ export interface MessageFilter {
   readonly source?: StateMachine | undefined;
   readonly target?: StateMachine | undefined;
   /** Source and destination of the request, whatever the leg. */
-  readonly requestSource?: StateMachine | undefined;
-  readonly requestDest?: StateMachine | undefined;
+  readonly requestSource?: string | undefined;
+  readonly requestDest?: string | undefined;
   /** Sender. */
   readonly module?: Uint8Array | undefined;
   /** Changed at or after this time, Unix milliseconds. */
@@ -35,6 +35,14 @@ export interface MessageChangeRow {
 export interface MessageSearch {
   /** Rows that match, most recently found first. */
   search(filter: MessageFilter, limit: number): MessageRow[];
+  /**
+   * Rows that match among those of one stretch of the table, most recently found first, and where the next page begins:
+   * as quick for a filter that matches nothing as for any other.
+   */
+  page(
+    filter: MessageFilter,
+    page: { readonly limit: number; readonly before?: number | undefined },
+  ): { readonly rows: readonly MessageRow[]; readonly next: number | undefined };
   /** Number of rows that match. */
   count(filter: MessageFilter): number;
   /** Rows of a message on all legs, and those of the responses to a GET request; oldest first. */
@@ -42,6 +50,9 @@ export interface MessageSearch {
   /** Changes of a row, oldest first; the first one and the last 50. */
   listChanges(commitment: Hash256, target: StateMachine): MessageChangeRow[];
 }
+
+/** Rows that one page reads at most. */
+const PAGE_ROWS = 10_000;
 
 /** Opens the searches in a database. */
 export function openMessageSearch(db: Database): MessageSearch {
@@ -54,6 +65,21 @@ export function openMessageSearch(db: Database): MessageSearch {
            SELECT rowid FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0) ORDER BY rowid DESC`,
         { ...parameters, limit },
       ).map(parseMessageRow);
+    },
+    page: (filter, { limit, before }) => {
+      const newest = db.row("SELECT coalesce(max(rowid), 0) AS newest FROM message", {});
+      const below = before ?? (newest === undefined ? 0 : readNumber(newest, "newest")) + 1;
+      const { sql, parameters } = toCondition(filter);
+      const found = db.rows(
+        `SELECT *, rowid AS position FROM message WHERE rowid < :below AND rowid >= :from AND ${sql}
+         ORDER BY rowid DESC LIMIT :limit + 0`,
+        { ...parameters, below, from: below - PAGE_ROWS, limit },
+      );
+      const last = found.at(-1);
+      const end = last !== undefined && found.length === limit
+        ? readNumber(last, "position")
+        : below - PAGE_ROWS;
+      return { rows: found.map(parseMessageRow), next: end > 1 ? end : undefined };
     },
     count: (filter) => {
       const { sql, parameters } = toCondition(filter);
@@ -112,8 +138,8 @@ function toCondition(
     reasons && ["reason IN (SELECT value FROM json_each(:reasons))", { reasons: JSON.stringify(reasons) }],
     source && ["source = :source", { source }],
     target && ["target = :target", { target }],
-    requestSource && ["request_source = :requestSource", { requestSource }],
-    requestDest && ["request_dest = :requestDest", { requestDest }],
+    requestSource === undefined ? undefined : ["request_source = :requestSource", { requestSource }],
+    requestDest === undefined ? undefined : ["request_dest = :requestDest", { requestDest }],
     module && ["module = :module", { module }],
     sinceMs === undefined ? undefined : ["updated_at_ms >= :since", { since: sinceMs }],
   ];

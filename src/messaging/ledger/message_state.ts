@@ -73,7 +73,7 @@ export const holdReasons = [
   "no_bandwidth",
   /** The hub accepts nothing from the sending application. */
   "blocked_sender",
-  /** Less time is left until its timeout than a delivery takes. */
+  /** Less time is left until its timeout than a delivery needs. */
   "too_close_to_timeout",
   /** Its fee could not be read. */
   "fee_unknown",

@@ -75,6 +75,15 @@ export const spendingResults = [
  */
 export type SpendingResult = typeof spendingResults[number];
 
+/** Results that earned nothing. */
+export const wastedResults: ReadonlySet<string> = new Set<SpendingResult>([
+  "already_known",
+  "lost_race",
+  "reverted",
+  "not_executed",
+  "cancelled",
+]);
+
 /** Permission to send a transaction; written with its journal entry. */
 export interface Allowance {
   readonly rule: SpendingRule;

@@ -27,8 +27,11 @@ import type { Database } from "./database.ts";
 /** States that still need work. */
 export const openWithdrawalStates = ["requested", "dispatched"] as const;
 
+/** Every {@link WithdrawalState}. */
+export const withdrawalStates = [...openWithdrawalStates, "done", "void"] as const;
+
 /** `void`: the hub never accepted it, nothing was withdrawn. */
-export type WithdrawalState = typeof openWithdrawalStates[number] | "done" | "void";
+export type WithdrawalState = typeof withdrawalStates[number];
 
 /** Withdrawal as recorded before the extrinsic is submitted (or when one of an earlier run is found on the hub). */
 export interface NewWithdrawal {
@@ -90,8 +93,6 @@ export interface Withdrawals {
   /** @throws {Error} a defect: unknown id, an illegal change of state, or `dispatched` without its dispatch. */
   update(id: number, change: WithdrawalChange): WithdrawalRow;
 }
-
-const states: readonly WithdrawalState[] = [...openWithdrawalStates, "done", "void"];
 
 /** Source: docs/protocol/messaging.md section 16.4. */
 const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
@@ -195,7 +196,7 @@ function toWithdrawal(row: Row): WithdrawalRow {
     beneficiary: findBytes(row, "beneficiary"),
     amount: readDecimal(row, "amount"),
     hubBlock: readInteger(row, "hub_block"),
-    state: readOneOf(row, "state", states),
+    state: readOneOf(row, "state", withdrawalStates),
     dispatch: commitment === undefined ? undefined : {
       commitment,
       encoded: readBytes(row, "encoded"),

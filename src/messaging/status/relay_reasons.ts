@@ -1,12 +1,11 @@
 /** What is in the way of deliveries, found in a snapshot. Pure. */
-import { findStoppedChain } from "../../core/checks/program_status.ts";
-import { findEndpointReasons } from "../../core/rpc/endpoint_board.ts";
+import { findChainReasons } from "../../core/checks/program_status.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { events } from "../../core/telemetry/log.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import { describeHold } from "../commands/next_step.ts";
 import type { HoldReason, LedgerFault, MessageReason } from "../ledger/ledger.ts";
-import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
+import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
 /** Time in which a leg is expected to deliver something while messages are due. */
 export const RECENT_MS = 15 * 60_000;
@@ -59,7 +58,7 @@ export function isDue({ state, reason }: Pick<LegStatus["open"][number], "state"
 }
 
 /** Part of the snapshot that decides. */
-type JudgedStatus = Pick<RelayStatus, "nowMs" | "hub" | "chains" | "legs">;
+type JudgedStatus = Pick<RelayStatus, "nowMs" | "hub" | "chains" | "wallets" | "lightClients" | "legs">;
 
 /** Finds what is in the way of deliveries. */
 export function findReasons(status: JudgedStatus): readonly FoundReason[] {
@@ -80,10 +79,14 @@ export function ofDatabase({ found, advice }: LedgerFault): FoundReason {
   };
 }
 
-function ofChain(status: ChainStatus, { legs, ...program }: JudgedStatus): FoundReason[] {
-  const { chain, endpoints, wallet, lightClients, lossLimit } = status;
+function ofChain(
+  status: RelayStatus["chains"][number],
+  { legs, wallets, lightClients, ...program }: JudgedStatus,
+): FoundReason[] {
+  const { chain, lossLimit } = status;
   const place = { chain, leg: undefined };
-  const found = [...findEndpointReasons(chain, endpoints), ...findStoppedChain(chain, status, program)];
+  const found = [...findChainReasons(status, program)];
+  const wallet = wallets.find((each) => each.chain === chain);
   const unfunded = legs.filter(({ target }) => target === chain)
     .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
   const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);
@@ -92,8 +95,12 @@ function ofChain(status: ChainStatus, { legs, ...program }: JudgedStatus): Found
     found.push({
       ...place,
       code: "wallet_empty",
-      explanation: `Our account cannot pay for gas (balance ${wallet?.balance ?? "unknown"})${held}.`,
-      help: "Send native tokens to the account of the chain's signer; it is tried again every minute.",
+      explanation:
+        `Our account${wallet?.address === undefined ? "" : ` ${wallet.address}`} cannot pay for gas ` +
+        `(balance ${wallet === undefined ? "unknown" : `${wallet.balance} ${wallet.unit}`})${held}.`,
+      help: wallet?.topUp === undefined
+        ? "Send native tokens to the account of the chain's signer; it is tried again every minute."
+        : `Send ${wallet.topUp} ${wallet.unit} to it, which lasts for 7 days; it is tried again every minute.`,
     });
   }
   if (lossLimit !== undefined) {
@@ -101,7 +108,7 @@ function ofChain(status: ChainStatus, { legs, ...program }: JudgedStatus): Found
     const code = "loss_limit_reached";
     found.push({ ...place, code, explanation: `${text}.`, help: action, nextMs: lossLimit.untilMs });
   }
-  for (const { counterparty, height, isFrozen } of lightClients) {
+  for (const { counterparty, height, isFrozen } of lightClients.filter((each) => each.chain === chain)) {
     const leg = `${counterparty} -> ${chain}`;
     if (height === 0) {
       found.push({
@@ -125,7 +132,7 @@ function ofChain(status: ChainStatus, { legs, ...program }: JudgedStatus): Found
 }
 
 function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: JudgedStatus): FoundReason[] {
-  const { nowMs, chains } = status;
+  const { nowMs, lightClients } = status;
   const place = { chain: target, leg: `${source} -> ${target}` };
   const found = open.filter(({ reason }) => reason !== undefined && NAMED_HOLDS.has(reason))
     .map(({ reason, count }): FoundReason => ({
@@ -145,19 +152,19 @@ function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: J
       code: "message_too_old",
       explanation: `The oldest message that is due was seen ${formatDuration(nowMs - dueMs)} ago ` +
         `(${reasons.join(", ")}), and nothing was delivered for 15 min.`,
-      help: "Look at the last warnings about this leg.",
+      help: "Read the last warnings about this leg.",
       graceMs: DUE_GRACE_MS,
     });
   }
   const waitingMs = oldestOf(open.filter(({ reason }) => reason === "waiting_for_update"));
-  const roseAtMs = chains.find(({ chain }) => chain === target)?.lightClients
-    .find(({ counterparty }) => counterparty === source)?.roseAtMs;
+  const roseAtMs = lightClients.find(({ chain, counterparty }) => chain === target && counterparty === source)
+    ?.roseAtMs;
   const stalledMs = nowMs - Math.max(waitingMs ?? nowMs, roseAtMs ?? 0);
   if (stalledMs > STALLED_MS) {
     found.push({
       ...place,
       code: "light_client_stalled",
-      explanation: `${target} has learned no new height of ${source} while messages wait for one.`,
+      explanation: `${target} has accepted no new height of ${source} while messages wait for one.`,
       help: "Check that a consensus relayer serves this pair of chains.",
       sinceMs: nowMs - stalledMs,
     });

@@ -1,84 +1,96 @@
 /** The snapshot as a page and as text for a terminal. Pure. */
-import { formatProgramStatus, renderProgramPage } from "../../core/checks/program_status.ts";
-import { type HeightReading, showEndpoint } from "../../core/rpc/endpoint_board.ts";
+import {
+  chainColumns,
+  formatProgramStatus,
+  type ProgramView,
+  type Shows,
+} from "../../core/checks/program_view.ts";
+import { findNamedChain } from "../../core/config/live_network.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { formatTime } from "../../core/telemetry/http/page.ts";
 import {
   type Cell,
   coloured,
+  type Column,
+  number,
   type StatusSection,
   tableSection,
+  text,
 } from "../../core/telemetry/status_sections.ts";
-import type { RelayStatus, WaitingMessages, WalletStatus } from "./relay_status.ts";
+import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
-/** Age of a light client's newest height from which it is shown as a warning. */
-const OLD_HEIGHT_MS = 2 * 3_600_000;
+/** Ages of a light client's newest height from which it is shown as a warning, and as bad. */
+const OLD_HEIGHT_MS = { warn: 2 * 3_600_000, bad: 6 * 3_600_000 } as const;
+
+/** Number of deliveries that are shown. */
+const SHOWN_DELIVERIES = 5;
 
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
 
-/** Makes the page. */
-export function renderStatusPage(status: RelayStatus): string {
-  return renderProgramPage(status, "messaging relayer", sectionsOf(status));
-}
+/** What the status of the messaging relayer shows. */
+export const relayView: ProgramView<RelayStatus> = {
+  role: "messaging relayer",
+  countWaiting,
+  facts: (status) => {
+    const counts = status.legs.flatMap(({ endedDay }) => endedDay.delivered ?? 0);
+    const ended = counts.reduce((sum, count) => sum + count, 0);
+    const profit = status.money.reduce((sum, { day }) => sum + day.profitUsd, 0);
+    return [
+      `messages open: ${countWaiting(status)}`,
+      `delivered in 24 h: ${ended}`,
+      ...status.money.length === 0 ? [] : [`profit in 24 h: ${dollars(profit)}`],
+    ];
+  },
+  sections: (status, shows) => [
+    legsOf(status, shows),
+    chainsOf(status, shows),
+    walletsOf(status),
+    earningsOf(status),
+    lightClientsOf(status, shows),
+    ...journalOf(status, shows),
+  ],
+};
 
 /** Formats the snapshot for a terminal. */
 export function formatStatus(status: RelayStatus): string {
-  const waiting = status.legs.flatMap(({ open }) => open).reduce((sum, { count }) => sum + count, 0);
-  return formatProgramStatus({ ...status, waiting }, sectionsOf(status));
+  return formatProgramStatus(status, relayView);
 }
 
-function sectionsOf(status: RelayStatus): readonly StatusSection[] {
-  const { nowMs } = status;
-  const age = (ms: number): string => `${formatDuration(nowMs - ms)} ago`;
-  return [
-    legs(status),
-    chains(status, age),
-    lightClients(status, age),
-    tableSection({ title: "Last deliveries", rows: status.delivered, otherwise: "None yet." }, [
-      { name: "message", cell: ({ commitment }) => commitment },
-      { name: "leg", cell: ({ source, target }) => `${source} -> ${target}` },
-      { name: "delivered", isNumber: true, cell: ({ deliveredAtMs }) => age(deliveredAtMs) },
-      { name: "took", isNumber: true, cell: (row) => formatDuration(row.deliveredAtMs - row.seenAtMs) },
-    ]),
-    tableSection({ title: "Claims", rows: status.claims, otherwise: "Nothing is to be claimed." }, [
-      { name: "fees paid on", cell: ({ source }) => source },
-      { name: "state", cell: ({ state }) => state },
-      { name: "deliveries", isNumber: true, cell: ({ count }) => count },
-      { name: "fee tokens", isNumber: true, cell: ({ fees }) => fees && shortAmount(fees) },
-    ]),
-    tableSection({ title: "Last withdrawals", rows: status.withdrawals, otherwise: "None yet." }, [
-      { name: "chain", cell: ({ chain }) => chain },
-      { name: "state", cell: ({ state }) => state },
-      {
-        name: "amount",
-        isNumber: true,
-        cell: ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`,
-      },
-      { name: "changed", isNumber: true, cell: ({ changedAtMs }) => formatTime(changedAtMs) },
-      { name: "detail", cell: ({ detail }) => detail },
-    ]),
-  ];
+function countWaiting({ legs }: RelayStatus): number {
+  return legs.reduce((sum, leg) => sum + countOpen(leg), 0);
 }
 
-function legs({ legs: rows, nowMs }: RelayStatus): StatusSection {
-  return tableSection({ title: "Legs", rows, otherwise: "No chain is configured." }, [
-    { name: "leg", cell: ({ source, target }) => `${source} -> ${target}` },
-    { name: "read up to", isNumber: true, cell: ({ cursor }) => cursor },
-    { name: "open", isNumber: true, cell: ({ open }) => open.reduce((sum, { count }) => sum + count, 0) },
-    { name: "waits for", cell: ({ open }) => showWaiting(open, nowMs) },
-    {
-      name: "ended in 24 h",
-      cell: ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
-    },
-    {
-      name: "bandwidth left at the hub",
-      cell: ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
-    },
+function countOpen({ open }: LegStatus): number {
+  return open.reduce((sum, { count }) => sum + count, 0);
+}
+
+function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): StatusSection {
+  return tableSection("Legs", legs, [
+    text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+    number("read up to", ({ cursor }) => cursor),
+    number("open", countOpen),
+    text("waits for", ({ source, target, open }) => [
+      // What stops a leg or one of its chains stops its messages, whether any are known yet or not.
+      ...reasons.filter(({ isWarning, leg, chain }) =>
+        isWarning !== true && (leg ?? chain) !== undefined &&
+        (leg === undefined ? chain === source || chain === target : leg === `${source} -> ${target}`)
+      ).map(({ code }) => coloured("bad", code)),
+      ...showWaiting(open, nowMs),
+    ]),
+    text(
+      "ended in 24 h",
+      ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
+    ),
+    text("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
+    text(
+      "bandwidth left at the hub",
+      ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
+    ),
   ]);
 }
 
-function showWaiting(open: readonly WaitingMessages[], nowMs: number): Cell {
+function showWaiting(open: LegStatus["open"], nowMs: number): readonly Cell[] {
   return open.toSorted((a, b) => a.oldestMs - b.oldestMs).map((
     { state, reason, isDue, count, oldestMs },
   ) => ({
@@ -89,47 +101,111 @@ function showWaiting(open: readonly WaitingMessages[], nowMs: number): Cell {
 }
 
 /** Without a relayer the database knows nothing of chains but their transactions. */
-function chains(status: RelayStatus, age: (ms: number) => string): StatusSection {
+function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
   const { nowMs, startedAtMs } = status;
   const rows = status.chains.filter(({ inFlight }) => startedAtMs !== undefined || inFlight !== undefined);
-  const showHeight = (reading: HeightReading | undefined): Cell =>
-    reading && { text: String(reading.height), note: age(reading.readAtMs) };
-  return tableSection({ title: "Chains", rows, otherwise: "No chain is configured." }, [
-    { name: "chain", cell: ({ chain, isHub }) => isHub ? `${chain} (hub)` : chain },
-    { name: "head", isNumber: true, cell: ({ head }) => showHeight(head) },
-    { name: "final", isNumber: true, cell: ({ final }) => showHeight(final) },
-    { name: "endpoints", cell: ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs)) },
-    { name: "balance", isNumber: true, cell: ({ wallet }) => wallet && shortAmount(wallet.balance) },
-    { name: "runway", isNumber: true, cell: ({ wallet }) => wallet && showRunway(wallet) },
-    {
-      name: "in flight",
-      isNumber: true,
-      cell: ({ inFlight }) =>
-        inFlight &&
-        { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` },
-    },
+  return tableSection("Chains", rows, [
+    ...chainColumns(status, shows),
+    number(
+      "gas price",
+      ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
+    ),
+    text("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
+    number("in flight", ({ inFlight }) =>
+      inFlight &&
+      { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` }),
   ]);
 }
 
-function showRunway({ runwayHours: hours }: WalletStatus): Cell {
+function walletsOf({ wallets }: RelayStatus): StatusSection {
+  return tableSection("Wallets", wallets, [
+    text("wallet", ({ chain }) => chain),
+    text(
+      "account",
+      ({ chain, address }) => address && { text: address, href: explorerPage(chain, "address", address) },
+    ),
+    number("balance", ({ balance, unit }) => `${shortAmount(balance)} ${unit}`),
+    number("runway", ({ runwayHours }) => showRunway(runwayHours)),
+    number("top up for 7 d", ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`)),
+  ]);
+}
+
+function earningsOf({ money }: RelayStatus): StatusSection {
+  type Account = RelayStatus["money"][number]["day"];
+  const column = (
+    name: string,
+    value: (account: Account) => number,
+  ): Column<RelayStatus["money"][number]> => ({
+    name,
+    isNumber: true,
+    cell: ({ day, month }) => ({ text: dollars(value(day)), note: `30 d ${dollars(value(month))}` }),
+  });
+  return tableSection("Earnings in 24 h", money, [
+    text("chain", ({ chain }) => chain),
+    column("earned", ({ earnedUsd }) => earnedUsd),
+    column("spent", ({ spentUsd }) => spentUsd),
+    column("wasted", ({ wastedUsd }) => wastedUsd),
+    column("profit", ({ profitUsd }) => profitUsd),
+    text("24 h", ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" })),
+  ]);
+}
+
+function dollars(amount: number): string {
+  return `${amount < 0 ? "-" : ""}$${Math.abs(amount).toFixed(2)}`;
+}
+
+function explorerPage(chain: string, kind: "address" | "tx", id: string): string | undefined {
+  const named = findNamedChain(chain);
+  return named && `${named.explorer}/${kind}/${id}`;
+}
+
+function showRunway(hours: number | undefined): Cell {
   if (hours === undefined) return coloured("faint", "nothing spent in 24 h");
   return coloured(hours < SHORT_RUNWAY_HOURS ? "bad" : "good", formatDuration(hours * 3_600_000));
 }
 
-function lightClients({ chains: all, nowMs }: RelayStatus, age: (ms: number) => string): StatusSection {
-  const rows = all.flatMap(({ chain, lightClients: known }) => known.map((client) => ({ chain, ...client })));
-  return tableSection({ title: "Light clients", rows, otherwise: "Not read yet." }, [
-    { name: "light client", cell: ({ chain, counterparty }) => `${counterparty} on ${chain}` },
-    { name: "height", isNumber: true, cell: ({ height }) => height },
-    {
-      name: "last update",
-      isNumber: true,
-      cell: ({ roseAtMs, isFrozen }) =>
-        isFrozen
-          ? coloured("bad", "frozen")
-          : coloured(nowMs - roseAtMs > OLD_HEIGHT_MS ? "warn" : "good", age(roseAtMs)),
-    },
+function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Shows): StatusSection {
+  const colourOf = (ageMs: number): "good" | "warn" | "bad" =>
+    ageMs > OLD_HEIGHT_MS.bad ? "bad" : ageMs > OLD_HEIGHT_MS.warn ? "warn" : "good";
+  return tableSection("Light clients", lightClients, [
+    text("light client", ({ chain, counterparty }) => short(`${counterparty} on ${chain}`)),
+    number("height", ({ height }) => height),
+    number(
+      "last update",
+      ({ roseAtMs, isFrozen }) =>
+        isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
+    ),
+    text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
   ]);
+}
+
+/** What was delivered, claimed and withdrawn. */
+function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short }: Shows): StatusSection[] {
+  return [
+    tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
+      text("message", ({ commitment }) => commitment),
+      text(
+        "transaction",
+        ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
+      ),
+      text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+      number("delivered", ({ deliveredAtMs }) => age(deliveredAtMs)),
+      number("took", (row) => formatDuration(row.deliveredAtMs - row.seenAtMs)),
+    ]),
+    tableSection("Claims", claims, [
+      text("fees paid on", ({ source }) => source),
+      text("state", ({ state }) => state),
+      number("deliveries", ({ count }) => count),
+      number("fee tokens", ({ fees }) => fees && shortAmount(fees)),
+    ]),
+    tableSection("Last withdrawals", withdrawals, [
+      text("chain", ({ chain }) => chain),
+      text("state", ({ state }) => state),
+      number("amount", ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`),
+      number("changed", ({ changedAtMs }) => age(changedAtMs)),
+      text("detail", ({ detail }) => detail),
+    ]),
+  ];
 }
 
 /** Cuts an amount to four digits after the point, or to its first digits when it is smaller. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type CheckRow, runChecks } from "../../../src/core/checks/check_row.ts";
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { RelayBlock } from "../../../src/consensus/relay_chain/relay_chain.ts";
 import { checkRelayNode, type RelayCheckOptions } from "../../../src/consensus/relay_chain/relay_checks.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -10,7 +10,7 @@ const never = new AbortController().signal;
 const hash = toHash256(new Uint8Array(32).fill(7));
 
 function fault(code: RpcFaultCode, method: string): RpcFault {
-  return new RpcFault(code, reactionTo(code), { chain: "relay", endpointHost: "relay.example", method });
+  return new RpcFault(code, { chain: "relay", endpointHost: "relay.example", method });
 }
 
 type Relay = ReturnType<Parameters<typeof checkRelayNode>[1]>;

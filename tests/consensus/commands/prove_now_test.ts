@@ -23,7 +23,7 @@ const chain = parseStateMachine("EVM-1");
 /** What a host answers. */
 const ofHost: ProofResult = {
   outcome: "accepted",
-  text: "EVM-97 took it in block 5.",
+  text: "EVM-97 accepted it in block 5.",
   updates: 2,
   bytes: 700,
   hasMore: false,
@@ -114,7 +114,7 @@ Deno.test("prove: the hub is proved to a chain that follows it, without a fee", 
   const route = { chain: parseStateMachine("KUSAMA-4009"), to: parseStateMachine("KUSAMA-2000") };
   const tried = await scene.prove(true, route);
   assert.deepEqual([tried.outcome, tried.chain, tried.target], ["possible", "KUSAMA-4009", "KUSAMA-2000"]);
-  assert.deepEqual(tried.text, "Verified; KUSAMA-2000 would take it.");
+  assert.deepEqual(tried.text, "Verified; KUSAMA-2000 would accept it.");
   assert.deepEqual(tried.cost, { gas: "0", native: "0", isPaid: true });
   assert.deepEqual(scene.follower.sent, []);
   assert.equal((await scene.prove(false, route)).outcome, "accepted");

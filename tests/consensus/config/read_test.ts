@@ -335,7 +335,7 @@ para_ids = [4009]
   assert.equal(usual.values.paraRpcWs, undefined, "the node of [hub.substrate]");
   const queue = beefy.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]');
   assert.deepEqual(warningsOf(read(queue)), [
-    "consensus.toml:6: [hub].redis: found a key without effect, expected no such key; this relayer takes accepted proofs from the hub, not from a queue",
+    "consensus.toml:6: [hub].redis: found a key without effect, expected no such key; this relayer reads accepted proofs from the hub, not from a queue",
   ]);
 });
 

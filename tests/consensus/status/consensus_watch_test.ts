@@ -122,7 +122,7 @@ Deno.test("consensus watch: what a prover waits for is shown with its time", () 
 Deno.test("consensus watch: polls that fail are told after a minute with why and when the next one is, and stop it after a quarter of an hour", () =>
   withServer((prover) =>
     prover.find = () => {
-      throw new RpcFault("timeout", "retry", {
+      throw new RpcFault("timeout", {
         chain: "EVM-1",
         endpointHost: "a.example",
         method: "eth_call",
@@ -260,7 +260,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   const route = { chain: hub.stateMachine, target: host.stateMachine };
   const where = { chain: host.stateMachine, endpointHost: "a.example", method: "eth_call" };
   const failure = describeFailure(
-    new RpcFault("timeout", "retry", where, { detail: "https://a.example/KEY" }),
+    new RpcFault("timeout", where, { detail: "https://a.example/KEY" }),
   );
   watch.updates.notePoll(route, { kind: "failed", failure });
   await clock.advance(60_000);
@@ -274,7 +274,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   });
   watch.open();
   const text = formatConsensusStatus(JSON.parse(JSON.stringify(watch.status())));
-  const lines = text.split("\n").map((line) => line.trim().split(/ {3,}/));
+  const lines = `${text}\n\n`.split("\n").map((line) => line.trim().split(/ {3,}/));
   const rowsOf = (title: string): readonly (readonly string[])[] => {
     const start = lines.findIndex(([first]) => first === title);
     return lines.slice(start + 1, lines.findIndex(([first], at) => at > start && first === ""));

@@ -7,7 +7,7 @@ import {
   openGates,
 } from "../../../src/core/chains/check.ts";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -24,7 +24,7 @@ function hang(signal: AbortSignal): Promise<never> {
 
 function refuse(): Promise<never> {
   const where = { chain: "EVM-56", endpointHost: "bsc.example:8545", method: "eth_chainId" };
-  return Promise.reject(new RpcFault("unreachable", "retry", where, { detail: "connection refused" }));
+  return Promise.reject(new RpcFault("unreachable", where, { detail: "connection refused" }));
 }
 
 /** Gates of a hub and chains, which are opened at once. */

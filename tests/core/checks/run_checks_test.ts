@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
 import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";
@@ -54,7 +54,7 @@ Deno.test("checks: a program that has other work makes some at a time, and rows 
 Deno.test("checks: a fault of an endpoint is a result with its host and a cure, a defect is not", async () => {
   const clock = new FakeClock();
   const where = { chain: "EVM-1", endpointHost: "rpc.example.org", method: "eth_call" };
-  const faulty = job("EVM-1", () => Promise.reject(new RpcFault("throttled", "retry", where)));
+  const faulty = job("EVM-1", () => Promise.reject(new RpcFault("throttled", where)));
   const [found] = await runChecks({ clock }, [faulty], never);
   assert.deepEqual([found?.endpoint, found?.result], ["rpc.example.org", "failed"]);
   assert.match(found?.found ?? "", /eth_call: throttled/);

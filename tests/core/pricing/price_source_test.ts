@@ -208,7 +208,7 @@ Deno.test("router quote: the router's price, none without a pool, and none that 
 
 Deno.test("router quote: a node that does not answer is no defect (F22)", async () => {
   const where = { chain: "EVM-1", endpointHost: "rpc.example", method: "eth_call" };
-  const quote = router(() => Promise.reject(new RpcFault("timeout", "retry", where)));
+  const quote = router(() => Promise.reject(new RpcFault("timeout", where)));
   assert.deepEqual(await quote.ask(signal), { kind: "failed", code: "unreachable" });
 });
 

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
 import { type RpcAnswer, type RpcCall, type RpcEndpoint, RpcFault } from "../../../src/core/rpc/call.ts";
 import { RequestReports } from "../../../src/core/rpc/observed_endpoint.ts";
+import { programGauges, toChainStatus, toProgramStatus } from "../../../src/core/checks/program_status.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -24,6 +26,8 @@ interface Scene {
   readonly clock: FakeClock;
   readonly registry: MetricRegistry;
   readonly board: EndpointBoard;
+  /** Writes the gauges of a snapshot. */
+  readonly collect: () => void;
   readonly make: (host: string) => { readonly raw: Answering; readonly endpoint: RpcEndpoint };
 }
 
@@ -36,11 +40,25 @@ function scene(): Scene {
     const reports = new RequestReports({ observer: board, clock }, "EVM-1");
     return { raw, endpoint: { host, send: (calls, conditions) => reports.send(raw, calls, conditions) } };
   };
-  return { clock, registry, board, make };
+  const collect = (): void => {
+    const place = {
+      program: "causeway",
+      hub: "",
+      nowMs: clock.now(),
+      names: new ChainNames(),
+      running: {
+        ...{ startedAtMs: 0, checks: [], warnings: [], troubles: [], dateReasons: () => [] },
+        endpoints: board.list(),
+        readHeights: (chain: string) => board.heights(chain),
+      },
+    };
+    registry.write(programGauges, toProgramStatus(place, { chains: [toChainStatus(place, "EVM-1")] }, []));
+  };
+  return { clock, registry, board, make, collect };
 }
 
 function faultAt(code: "timeout" | "reverted" | "throttled"): RpcFault {
-  return new RpcFault(code, "retry", { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
+  return new RpcFault(code, { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
 }
 
 const call = (method: string, ...params: unknown[]): RpcCall => ({ method, params });
@@ -62,7 +80,7 @@ Deno.test("endpoint board: each call of a batch is counted by method and outcome
 });
 
 Deno.test("endpoint board: an endpoint is down from its own fault on until it answers, whatever the answer", async () => {
-  const { board, make, clock, registry } = scene();
+  const { board, make, clock, registry, collect } = scene();
   const { raw, endpoint } = make("a");
   await endpoint.send([call("eth_call")], { signal });
   raw.answer = () => {
@@ -74,7 +92,7 @@ Deno.test("endpoint board: an endpoint is down from its own fault on until it an
   await assert.rejects(endpoint.send([call("eth_call")], { signal }), RpcFault);
   const [down] = board.list();
   assert.deepEqual([down?.isUp, down?.sinceMs, down?.lastFault], [false, downMs, "timeout"]);
-  board.collect();
+  collect();
   assert.match(await registry.expose(), /^causeway_endpoint_up\{chain="EVM-1",endpoint="a"\} 0$/m);
   raw.answer = () => ({ kind: "fault", fault: faultAt("reverted") });
   await endpoint.send([call("eth_call")], { signal });
@@ -92,7 +110,7 @@ Deno.test("endpoint board: what the program aborts or breaks is no answer of the
 });
 
 Deno.test("endpoint board: the heights of a chain are the highest that its endpoints named in the last minute of asking", async () => {
-  const { board, make, clock, registry } = scene();
+  const { board, make, clock, registry, collect } = scene();
   const one = make("a");
   const two = make("b");
   assert.deepEqual(board.heights("EVM-1"), {});
@@ -114,7 +132,7 @@ Deno.test("endpoint board: the heights of a chain are the highest that its endpo
     { height: 15, readAtMs: clock.now() },
     "after a minute it does",
   );
-  board.collect();
+  collect();
   assert.match(await registry.expose(), /^causeway_chain_head_height\{chain="EVM-1"\} 15$/m);
   assert.match(await registry.expose(), /^causeway_chain_final_height\{chain="EVM-1"\} 153$/m);
 });
@@ -145,7 +163,7 @@ Deno.test("endpoint board: the final block of a Substrate node is named by its h
 });
 
 Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and so are its gauges", async () => {
-  const { board, make, clock, registry } = scene();
+  const { board, make, clock, registry, collect } = scene();
   const kept = make("kept");
   const removed = make("removed");
   removed.raw.answer = () => {
@@ -154,7 +172,7 @@ Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and
   await assert.rejects(removed.endpoint.send([call("eth_call")], { signal }), RpcFault);
   for (let hour = 0; hour < 3; hour++) {
     await kept.endpoint.send([call("eth_call")], { signal });
-    board.collect();
+    collect();
     assert.equal(
       (await registry.expose()).includes('causeway_endpoint_up{chain="EVM-1",endpoint="removed"} 0'),
       hour < 2,
@@ -179,7 +197,7 @@ Deno.test("endpoint board: an endpoint owes an answer until its request has ende
 });
 
 Deno.test("endpoint board: a signer is none of the endpoints, and down whatever kept it from signing", async () => {
-  const { board, make, registry } = scene();
+  const { board, make, registry, collect } = scene();
   await make("signer.example").endpoint.send([call("eth_call")], { signal });
   const sign = (outcome: "ok" | "wrong_signature" | "not_found"): void =>
     board.noteRequest({
@@ -194,7 +212,7 @@ Deno.test("endpoint board: a signer is none of the endpoints, and down whatever 
   const place = 'chain="EVM-1",endpoint="signer.example"';
   for (const outcome of ["ok", "wrong_signature", "not_found", "ok"] as const) {
     sign(outcome);
-    board.collect();
+    collect();
     const text = await registry.expose();
     assert.ok(text.includes(`causeway_signer_up{${place}} ${outcome === "ok" ? 1 : 0}\n`), outcome);
     assert.ok(text.includes(`causeway_endpoint_up{${place}} 1\n`), outcome);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   type CallConditions,
-  reactionTo,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
@@ -20,7 +19,7 @@ const trace: RpcCall = { method: "debug_traceCall", params: [] };
 function fault(code: RpcFaultCode, host: string, method = head.method, retryAfterMs?: number): RpcFault {
   const detail = `${code} in the words of ${host}`;
   const place = { chain: "EVM-1", endpointHost: host, method };
-  return new RpcFault(code, reactionTo(code), place, { retryAfterMs, detail });
+  return new RpcFault(code, place, { retryAfterMs, detail });
 }
 
 /** An endpoint by script. A code makes the request fail; a function answers call by call. */
@@ -368,7 +367,7 @@ Deno.test("endpoint set: answers that the caller does not accept send it to the 
     signal: never,
     accept: ([answer], place) =>
       answer?.kind === "result" && answer.result === "a eth_blockNumber"
-        ? new RpcFault("lagging", "retry", place)
+        ? new RpcFault("lagging", place)
         : undefined,
   });
   assert.deepEqual(answers, [{ kind: "result", result: "b eth_blockNumber" }]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault } from "../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { calls } from "../../../src/core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -8,8 +8,7 @@ import { fixedRandomness, seededRandomness } from "../../support/seeded_randomne
 
 const never = new AbortController().signal;
 const where = { chain: "KUSAMA-4009", endpointHost: "node", method: "chain_getBlockHash" };
-const throttled = (): RpcFault =>
-  new RpcFault("throttled", reactionTo("throttled"), where, { detail: "RPC rate limit exceeded" });
+const throttled = (): RpcFault => new RpcFault("throttled", where, { detail: "RPC rate limit exceeded" });
 const HASH = `0x${"ab".repeat(32)}`;
 const ENTRIES = "childstate_getStorageEntries";
 
@@ -115,7 +114,7 @@ class ChildNode implements RpcEndpoint {
     assert.ok(Array.isArray(wanted));
     if (this.refusal !== undefined && wanted.length > this.refusal.above) {
       const { code } = this.refusal;
-      return { kind: "fault", fault: new RpcFault(code, reactionTo(code), { ...where, method }) };
+      return { kind: "fault", fault: new RpcFault(code, { ...where, method }) };
     }
     return { kind: "result", result: wanted.slice(this.cut).map(valueOf) };
   }

@@ -12,7 +12,6 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
 const never = new AbortController().signal;
-const again = { kind: "again" } as const;
 
 Deno.test("backoff: without chance the pauses double up to the longest", () => {
   const backoff = { firstMs: 2_000, maxMs: 10_000 };
@@ -38,7 +37,7 @@ Deno.test("retry: tries until it works, with growing pauses", async () => {
   const times: number[] = [];
   const result = await clock.run(retry(
     { clock, randomness: fixedRandomness(0), signal: never },
-    { backoff: { firstMs: 1_000, maxMs: 60_000 }, decide: () => again },
+    { backoff: { firstMs: 1_000, maxMs: 60_000 }, pauseAfter: () => 0 },
     () => {
       times.push(clock.now());
       return times.length < 4 ? Promise.reject(new Error("not yet")) : Promise.resolve("done");
@@ -53,7 +52,7 @@ Deno.test("retry: a pause that the endpoint asked for is kept", async () => {
   let calls = 0;
   await clock.run(retry(
     { clock, randomness: fixedRandomness(0), signal: never },
-    { backoff: { firstMs: 10, maxMs: 10 }, decide: () => ({ kind: "again", atLeastMs: 5_000 }) },
+    { backoff: { firstMs: 10, maxMs: 10 }, pauseAfter: () => 5_000 },
     () => ++calls === 1 ? Promise.reject(new Error("throttled")) : Promise.resolve(),
   ));
   equal(clock.now(), 5_000);
@@ -61,9 +60,9 @@ Deno.test("retry: a pause that the endpoint asked for is kept", async () => {
 
 for (
   const [name, options, calls] of [
-    ["gives up when told", { decide: () => ({ kind: "giveUp" as const }) }, 1],
-    ["gives up after the last attempt", { decide: () => again, maxAttempts: 3 }, 3],
-    ["starts no attempt after the time is up", { decide: () => again, withinMs: 2_500 }, 2],
+    ["gives up when told", { pauseAfter: () => undefined }, 1],
+    ["gives up after the last attempt", { pauseAfter: () => 0, maxAttempts: 3 }, 3],
+    ["starts no attempt after the time is up", { pauseAfter: () => 0, withinMs: 2_500 }, 2],
   ] as const
 ) {
   Deno.test(`retry: ${name}, with the fault as it came`, async () => {
@@ -90,7 +89,7 @@ Deno.test("retry: an abort during a pause ends it with the abort's reason", asyn
   const stop = new AbortController();
   const run = retry(
     { clock, randomness: fixedRandomness(0), signal: stop.signal },
-    { backoff: { firstMs: 1_000, maxMs: 1_000 }, decide: () => again },
+    { backoff: { firstMs: 1_000, maxMs: 1_000 }, pauseAfter: () => 0 },
     () => Promise.reject(new Error("broken")),
   );
   const seen = rejects(run, { message: "stop" });

@@ -1,6 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { fstatSync } from "node:fs";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
@@ -32,7 +33,7 @@ function parsed(lines: readonly string[]): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-const fault = new RpcFault("timeout", "retry", {
+const fault = new RpcFault("timeout", {
   chain: "EVM-1",
   endpointHost: "rpc.example",
   method: "eth_call",
@@ -425,7 +426,7 @@ Deno.test("log: only the stream that systemd names is its journal", () => {
 Deno.test("log: repeated faults are folded by endpoint, and say how often in which time", async () => {
   const { clock, lines, log } = newScene();
   const of = (endpointHost: string): RpcFault =>
-    new RpcFault("timeout", "retry", { chain: "EVM-1", endpointHost, method: "eth_call" });
+    new RpcFault("timeout", { chain: "EVM-1", endpointHost, method: "eth_call" });
   for (let count = 0; count < 38; count++) {
     log.warn("poll_failed", { chain: "EVM-1", error: of("one.example") });
     if (count === 0) log.warn("poll_failed", { chain: "EVM-1", error: of("two.example") });
@@ -513,4 +514,15 @@ Deno.test("log: what the program does not know is named once, and kept for check
   }
   equal(board.unknown.length, 100);
   equal(lines.length, 101);
+});
+
+Deno.test("log: people read the names of chains, programs their identifiers", () => {
+  const names = new ChainNames([{ section: "base", stateMachine: "EVM-8453" }]);
+  const fields = { leg: "EVM-8453 -> EVM-1", explanation: "EVM-8453 is gone" };
+  const human = newScene({ names });
+  human.log.info("leg_paused", fields);
+  match(human.lines.join(), /INFO {2}base -> EVM-1 .*: base \(EVM-8453\) is gone/);
+  const json = newScene({ names, format: "json" });
+  json.log.info("leg_paused", fields);
+  match(json.lines.join(), /"leg":"EVM-8453 -> EVM-1","explanation":"EVM-8453 is gone"/);
 });

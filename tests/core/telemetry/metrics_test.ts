@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { metricAreas, MetricRegistry, metrics } from "../../../src/core/telemetry/metrics.ts";
-import { updateMetricTables } from "../../support/metric_table.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
+import { gaugesOf, metricAreas, MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
+import { allMetrics, updateMetricTables } from "../../support/metric_table.ts";
 import { readFiles } from "../../docs/support/tree.ts";
 
 const DOCUMENT = Deno.readTextFileSync(new URL("../../../docs/operations/monitoring.md", import.meta.url));
@@ -11,9 +12,9 @@ Deno.test("metrics: docs/operations/monitoring.md holds what is declared (else: 
 });
 
 Deno.test("metrics: names say their unit, stand in one area, and have the ending of their type", () => {
-  const names = Object.values(metricAreas).flatMap((area) => Object.keys(area));
-  deepEqual(names.toSorted(), Object.keys(metrics).toSorted());
-  for (const [name, { type, help, labels, buckets }] of Object.entries(metrics)) {
+  const all = Object.values(allMetrics).flatMap((area) => Object.entries(area));
+  equal(new Set(all.map(([name]) => name)).size, all.length);
+  for (const [name, { type, help, labels, buckets }] of all) {
     match(name, /^causeway_[a-z_]+$/);
     equal(name.endsWith("_total"), type === "counter", name);
     match(help, /^[A-Z0-9`].*[^.]$/s, name);
@@ -22,25 +23,42 @@ Deno.test("metrics: names say their unit, stand in one area, and have the ending
   }
 });
 
-Deno.test("metrics: every one is written somewhere", async () => {
+Deno.test("metrics: every counter and histogram is written somewhere", async () => {
   const files = await readFiles((path) => /^src\/.*\.ts$/.test(path) && !path.includes("/telemetry/metrics"));
   const source = [...files.values()].join("\n");
   ok(files.size > 400);
-  deepEqual(Object.keys(metrics).filter((name) => !source.includes(`"${name}"`)), []);
+  const names = Object.values(metricAreas).flatMap((area) => Object.keys(area));
+  deepEqual(names.filter((name) => !source.includes(`"${name}"`)), []);
 });
 
-Deno.test("metrics: values are exposed once there are any, with escaped labels, and gauges can be forgotten", async () => {
+/** What gauges are read in. */
+interface Sample {
+  readonly claims: readonly { readonly state: string; readonly count: number | undefined }[];
+}
+
+const GAUGES = gaugesOf(({ claims }: Sample) => claims, ["state"], {
+  causeway_claims: ["Claims", ({ count }) => count],
+});
+
+Deno.test("metrics: values are exposed once there are any, with escaped labels, and gauges go with what they count", async () => {
   const registry = new MetricRegistry();
   equal((await registry.expose()).trim(), "");
   registry.add("causeway_worker_restarts_total", { worker: 'a "quoted"\nname' });
   registry.add("causeway_worker_restarts_total", { worker: 'a "quoted"\nname' }, 2);
-  registry.set("causeway_claims", { state: "unclaimed" }, 5);
+  registry.write(GAUGES, { claims: [{ state: "unclaimed", count: 5 }, { state: "lost", count: undefined }] });
   registry.observe("causeway_batch_messages", { target: "EVM-1" }, 7);
   const text = await registry.expose();
   match(text, /^causeway_worker_restarts_total\{worker="a \\"quoted\\"\\nname"\} 3$/m);
   match(text, /^causeway_claims\{state="unclaimed"\} 5$/m);
   match(text, /^causeway_batch_messages_bucket\{le="10",target="EVM-1"\} 1$/m);
   match(text, /^causeway_batch_messages_bucket\{le="5",target="EVM-1"\} 0$/m);
-  registry.clear("causeway_claims");
+  ok(!text.includes('state="lost"'));
+  registry.write(GAUGES, { claims: [] });
   ok(!(await registry.expose()).includes('state="unclaimed"'));
+});
+
+Deno.test("metrics: labels name chains as the configuration does", async () => {
+  const registry = new MetricRegistry(new ChainNames([{ section: "base", stateMachine: "EVM-8453" }]));
+  registry.add("causeway_worker_restarts_total", { worker: "EVM-8453 -> EVM-84532" });
+  match(await registry.expose(), /worker="base -> EVM-84532"/);
 });

@@ -15,7 +15,7 @@ import {
   platformListener,
 } from "../../../src/core/telemetry/http/http_listener.ts";
 import { renderPage } from "../../../src/core/telemetry/http/page.ts";
-import { tableSection } from "../../../src/core/telemetry/status_sections.ts";
+import { type Cell, tableSection } from "../../../src/core/telemetry/status_sections.ts";
 import type { StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
 import { createStatusHandler, serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
@@ -359,8 +359,9 @@ Deno.test("page: what stands in cells is escaped in text and attributes, and wha
     undefined,
     0,
   ];
-  const section = tableSection(
-    { title: "All", rows: cells },
+  const section = tableSection<Cell>(
+    "All",
+    cells,
     [{ name: hostile, cell: (cell) => cell }, { name: "empty", cell: () => undefined }],
   );
   const page = renderPage({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import {
   findRuntimeSupport,
   findSourceAcceptance,
@@ -17,7 +17,7 @@ const view = { height: 700n, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false
 
 function faultOf(code: RpcFaultCode): RpcFault {
   const where = { chain: "EVM-10", endpointHost: "node", method: "eth_getProof" };
-  return new RpcFault(code, reactionTo(code), where, { detail: "words" });
+  return new RpcFault(code, where, { detail: "words" });
 }
 
 /** A chain whose endpoints answer as `answer` says, and the heights that were asked for. */

@@ -1,6 +1,5 @@
 /** The status server of a relayer over real HTTP, on a ledger in memory. */
 import assert from "node:assert/strict";
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
@@ -99,7 +98,7 @@ Deno.test("watch: a message that is due for too long makes the program not ready
       since: new Date(START_MS + 36 * MINUTE_MS).toISOString(),
       explanation:
         "The oldest message that is due was seen 21 min ago (seen), and nothing was delivered for 15 min.",
-      help: "Look at the last warnings about this leg.",
+      help: "Read the last warnings about this leg.",
     }]);
     ledger.messages.transition(hashOf(2), hub, { to: "delivered", reason: "handled_by_us" });
     await clock.advance(5_000);
@@ -342,12 +341,7 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
   withServer(async ({ get, watch, ledger }) => {
     const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"' & \u202e evil`;
     ledger.messages.record(newMessage(1, { state: "held", reason: "simulation_failed", detail: hostile }));
-    watch.program.noteWarning({
-      atMs: START_MS,
-      level: "warn",
-      event: "message_changed.held",
-      text: hostile,
-    });
+    watch.noteWarning({ atMs: START_MS, level: "warn", event: "message_changed.held", text: hostile });
     const page = await (await get("/")).text();
     assert.ok(page.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert.ok(page.includes("\\u202e"));
@@ -359,11 +353,11 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
 
 Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", async () => {
   const clock = new FakeClock(START_MS);
-  const board = new CheckBoard();
-  const watch = new RelayWatch(clock, board);
+  const watch = new RelayWatch(clock);
+  const { checks: board } = watch;
   const ledger = openMemoryLedger({ clock });
   watch.open(ledger, watch.observe(connectionsOf(clock)));
-  assert.match(watch.sources().page(), /Not made yet/);
+  assert.match(watch.sources().page(), /no checks made yet/);
   const row = {
     chain: ethereum,
     check: "host",
@@ -380,10 +374,35 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
   assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
   const page = watch.sources().page();
-  assert.match(page, /EVM-1 \(a\.example\)<.*Wrong &lt;b&gt;/);
+  assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
   ledger.close();
 });
+
+Deno.test("watch: messages are served page by page, by state and by the names of their chains", () =>
+  withServer(async ({ get, ledger, watch }) => {
+    for (let number = 1; number <= 5; number++) ledger.messages.record(newMessage(number));
+    ledger.messages.record(newMessage(6, { state: "held", reason: "poison" }));
+    const read = async (query: string): Promise<readonly [readonly string[], number | undefined]> => {
+      const { messages, next } = await (await get(`/messages.json?${query}`)).json();
+      return [messages.map(({ commitment }: { readonly commitment: string }) => commitment), next];
+    };
+    const [first, next] = await read("limit=4");
+    assert.deepEqual(first, [6, 5, 4, 3].map(hashOf));
+    assert.deepEqual(await read(`limit=4&before=${next}`), [[2, 1].map(hashOf), undefined]);
+    assert.deepEqual(await read("state=held&source=EVM-1&dest=EVM-56"), await read("state=held"));
+    assert.deepEqual(await read("state=held"), [[hashOf(6)], undefined]);
+    assert.deepEqual(await read("source=EVM-3"), [[], undefined]);
+    for (const wrong of ["state=gone_away", "limit=0", "limit=1001", "before=x", "secret=1"]) {
+      const answer = await get(`/messages.json?${wrong}`);
+      assert.deepEqual([answer.status, (await answer.text()).includes(wrong.split("=")[0] ?? "")], [
+        400,
+        true,
+      ]);
+    }
+    watch.close();
+    assert.match(await (await get("/messages.json")).text(), /No database is open/);
+  }));
 
 Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", async () => {
   const clock = new FakeClock(START_MS);
@@ -393,7 +412,7 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
   const connections = watch.observe(connectionsOf(clock, {
     fetchBalance: () => {
       const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
-      return Promise.reject(new RpcFault("timeout", "retry", where));
+      return Promise.reject(new RpcFault("timeout", where));
     },
   }));
   watch.open(ledger, connections);

@@ -1,13 +1,15 @@
 /** What both programs expose once something of everything has happened. */
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
-import type { ProgramWatch } from "../../../src/core/telemetry/program_watch.ts";
+import type { Worker } from "../../../src/core/runtime/worker.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
 import { makeSampleRelayer } from "./sample_relayer.ts";
 
 /** The expositions of both programs, one after the other. */
 export async function exposeSamples(): Promise<string> {
   const { watch, ledger, clock } = await makeSampleRelayer();
-  await runALittle(watch.program, clock);
+  watch.noteRestart("EVM-1 -> POLKADOT-3367");
+  await runALittle(watch.workers(new RecordedLog()), clock);
   const relayer = await watch.sources().metrics();
   ledger.close();
   return `${relayer}\n${await exposeConsensus(clock)}`;
@@ -20,15 +22,14 @@ async function exposeConsensus(clock: FakeClock): Promise<string> {
   watch.updates.noteUpdate(route, { ...update, result: "accepted" });
   watch.updates.noteUpdate(route, { ...update, result: "lost" });
   watch.open();
-  await runALittle(watch.program, clock);
+  await runALittle(watch.workers(), clock);
   return await watch.sources().metrics();
 }
 
-/** Lets the event loop be measured, and a worker be restarted. */
-async function runALittle(program: ProgramWatch, clock: FakeClock): Promise<void> {
-  program.noteRestart("EVM-1 -> POLKADOT-3367");
+/** Lets the event loop be measured. */
+async function runALittle(workers: readonly Worker[], clock: FakeClock): Promise<void> {
   const stop = new AbortController();
-  const running = program.loopWorker().run(stop.signal).catch(() => {});
+  const running = workers.find(({ name }) => name === "event loop")?.run(stop.signal).catch(() => {});
   await clock.advance(10_000);
   stop.abort();
   await running;

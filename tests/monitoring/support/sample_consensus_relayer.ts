@@ -58,7 +58,7 @@ export async function makeSampleConsensusRelayer(): Promise<ConsensusWatch> {
   });
   const calls = [{ method: "eth_call", outcome: "timeout" as const }];
   watch.endpoints.noteRequest({ ...request, calls, chain: "EVM-56", endpointHost: "bsc.example:8545" });
-  watch.program.noteWarning({ atMs: clock.now(), level: "warn", event: "poll_failed", text: HOSTILE });
+  watch.noteWarning({ atMs: clock.now(), level: "warn", event: "poll_failed", text: HOSTILE });
   await clock.advance(20 * 60_000);
   return watch;
 }

@@ -1,5 +1,5 @@
 /** A relayer with something of everything on its status page, part of it hostile. */
-import { CheckBoard } from "../../../src/core/checks/program_status.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
@@ -34,8 +34,8 @@ export interface SampleRelayer {
 /** Makes the relayer. @param messages number of delivered messages besides. */
 export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
-  const checks = new CheckBoard();
-  const watch = new RelayWatch(clock, checks);
+  const watch = new RelayWatch(clock, new ChainNames([{ section: "ethereum", stateMachine: ethereum }]));
+  const { checks } = watch;
   checks.update([
     {
       chain: ethereum,
@@ -67,7 +67,7 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   await addOpenMessages(ledger, clock);
   addMoney(ledger);
   for (const level of ["warn", "error"] as const) {
-    watch.program.noteWarning({
+    watch.noteWarning({
       atMs: clock.now() - 90_000,
       level,
       event: "message_changed.held",

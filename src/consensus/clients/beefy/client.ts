@@ -336,7 +336,7 @@ export class ProverHub implements WorkHub {
     if (await this.#fetchIsHub(signal)) return;
     const where = { chain: hub, endpointHost: own.host, method: "chain_getBlockHash" };
     const detail = "[hub.prover].para_rpc_ws is a node of another chain";
-    throw new RpcFault("wrong_chain", "stop", where, { detail });
+    throw new RpcFault("wrong_chain", where, { detail });
   }
 
   async #fetchIsHub(signal: AbortSignal): Promise<boolean> {

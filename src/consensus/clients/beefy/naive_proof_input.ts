@@ -148,7 +148,7 @@ export class NaiveProofReader {
     } catch (error) {
       // Nodes forbid the method, lack old nodes of the range, or answer in another format.
       const isUseless = error instanceof BeefyError ||
-        (error instanceof RpcFault && error.reaction !== "stop");
+        (error instanceof RpcFault && error.code !== "wrong_chain");
       if (!isUseless) throw error;
       return undefined;
     }

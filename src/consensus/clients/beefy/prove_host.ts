@@ -74,7 +74,7 @@ async function simulate(
   return {
     proofs,
     outcome: "possible",
-    text: `Verified and simulated; ${target} would take it.`,
+    text: `Verified and simulated; ${target} would accept it.`,
     cost: toCost(result, false),
   };
 }
@@ -94,7 +94,7 @@ async function send(
     case "wasted": {
       const { block, transaction, spent } = result;
       const [outcome, text] = result.kind === "mined"
-        ? ["accepted" as const, `${target} took it in block ${block}.`]
+        ? ["accepted" as const, `${target} accepted it in block ${block}.`]
         : [
           "overtaken" as const,
           `Another relayer's came first: it was paid for in block ${block} and changed nothing.`,

@@ -212,7 +212,7 @@ class RelaySource implements HostProofSource {
     }
     const reason = isLong
       ? `${relay.host} proves no leaves itself (mmr_generateProof): waits for a block with a shorter proof`
-      : "no justified block of the relay chain has the wanted head yet";
+      : "no justified block of the relay chain has the required head yet";
     return { kind: "nothing", reason };
   }
 

@@ -194,7 +194,7 @@ class NonceSubmissions {
       if (outcome.kind !== "replaced") isOpen = true;
     }
     if (isOpen) return undefined;
-    return { kind: "lost", reason: "another transaction of the account took its nonce" };
+    return { kind: "lost", reason: "another transaction of the account used its nonce" };
   }
 
   #included(

@@ -174,7 +174,7 @@ class JsonRpcHeimdallNode implements HeimdallNode {
     const check = (place: FaultPlace): RpcFault | undefined =>
       isAbsent ? faultAt("pruned", place, `no state of block ${height}`) : undefined;
     const found = await callOne(this.#endpoints, query, { signal, check });
-    if (found === undefined) throw new Error("An answer without a state was taken");
+    if (found === undefined) throw new Error("An answer without a state was accepted");
     return found.value;
   }
 }

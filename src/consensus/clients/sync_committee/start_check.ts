@@ -118,7 +118,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   if (hasLightClient && isBytes) {
     const slow = may(({ states }) => states === "bytes" || states === "unknown")
       ? ""
-      : ", and the first byte takes its time (up to ten minutes are waited)";
+      : ", and the first byte may come only after ten minutes";
     return [
       row("partial_states_read", "ok", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
     ];

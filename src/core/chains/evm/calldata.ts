@@ -29,7 +29,7 @@ export function collectMessages(delivery: Delivery): readonly Message[] {
 function callOf(step: DeliveryStep, host: Address): Hex {
   if (step.kind === "consensus") return consensusCall(host, step.proof);
   const { proof, messages } = step;
-  if (proof.kind !== "mmr") throw new Error("An EVM host takes proofs of the hub's mountain range only");
+  if (proof.kind !== "mmr") throw new Error("An EVM host accepts proofs of the hub's mountain range only");
   const at = { host, hub: proof.height.id.stateMachine, hubHeight: proof.height.height };
   const mmr = {
     leafIndicesAndPos: proof.leafIndices.map((leafIndex) => ({ leafIndex, pos: leafPosition(leafIndex) })),

@@ -159,7 +159,7 @@ export function judgeHostView(
     return {
       ...row,
       result: "warning",
-      found: `${client} takes no proofs of ${hub} from this program: only those of other relayers arrive`,
+      found: `${client} accepts no proofs of ${hub} from this program: only those of other relayers arrive`,
       advice: "run a relayer for that client, or wait for the chain's governance",
     };
   }
@@ -177,7 +177,7 @@ export function judgeHostView(
     return {
       ...row,
       result: "warning",
-      found: `the host is frozen: it takes no messages; ${age}`,
+      found: `the host is frozen: it accepts no messages; ${age}`,
       advice: "nothing can be delivered until the chain's governance unfreezes the host",
     };
   }
@@ -278,7 +278,7 @@ async function askSigner(
         `${found}, but no messages for the hub (${error.found}): fees stay on the hub, rewards unclaimed`,
       advice:
         "let /api/v1/eth1/publicKeys and /api/v1/eth1/sign of Web3Signer be reached: eth_sign adds a prefix " +
-        "that the hub does not take",
+        "that the hub does not accept",
     };
   }
 }

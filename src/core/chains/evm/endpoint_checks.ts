@@ -152,9 +152,17 @@ async function askFirst(
 
 /** Fault of an endpoint that gave no answer at all. */
 function findSilence({ id, head }: FirstAnswers): RpcFault | undefined {
-  const isSilence = (answer: unknown): answer is RpcFault =>
-    answer instanceof RpcFault && answer.code !== "malformed" && isOfEndpoint(answer.code);
-  return isSilence(id) ? id : isSilence(head) ? head : undefined;
+  return [id, head].find(isSilence);
+}
+
+/** True for a fault of the endpoint itself: it says nothing about what was asked for. */
+function isSilence(answer: unknown): answer is RpcFault {
+  return answer instanceof RpcFault && answer.code !== "malformed" && isOfEndpoint(answer.code);
+}
+
+function unknownVerdict(what: string, fault: RpcFault): Verdict {
+  const found = `${what} could not be checked: ${describeFault(fault)}`;
+  return { result: "warning", found, advice: adviseOnFault(fault) };
 }
 
 function findBest(all: readonly FirstAnswers[], wanted: bigint): shape.Block | undefined {
@@ -250,7 +258,7 @@ async function checkBatch(endpoint: RpcEndpointSet, signal: AbortSignal): Promis
   return {
     result: "warning",
     found,
-    advice: "use an endpoint that takes batches: this one needs many requests",
+    advice: "use an endpoint that accepts batches: this one needs many requests",
   };
 }
 
@@ -271,9 +279,10 @@ async function checkLogs(
     return { width, answer };
   }));
   const works = answers.find(({ answer }) => !(answer instanceof RpcFault));
-  const [refusal] = answers.flatMap(({ answer }) =>
-    answer instanceof RpcFault ? [describeFault(answer)] : []
-  );
+  const faults = answers.flatMap(({ answer }) => answer instanceof RpcFault ? [answer] : []);
+  const silence = faults.find(isSilence);
+  if (works === undefined && silence !== undefined) return unknownVerdict("eth_getLogs", silence);
+  const [refusal] = faults.map(describeFault);
   if (works === undefined) {
     return {
       result: "failed",
@@ -288,7 +297,7 @@ async function checkLogs(
   return {
     result: "warning",
     found: `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`,
-    advice: `set query_batch_size to ${width} or more, up to what the endpoint takes`,
+    advice: `set query_batch_size to ${width} or more, up to the limit of the endpoint`,
   };
 }
 
@@ -321,13 +330,15 @@ async function checkSimulation(
     askAll(endpoint, [simulated], conditions),
   ]);
   if (trace === true) return { result: "ok", found: "debug_traceCall, with logs" };
+  const silence = [trace, simulate].find(isSilence);
+  if (silence !== undefined) return unknownVerdict("simulations", silence);
   const why = trace === false
     ? "debug_traceCall shows no logs"
     : `no debug_traceCall (${describeFault(trace)})`;
   if (simulate === true) {
     return {
       result: "warning",
-      found: `${why}; eth_simulateV1 is used, which does not tell what each message of a batch costs`,
+      found: `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`,
       advice: "use an endpoint with debug_traceCall for exact costs",
     };
   }

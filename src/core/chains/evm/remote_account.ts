@@ -8,7 +8,7 @@ import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
-import { reactionTo, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -115,10 +115,8 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
           backoff: pauses,
           maxAttempts: MAX_ATTEMPTS,
           withinMs: ATTEMPTS_WITHIN_MS,
-          decide: (error) =>
-            error instanceof RpcFault && PASSING.has(error.code)
-              ? { kind: "again", atLeastMs: error.retryAfterMs }
-              : { kind: "giveUp" },
+          pauseAfter: (error) =>
+            error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
         },
         () => this.#observe(method, async () => judge(await send({ signal }))),
       );
@@ -186,7 +184,7 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     const own = keys.find((key) => isKeyOf(key, this.address));
     if (own !== undefined) return own;
     const detail = `none of its ${keys.length} keys is that of ${this.address}`;
-    throw new RpcFault("not_found", reactionTo("not_found"), this.#place("eth1/publicKeys"), { detail });
+    throw new RpcFault("not_found", this.#place("eth1/publicKeys"), { detail });
   }
 }
 
@@ -221,7 +219,7 @@ export class SignerFault extends RpcFault {
       readonly cause?: RpcFault | undefined;
     },
   ) {
-    super(code, reactionTo(code), where, {
+    super(code, where, {
       detail: `${found}; ${advice}`,
       retryAfterMs: cause?.retryAfterMs,
       cause,
@@ -252,9 +250,9 @@ function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
     case "timeout":
     case "throttled":
     case "server_error":
-      return "look at the log of Web3Signer, and at the vault that holds its keys";
+      return "check the log of Web3Signer, and the vault that holds its keys";
     default:
-      return "look at the log of Web3Signer, and check the URL behind web3signer: in `signer`";
+      return "check the log of Web3Signer, and the URL behind web3signer: in `signer`";
   }
 }
 

@@ -4,7 +4,7 @@
 import { BlockHeaderError } from "../../evm/block_header.ts";
 import { SchemaError } from "../../evm/schema.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type FaultPlace, reactionTo, type RpcAnswer, type RpcCall, RpcFault } from "../../rpc/call.ts";
+import { type FaultPlace, type RpcAnswer, type RpcCall, RpcFault } from "../../rpc/call.ts";
 import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
@@ -19,7 +19,7 @@ export interface RpcBatchOptions {
 
 /** Creates a fault of a whole batch. */
 export function faultAt(code: RpcFault["code"], place: FaultPlace, detail: string): RpcFault {
-  return new RpcFault(code, reactionTo(code), place, { detail });
+  return new RpcFault(code, place, { detail });
 }
 
 /**
@@ -117,6 +117,6 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
     if (!(cause instanceof SchemaError) && !isUnknownFork) throw cause;
     const where = { ...place, method: query.call.method };
     const code = isUnknownFork ? "refused" : "malformed";
-    throw new RpcFault(code, reactionTo(code), where, { detail: cause.message, cause });
+    throw new RpcFault(code, where, { detail: cause.message, cause });
   }
 }

@@ -149,7 +149,7 @@ export class SimulationRuns extends EvmPart {
       if (fault.code !== "missing_method") throw fault;
       if (isHeard) return missing();
       // Nothing else was answered: that says nothing about the method.
-      throw new RpcFault("server_error", "retry", fault.where, { detail: fault.detail, cause: fault });
+      throw new RpcFault("server_error", fault.where, { detail: fault.detail, cause: fault });
     }
     const outcome = shown();
     if (outcome === undefined || (outcome instanceof RpcFault && outcome.code === "missing_method")) {

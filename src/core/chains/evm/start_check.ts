@@ -20,7 +20,7 @@ import { RpcBatch } from "./rpc_batch.ts";
 const ENDPOINT_TIMEOUT_MS = 10_000;
 
 /** Advice about a host whose own parameters are wrong. */
-const AT_FAULT = "correct ismp_host, or tell those who run the host";
+const AT_FAULT = "correct ismp_host, or report it to the host's operators";
 
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointAnswers {
@@ -107,7 +107,7 @@ function allSilent(silent: readonly RpcFault[]): RpcFault {
   if (first === undefined) throw new Error("A chain without endpoints");
   if (others.length === 0) return first;
   const endpointHost = silent.map(({ where }) => where.endpointHost).join(", ");
-  return new RpcFault(first.code, first.reaction, { ...first.where, endpointHost }, {
+  return new RpcFault(first.code, { ...first.where, endpointHost }, {
     detail: silent.map(({ where, code, detail }) => `${where.endpointHost}: ${detail ?? code}`).join("; "),
     retryAfterMs: first.retryAfterMs,
   });

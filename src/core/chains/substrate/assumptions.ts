@@ -73,7 +73,7 @@ const optional = { isOptional: true, mayLack: true } as const;
 
 /** To tell what an extrinsic did. */
 const outcomes: Assumptions = {
-  without: "nobody could tell what was delivered to it",
+  without: "deliveries to it could not be recognised",
   isOptional: false,
   mayLack: true,
   needs: [

@@ -112,7 +112,7 @@ async function checkEndpoint(
 function judgeHeads(best: bigint, final: bigint): Pick<CheckRow, "check" | "result" | "found" | "advice"> {
   const found = `block ${best}, final block ${final}`;
   if (best - final <= MAX_UNFINAL) return { check: "head", result: "ok", found };
-  const advice = "look at the node: it may be syncing, or the chain's finality is late";
+  const advice = "check the node: it may be syncing, or the chain's finality is late";
   return { check: "head", result: "warning", found: `${found}, ${best - final} behind`, advice };
 }
 
@@ -123,8 +123,7 @@ async function checkState(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const final = await client.call(calls.header(await client.call(calls.finalizedHash(), signal)), signal);
-  if (final === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
+  const { header: final } = await node.finalBlocks.fetch(signal);
   const height = needed ?? (final.height > ARCHIVE_DEPTH ? final.height - ARCHIVE_DEPTH : 0n);
   const why = needed === undefined
     ? `${final.height - height} blocks below the final one`

@@ -103,7 +103,10 @@ export function readDelivery(delivery: Delivery): ReadDelivery {
     const requests: PostRequest[] = [];
     for (const message of step.messages) {
       if (message.kind !== "post") {
-        return refuse("bad_destination", `${message.commitment}: a Substrate host takes no ${message.kind}`);
+        return refuse(
+          "bad_destination",
+          `${message.commitment}: a Substrate host accepts no ${message.kind}`,
+        );
       }
       requests.push(message.request);
     }

@@ -25,7 +25,7 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { Findings, headerHash, planSubstrateChecks } from "./chain_checks.ts";
+import { Findings, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";

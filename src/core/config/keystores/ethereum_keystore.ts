@@ -108,7 +108,7 @@ export function openEthereumKeystore(json: object, password: string): OpenedKeys
   if (crypto.cipherparams.iv.length !== 16 || crypto.mac.length !== 32) return damaged("lengths");
   const derived = deriveKey(crypto, new TextEncoder().encode(password));
   if (derived === undefined) {
-    const hint = "opening it would take too long or too much memory: encrypt the key again (keys encrypt)";
+    const hint = "opening it would need too much time or memory: encrypt the key again (keys encrypt)";
     return { found: "a keystore with parameters of scrypt or PBKDF2 out of bounds", hint };
   }
   const { ciphertext, mac, cipherparams } = crypto;

@@ -73,12 +73,12 @@ function openKeystore(text: string, account: AccountKind, password: string): Ope
   if (isEthereumKeystore(json)) {
     return account === "evm"
       ? openEthereumKeystore(json, password)
-      : { found: "a keystore of an Ethereum account", hint: "Substrate accounts take those of polkadot-js" };
+      : { found: "a keystore of an Ethereum account", hint: "Substrate accounts need those of polkadot-js" };
   }
   if (isPolkadotKeystore(json)) {
     return account === "substrate"
       ? openPolkadotKeystore(json, password)
-      : { found: "a keystore of polkadot-js", hint: "EVM accounts take Ethereum's keystores (version 3)" };
+      : { found: "a keystore of polkadot-js", hint: "EVM accounts need Ethereum's keystores (version 3)" };
   }
   return { found: "a file that is no keystore", hint: "Ethereum's version 3, or polkadot-js's JSON" };
 }

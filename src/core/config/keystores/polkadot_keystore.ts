@@ -81,7 +81,7 @@ export function openPolkadotKeystore(json: object, password: string): OpenedKeys
   const { encoded, encoding, address } = parsed.data;
   const { content: [, kind = "unknown"], type, version } = encoding;
   if (kind !== "sr25519") {
-    return { found: `a keystore of a key of type ${known(kind)}`, hint: "the hub takes sr25519 keys" };
+    return { found: `a keystore of a key of type ${known(kind)}`, hint: "the hub needs sr25519 keys" };
   }
   if (version !== "3" || type.join() !== "scrypt,xsalsa20-poly1305") {
     return {

@@ -1,15 +1,22 @@
 /** Status page of both programs: sections as HTML. Pure. */
 import { escapeControls } from "../../config/redact.ts";
 import { formatDuration } from "../../runtime/text_table.ts";
-import { type Cell, isEmpty, type StatusSection } from "../status_sections.ts";
+import {
+  type Cell,
+  type Drawing,
+  isDrawing,
+  isEmpty,
+  rangeOf,
+  type StatusSection,
+} from "../status_sections.ts";
 
 /** Finished markup. Only templates of this file make it. */
 class Html {
   constructor(readonly text: string) {}
 }
 
-/** A value in a template: text is escaped, lists are joined, `undefined` is left out. */
-type HtmlValue = Html | string | number | undefined | readonly HtmlValue[];
+/** A value in a template: text is escaped, lists are joined, `undefined` and `false` are left out. */
+type HtmlValue = Html | string | number | false | undefined | readonly HtmlValue[];
 
 /** Makes markup of a template. */
 function markup(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
@@ -19,7 +26,7 @@ function markup(template: TemplateStringsArray, ...values: readonly HtmlValue[])
 }
 
 function render(value: HtmlValue): string {
-  if (value === undefined) return "";
+  if (value === undefined || value === false) return "";
   if (value instanceof Html) return value.text;
   if (typeof value === "object") return value.map(render).join("");
   return escapeText(String(value));
@@ -82,19 +89,19 @@ ${sections.map(renderSection)}
 }
 
 /**
- * A section: its table, or a sentence without rows. The first column is the row's heading. On narrow screens, where there
+ * A section; nothing while there is nothing to say. The first column is the row's heading. On narrow screens, where there
  * are no columns, every value has the name of its column beside it, and so has the heading.
  */
-function renderSection({ title, head, columns, rows, otherwise }: StatusSection): Html {
-  const none = otherwise === undefined ? undefined : markup`<p class="none">${otherwise}</p>`;
+function renderSection({ title, head, facts = [], columns, rows }: StatusSection): Html | undefined {
+  if (head === undefined && rows.length === 0) return undefined;
   return markup`<section>
 <h2>${title}</h2>
 ${head && markup`<p class="state ${head.colour}">${head.text}</p>`}${
-    rows.length === 0 ? none : markup`<table>
+    facts.length > 0 && markup`<p class="facts">${facts.map((fact) => markup`<span>${fact}</span> `)}</p>`
+  }${
+    rows.length > 0 && markup`<table>
 <thead><tr>${
-      columns.map(({ name, isNumber }) =>
-        markup`<th scope="col"${isNumber ? NUMBER : undefined}>${name}</th>`
-      )
+      columns.map(({ name, isNumber }) => markup`<th scope="col"${isNumber === true && NUMBER}>${name}</th>`)
     }</tr></thead>
 <tbody>
 ${
@@ -116,20 +123,54 @@ function renderField(
   const { name = "", isNumber = false } = column ?? {};
   const value = renderCell(cell);
   if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
-  const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : "text";
+  const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : isShort(cell) ? "short" : "text";
   return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
+}
+
+/** Characters of a text that is never broken. */
+const SHORT = 16;
+
+function isShort(cell: Cell): boolean {
+  if (typeof cell === "object" && "text" in cell) return cell.note === undefined && isShort(cell.text);
+  return typeof cell === "string" ? cell.length <= SHORT : isDrawing(cell);
 }
 
 function renderCell(cell: Cell): HtmlValue {
   if (cell === undefined) return undefined;
   if (typeof cell !== "object") return String(cell);
+  if (isDrawing(cell)) return isEmpty(cell) ? undefined : renderDrawing(cell);
   if (!("text" in cell)) return cell.map((each) => markup`<div>${renderCell(each)}</div>`);
-  const { text, colour, note } = cell;
-  const value = colour === undefined ? text : markup`<span class="${colour}">${text}</span>`;
+  const { text, colour, note, href } = cell;
+  const linked = href === undefined ? text : markup`<a href="${href}" rel="noreferrer">${text}</a>`;
+  const value = colour === undefined ? linked : markup`<span class="${colour}">${linked}</span>`;
   return note === undefined ? value : markup`${value} <span class="faint">${note}</span>`;
 }
 
+/** Size of a drawing, CSS pixels. */
+const DRAWN = { width: 120, height: 24 } as const;
+
+/** Draws values as lines from one to the next; a value without neighbours is a dot. */
+function renderDrawing({ line, of }: Drawing): Html {
+  const { width, height } = DRAWN;
+  const { low, high, span } = rangeOf(line);
+  const step = width / line.length;
+  const points = line.map((value, at) => {
+    if (value === null) return "";
+    const y = 1 + (high - value) / span * (height - 2);
+    const isJoined = at > 0 && line[at - 1] !== null;
+    return `${isJoined ? "L" : "M"}${((at + 0.5) * step).toFixed(1)} ${y.toFixed(1)}${isJoined ? "" : "h.1"}`;
+  });
+  const said = `${of}, 24 h: from ${toText(low)} to ${toText(high)}`;
+  return markup`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img"><title>${said}</title><path d="${
+    points.join("")
+  }"/></svg>`;
+}
+
+function toText(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}
+
 /** Formats a time, e.g. `2026-01-02 03:04:05 UTC`. */
-export function formatTime(ms: number): string {
+function formatTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

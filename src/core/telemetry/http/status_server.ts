@@ -1,6 +1,6 @@
 /**
- * What the programs serve over HTTP with `--listen`: `/` (page), `/status.json`, `/healthz`, `/readyz`, `/metrics`.
- * Everything is read-only, and nothing of a request is used but its method, path and host.
+ * What the programs serve over HTTP with `--listen`: `/` (page), `/status.json`, `/messages.json`, `/healthz`, `/readyz`,
+ * `/metrics`. Everything is read-only, and nothing of a request is used but its method, path, query and host.
  */
 import { type ExitCode, exitCodes } from "../../runtime/exit_codes.ts";
 import type { Log } from "../log.ts";
@@ -19,6 +19,13 @@ export interface StatusSources {
   readonly page: () => string;
   /** The status as JSON. */
   readonly statusJson: () => string;
+  /** A page of messages as JSON; absent: the program has none. @throws {QueryFault} */
+  readonly messagesJson?: ((query: URLSearchParams) => string) | undefined;
+}
+
+/** A query that is not answered; the message says what may be in it. */
+export class QueryFault extends Error {
+  override readonly name = "QueryFault";
 }
 
 const TEXT = "text/plain; charset=utf-8";
@@ -48,7 +55,7 @@ export function createStatusHandler(
 ): HandleRequest {
   const known = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
   return async ({ method, url }) => {
-    const { hostname, pathname } = new URL(url);
+    const { hostname, pathname, searchParams } = new URL(url);
     // In the host of a parsed URL only addresses have brackets, or nothing but digits and dots.
     if (!known.has(hostname) && !/^\[|^[\d.]+$/.test(hostname)) {
       return answer(421, TEXT, "This name is not served here: --listen-name allows it.\n");
@@ -57,15 +64,19 @@ export function createStatusHandler(
       return answer(405, TEXT, "Only GET and HEAD are answered.\n", { allow: "GET, HEAD" });
     }
     try {
-      return await route(sources, pathname);
+      return await route(sources, pathname, searchParams);
     } catch (error) {
+      if (error instanceof QueryFault) return answer(400, TEXT, `${error.message}\n`);
       onError(error);
-      return answer(500, TEXT, "This cannot be answered now: the log says why.\n");
+      return answer(500, TEXT, "This cannot be answered now: the log has the reason.\n");
     }
   };
 }
 
-async function route(sources: StatusSources, path: string): Promise<Response> {
+async function route(sources: StatusSources, path: string, query: URLSearchParams): Promise<Response> {
+  if (path === "/messages.json" && sources.messagesJson !== undefined) {
+    return answer(200, JSON_TYPE, sources.messagesJson(query));
+  }
   switch (path) {
     case "/healthz":
       return answer(200, TEXT, "ok\n");
@@ -148,20 +159,20 @@ tbody th { font-weight: inherit; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
-ul.plain { list-style: none; margin: 0; padding: 0; }
-ul.plain > li { border-top: 1px solid var(--line); padding: .4rem 0; overflow-wrap: anywhere; }
-ul.plain > li:first-child { border-top: 0; }
-code { font: .85em/1.4 ui-monospace, monospace; }
+td.short { white-space: nowrap; }
+.facts { color: var(--faint); margin: 0 0 .25rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
+svg { display: block; } svg path { fill: none; stroke: var(--mark); stroke-width: 1.5; stroke-linecap: round; }
 @media (max-width: 44rem) {
   body { padding: .5rem; }
   section { padding: .6rem .7rem; margin-bottom: .6rem; }
-  table, tbody, tr, td, tbody th { display: block; width: 100%; }
+  table, tbody { display: block; width: 100%; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  tbody tr { padding: .4rem 0; }
+  tbody tr { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; padding: .35rem 0; }
   tbody tr:first-child { border-top: 0; }
   td, td.number, tbody th {
-    display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding: .1rem 0; white-space: normal;
+    display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .5rem; padding: .1rem 0; white-space: normal;
   }
+  td.text, tbody th { grid-column: 1 / -1; }
   td::before, tbody th::before { content: attr(data-name); color: var(--faint); flex: none; }
   tbody th { font-weight: 600; justify-content: flex-start; gap: 0 .4rem; }
   tbody th::before { font-weight: 400; }

@@ -357,7 +357,7 @@ export function decideOrder(
   if (order === "refused") return { kind: "void", detail: "the hub refused the order" };
   if (order === "included" || order === "pending") return { kind: "wait" };
   if (nowMs - row.createdAtMs >= ORDER_PATIENCE_MS) {
-    return { kind: "void", detail: "the hub has not taken the order for ten minutes" };
+    return { kind: "void", detail: "the hub has not accepted the order for ten minutes" };
   }
   return { kind: "send" };
 }

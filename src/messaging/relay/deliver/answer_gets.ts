@@ -102,7 +102,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     const detail = "the source cannot prove the request";
     return await answerSeparately(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
-  if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
+  if (proof.kind !== "state") throw new Error("The hub accepts state proofs only");
   const call: RelayerHubCall = {
     kind: "answerGets",
     answer: {

@@ -124,7 +124,8 @@ async function deliverAhead(
   const target = leg.target.id.stateMachine;
   const simulated = await simulateAlone(leg, needed.proofs);
   if (simulated === undefined) {
-    const text = `${target} would refuse the consensus proofs that the message needs: the log says why.`;
+    const text =
+      `${target} would refuse the consensus proofs that the message needs: the log has the reason.`;
     return { outcome: "refused", text };
   }
   const consensusProofs = describeCarried(needed, simulated.simulation);
@@ -142,7 +143,10 @@ async function deliverAhead(
     case "known":
       return { outcome: "waiting", text: `Another transaction delivers the consensus proofs to ${target}.` };
     case "refused":
-      return { outcome: "refused", text: `${target} did not take the consensus proofs: the log says why.` };
+      return {
+        outcome: "refused",
+        text: `${target} did not accept the consensus proofs: the log has the reason.`,
+      };
   }
 }
 
@@ -175,7 +179,7 @@ async function sendByHand(
     return {
       ...facts,
       outcome: "possible",
-      text: `${leg.target.id.stateMachine} would take it${withProofs}.`,
+      text: `${leg.target.id.stateMachine} would accept it${withProofs}.`,
     };
   }
   const offers = judged?.offers ?? [];
@@ -192,7 +196,7 @@ async function sendByHand(
     return {
       ...facts,
       outcome: "waiting",
-      text: "Something changed while it was signed: show tells what. Try again.",
+      text: "Something changed while it was signed: see show. Try again.",
     };
   }
   const transaction = findTransaction(leg, first.row);
@@ -237,7 +241,7 @@ async function findProofPlace(leg: LegRun, row: MessageRow): Promise<ProofPlace>
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   const { height, challengePeriodSec, isFrozen } = view;
-  if (isFrozen) return { kind: "none", text: `${target} is frozen and takes no messages.` };
+  if (isFrozen) return { kind: "none", text: `${target} is frozen and accepts no messages.` };
   if (height < row.seenAtHeight) return await findNeededProofs(leg, row, view);
   const matured = await new MaturedHeights(leg.target).find(view, leg.source.id, leg.signal);
   if (matured !== undefined) return { kind: "known", height: matured };
@@ -308,7 +312,7 @@ async function findNeededProofs(
   const lacked = await follower.poll(view, leg.signal);
   if (lacked?.height === undefined || lacked.height < row.seenAtHeight) {
     return none(
-      ", since the hub has accepted no proof of that block that its node serves and the host takes",
+      ", since the hub has accepted no proof of that block that its node serves and the host accepts",
     );
   }
   const wanted = { what: "all", maxBytes: maxTransactionBytes(leg) } as const;

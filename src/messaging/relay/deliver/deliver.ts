@@ -130,7 +130,7 @@ function packBatches(
       transition(leg, row, {
         to: "held",
         reason: "too_large",
-        detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+        detail: `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`,
         nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
       });
     }

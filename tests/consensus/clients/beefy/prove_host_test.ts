@@ -52,7 +52,7 @@ Deno.test("prove to a host: what it lacks is sent, part by part, and then there 
   const first = await prove(false);
   assert.deepEqual([first.outcome, first.updates, first.cost?.isPaid], ["accepted", 3, true]);
   assert.match(first.transaction ?? "", /^0x[0-9a-f]{64}$/);
-  assert.match(first.text, /^EVM-31337 took it in block \d+\.$/);
+  assert.match(first.text, /^EVM-31337 accepted it in block \d+\.$/);
   assert.equal((await prove(false)).updates, 1);
   assert.deepEqual(await target.state(), hub.state);
   const idle = await prove(false);

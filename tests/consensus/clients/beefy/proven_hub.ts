@@ -13,7 +13,7 @@ import { decodeSubstrateHeader } from "../../../../src/core/substrate/header.ts"
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import type { StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";
 import { digestItem, encodeHeader } from "../../../../devnet/hub/digest.ts";
 import { resultHttp } from "../../../../devnet/hub/json_rpc_client.ts";
@@ -206,7 +206,7 @@ export class ProvenHub implements AcceptedProofsHub {
         endpointHost: "hub.example.org",
         method: "offchain_localStorageGet",
       };
-      return Promise.reject(new RpcFault("missing_method", reactionTo("missing_method"), where));
+      return Promise.reject(new RpcFault("missing_method", where));
     }
     if (this.withheld === "bytes" || this.lacking.has(height)) return Promise.resolve(undefined);
     return Promise.resolve(

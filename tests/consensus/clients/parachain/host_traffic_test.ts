@@ -4,7 +4,7 @@ import type { EvmReader } from "../../../../src/consensus/evm_reader.ts";
 import type { Log, LogFilter } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
 
 const never = new AbortController().signal;
 const HOST = toAddress(`0x${"9a".repeat(20)}`);
@@ -34,7 +34,7 @@ const log: Log = {
 
 function fault(code: RpcFaultCode): RpcFault {
   const where = { chain: "EVM-420420419", endpointHost: "a.example", method: "eth_getLogs" };
-  return new RpcFault(code, reactionTo(code), where);
+  return new RpcFault(code, where);
 }
 
 Deno.test("host traffic: messages and receipts count, what the hub tells the host does not", async () => {

@@ -151,6 +151,23 @@ function narrow(blocks: number): Readonly<Record<string, Answerer>> {
   };
 }
 
+Deno.test("endpoints: what one that throttles does not answer is unknown, not missing", async () => {
+  const throttled: Answerer = () => new ScriptedError(429, "Too Many Requests");
+  await using busy = node({
+    ...SOUND,
+    eth_getLogs: throttled,
+    debug_traceCall: throttled,
+    eth_simulateV1: throttled,
+  });
+  const rows = await check([busy]);
+  for (const  of of["logs", "simulation"]) {
+    const [row] = rows.get(of) ?? [];
+    assert.equal(row?.result, "warning");
+    assert.match(row?.found ?? "", /could not be checked: throttled/);
+    assert.match(row?.advice ?? "", /plan with more requests/);
+  }
+});
+
 Deno.test("endpoints: how many calls one takes in a request is found", async () => {
   for (const [max, result] of [[1, "warning"], [4, "warning"], [10, "ok"]] as const) {
     await using limited = node(SOUND);

@@ -3,7 +3,7 @@ import { faultToRefusal, revertToRefusal } from "../../../../src/core/chains/evm
 import type { RefusalCode } from "../../../../src/core/chains/submission.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { encodeErrorResult, toFunctionSelector } from "viem";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import vector from "../../../vectors/evm-reverts.json" with { type: "json" };
 
 const expected: Readonly<Record<string, RefusalCode>> = {
@@ -101,7 +101,7 @@ Deno.test("refusals: reverts of unknown contracts and bare reverts are unspecifi
 Deno.test("refusals: only reverts and missing funds say something about the delivery", () => {
   const where = { chain: "EVM-1", endpointHost: "node", method: "eth_call" };
   const faultOf = (code: RpcFault["code"], data?: Hex): RpcFault =>
-    new RpcFault(code, reactionTo(code), where, { detail: "words", data });
+    new RpcFault(code, where, { detail: "words", data });
   assert.equal(faultToRefusal(faultOf("reverted", "0x2ad4ae2e"), 1)?.code, "duplicate");
   assert.deepEqual(faultToRefusal(faultOf("reverted"), 1), { code: "unspecified", detail: "words" });
   assert.equal(faultToRefusal(faultOf("insufficient_funds"), 1)?.code, "insufficient_funds");

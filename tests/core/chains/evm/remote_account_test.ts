@@ -219,7 +219,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     {},
     { kind: "status", status: 500 },
     3,
-    /^server_error: HTTP 500; look at the log of Web3Signer/,
+    /^server_error: HTTP 500; check the log of Web3Signer/,
   ],
   [
     "HTTP 401",
@@ -242,7 +242,7 @@ const failures: readonly (readonly [string, SceneOptions, Misbehaviour | undefin
     1,
     /HTTP 403; start Web3Signer with .*--http-host-allowlist/,
   ],
-  ["no answer in time", {}, { kind: "hangs" }, 1, /^timeout: no answer within 5000 ms; look at the log/],
+  ["no answer in time", {}, { kind: "hangs" }, 1, /^timeout: no answer within 5000 ms; check the log/],
   [
     "an internal error",
     {},

@@ -135,7 +135,7 @@ const rows: readonly (readonly [string, Asked, CheckRow["result"], RegExp, RegEx
     { misbehaviour: { kind: "hangs" } },
     "failed",
     /eth_signTransaction: timeout: no answer within 5000 ms$/,
-    /look at the log of Web3Signer/,
+    /check the log of Web3Signer/,
   ],
   [
     "signs no messages",

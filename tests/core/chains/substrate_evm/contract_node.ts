@@ -3,7 +3,7 @@ import { ContractTries, type SlotChanges } from "../../../../devnet/revive/contr
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { blake2b256, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "../../../../src/core/rpc/call.ts";
-import { reactionTo, RpcFault } from "../../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Json } from "../../../../src/core/rpc/json.ts";
 
 /** Changes an answer before it goes out; `undefined`: as it is. */
@@ -50,7 +50,7 @@ export class ContractNode implements RpcEndpoint {
 
   #fault(code: RpcFaultCode, method: string): RpcFault {
     const where = { chain: "EVM-420420417", endpointHost: this.host, method };
-    return new RpcFault(code, reactionTo(code), where);
+    return new RpcFault(code, where);
   }
 
   #answer({ method, params }: RpcCall): Json {

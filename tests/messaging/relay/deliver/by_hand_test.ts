@@ -193,7 +193,7 @@ Deno.test("by hand: the consensus proofs that the target lacks go in front, and 
   const tried = await deliverByHand(leg, row, { isDryRun: true });
   assert.deepEqual([tried.outcome, tried.text], [
     "possible",
-    `${names.two} would take it with 2 consensus proofs of the hub in front.`,
+    `${names.two} would accept it with 2 consensus proofs of the hub in front.`,
   ]);
   const { consensusProofs } = tried;
   assert.ok(consensusProofs !== undefined && tried.gas !== undefined);

@@ -1,0 +1,106 @@
+/** The latest results of the checks that a running program makes, for its status page. */
+import type { UnknownThing } from "../telemetry/open_log.ts";
+import type { FoundReason } from "../telemetry/readiness.ts";
+import { type CheckRow, MACHINE } from "./check_row.ts";
+
+/** Row on the board. */
+export interface BoardRow extends CheckRow {
+  /** When the check first had this result, Unix milliseconds. */
+  readonly sinceMs: number;
+}
+
+/** A change of one check. */
+export interface CheckChange {
+  readonly row: BoardRow;
+  /** Earlier result; `undefined`: the check is new. */
+  readonly before: CheckRow["result"] | undefined;
+}
+
+/** Maximum number of unknown things that are kept; more are dropped without a word. */
+const MAX_UNKNOWN = 100;
+
+/** Holder of the latest results; it is filled by the worker that makes the checks, and read by the status page. */
+export class CheckBoard {
+  #rows: ReadonlyMap<string, BoardRow> = new Map();
+  #madeAtMs: number | undefined;
+  readonly #unknown = new Map<string, BoardRow>();
+  readonly #gates = new Map<object, BoardRow>();
+
+  /** When all checks were made last, Unix milliseconds; `undefined`: not yet. */
+  get madeAtMs(): number | undefined {
+    return this.#madeAtMs;
+  }
+
+  /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
+  get rows(): readonly BoardRow[] {
+    return [...this.#gates.values(), ...this.#rows.values(), ...this.unknown];
+  }
+
+  /** Keeps why the chain behind a gate is left out; `undefined`: it is not. @param nowMs when that was found */
+  noteGate(gate: object, row: CheckRow | undefined, nowMs: number): void {
+    if (row === undefined) this.#gates.delete(gate);
+    else this.#gates.set(gate, { ...row, sinceMs: this.#gates.get(gate)?.sinceMs ?? nowMs });
+  }
+
+  /** What the program met and does not know, each once, in the order in which it was met. */
+  get unknown(): readonly BoardRow[] {
+    return [...this.#unknown.values()];
+  }
+
+  /** Keeps an unknown thing until the program ends; false: it is known already. */
+  noteUnknown({ chain, what, cost }: UnknownThing, nowMs: number): boolean {
+    const key = JSON.stringify([chain, what]);
+    if (this.#unknown.has(key) || this.#unknown.size >= MAX_UNKNOWN) return false;
+    this.#unknown.set(key, {
+      chain: chain || MACHINE,
+      check: "unknown_met",
+      result: "warning",
+      found: `${what} is not known to this program: ${cost}`,
+      advice: "update this program",
+      sinceMs: nowMs,
+    });
+    return true;
+  }
+
+  /**
+   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
+   * @param replaced rows in whose place the new ones stand; absent: all
+   */
+  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
+    if (replaced === undefined) this.#madeAtMs = nowMs;
+    const next = new Map(replaced === undefined ? [] : this.#rows);
+    for (const row of replaced ?? []) next.delete(keyOf(row));
+    const changes: CheckChange[] = [];
+    for (const row of rows) {
+      const key = keyOf(row);
+      const before = this.#rows.get(key);
+      const isSame = before?.result === row.result;
+      const placed = { ...row, sinceMs: isSame ? before.sinceMs : nowMs };
+      next.set(key, placed);
+      if (!isSame) changes.push({ row: placed, before: before?.result });
+    }
+    for (const [key, row] of this.#rows) {
+      if (next.has(key) || row.result === "ok") continue;
+      changes.push({ row: { ...row, result: "ok", sinceMs: nowMs }, before: row.result });
+    }
+    this.#rows = next;
+    return changes;
+  }
+}
+
+function keyOf({ chain, endpoint, check }: CheckRow): string {
+  return JSON.stringify([chain, endpoint ?? "", check]);
+}
+
+/** Failed checks as reasons; those of a single endpoint are none while others answer. */
+export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
+  return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
+    .map(({ chain, check, found, advice, sinceMs }) => ({
+      code: `check_${check}`,
+      chain,
+      leg: undefined,
+      explanation: `${found}.`,
+      help: advice === undefined ? "Run the command check for the whole set-up." : `${advice}.`,
+      sinceMs,
+    }));
+}
