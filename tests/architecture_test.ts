@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2955,
+  "consensus": 2951,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3319,
@@ -268,7 +268,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 343,
   "messaging/commands": 2400,
   "messaging/config": 856,
-  "messaging/fees": 3174,
+  "messaging/fees": 3176,
   "messaging/ledger": 5067,
   "messaging/relay": 7962,
   "messaging/status": 1183,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_476,
+  "lines of src": 84_474,
   "lines of devnet": 36_750,
-  "lines of tests": 103_890,
+  "lines of tests": 106_656,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_878,
+  "words of docs": 75_857,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
