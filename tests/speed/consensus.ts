@@ -3,7 +3,7 @@
  * the two whole states that the reference reads for every update of a beacon chain. States of the devnet's beacon chain
  * are small, so what a whole state of mainnet costs is measured with one that is made as long.
  */
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { checkSignature } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { readDeneb } from "../consensus/clients/sync_committee/spec/vectors.ts";

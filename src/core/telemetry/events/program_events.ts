@@ -43,6 +43,7 @@ export const programEvents = {
       address_unusable: {
         text: "Nothing was started: the address of --listen cannot be used",
         action: "Stop the process that uses the address, or name another address or port with --listen.",
+        reaction: "the program ends",
       },
       connections_refused: {
         text: "The status server cannot accept connections, retrying every second",
@@ -55,6 +56,17 @@ export const programEvents = {
     text: "Shutdown with faults; everything that was sent is recorded",
     action: "Report it as a defect if it repeats.",
     codes: { stuck: "Workers did not stop in time", failed: "Worker failed while stopping" },
+  },
+  relayer_runs_already: {
+    text: "Another relayer runs with this configuration or at this socket; nothing was started",
+    meaning: "Two programs that sign with one account use each other's nonces.",
+    action:
+      "Stop the other one first. A second relayer needs accounts, a configuration and a `--cache` of its own.",
+    reaction: "the program ends",
+  },
+  notification_failed: {
+    text: "Webhook does not accept notifications; tried again every minute",
+    action: "Check the URL of `[relayer.notify]`, and that this machine reaches it.",
   },
   file_access_dropped: { text: "Right to write files dropped" },
   control_socket_unavailable: {
