@@ -90,7 +90,9 @@ async function measureBurst(devnet: Devnet, proxies: Proxies, pid: number, count
     sourceCalls: source.calls,
     targetCalls: target.calls,
     hubCalls: hub.calls,
-    kilobytes: (source.bytes + target.bytes + hub.bytes) / 1000,
+    sourceKb: source.bytes / 1000,
+    targetKb: target.bytes / 1000,
+    hubKb: hub.bytes / 1000,
   };
 }
 
@@ -114,6 +116,8 @@ function burstFigures(name: string, count: number, rounds: readonly BurstCost[])
     ["sourceCalls", `${name}: calls to the source`, ""],
     ["targetCalls", `${name}: calls to the target`, ""],
     ["hubCalls", `${name}: calls to the hub`, ""],
-    ["kilobytes", `${name}: calls and answers of all endpoints`, "KB"],
+    ["sourceKb", `${name}: calls and answers of the source`, "KB"],
+    ["targetKb", `${name}: calls and answers of the target`, "KB"],
+    ["hubKb", `${name}: calls and answers of the hub`, "KB"],
   ]);
 }
