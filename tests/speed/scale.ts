@@ -48,7 +48,11 @@ const WHOLE: Extent = {
 };
 
 const SMALL: Extent = {
-  cases: [{ chains: 3, pending: 100, urls: 1 }, { chains: 6, pending: 1_000, urls: 3 }],
+  cases: [
+    { chains: 3, pending: 100, urls: 1 },
+    { chains: 6, pending: 100, urls: 1 },
+    { chains: 3, pending: 1_000, urls: 3 },
+  ],
   samples: 2,
   rows: 20_000,
 };
