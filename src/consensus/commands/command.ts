@@ -5,7 +5,7 @@ import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { provableSections } from "../config/schema.ts";
 import { HeightNotifier } from "../height_notifier.ts";
-import { ProverTurns } from "../prover_turns.ts";
+import { ProverTurns } from "../poll_loop.ts";
 import { type RunDeps, runSession } from "../session.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
 import type { Proving } from "./prove_now.ts";

@@ -3,12 +3,32 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
-import { enhanceCodec } from "scale-ts";
+import { ClientError, decodeClientData } from "../../spec/client_error.ts";
+import { concatBytes, type Hex } from "../../../core/encoding/bytes.ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
-import type { IntermediateState, StateCommitment, StateMachineId } from "../../../core/ismp/state_machine.ts";
-import { stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { RawLog } from "../../../core/evm/host_events.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  evmChainId,
+  type IntermediateState,
+  type StateCommitment,
+  type StateMachineId,
+  stateMachineIdCodec,
+  toConsensusStateId,
+} from "../../../core/ismp/state_machine.ts";
 import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
-import { concatBytes } from "../../../core/encoding/bytes.ts";
+import { EvmProofError } from "../../../core/merkle/evm_proof.ts";
+import { enhanceCodec } from "scale-ts";
+import {
+  type AbiParameter,
+  concatHex,
+  decodeAbiParameters,
+  type DecodeAbiParametersReturnType,
+  encodeAbiParameters,
+} from "viem";
 
 /** Leading part of the consensus state of every rollup client. */
 export interface RollupClientState {
@@ -72,4 +92,122 @@ export function consensusTypeCodec<const Name extends string>(
     (name: Name | "unknown") => name === "unknown" ? -1 : names.indexOf(name),
     (index) => names[index] ?? "unknown",
   );
+}
+
+const known: ReadonlyMap<number, { readonly id: string; readonly contract: Address }> = new Map([
+  [42161, { id: "ARB0", contract: "0x4dceb440657f21083db8add07665f8ddbe1dcfc0" }],
+  [421614, { id: "ARB0", contract: "0x042b2e6c5e99d4c521bd49beed5e99651d9b0cf4" }],
+  [10, { id: "OPT0", contract: "0xe5965ab5962edc7477c8520243a95517cd252fa9" }],
+  [11155420, { id: "OPT0", contract: "0x05f9613adb30026ffd634f38e5c4dfd30a197fa1" }],
+  [8453, { id: "BASE", contract: "0x43edb88c4b80fdd2adff2412a7bebf9df42cb40e" }],
+  [84532, { id: "BASE", contract: "0xd6e6dbf4f7ea0ac412fd8b65ed297e64bb7a06e1" }],
+  [130, { id: "UNI0", contract: "0x2f12d621a16e2d3285929c9996f478508951dfe4" }],
+  [1868, { id: "SON0", contract: "0x512a3d2c7a43bd9261d2b8e8c9c70d4bd4d503c0" }],
+]);
+
+/** Contract of the L1 in which claims about a rollup are made; `undefined` where it is not known here. */
+export function knownClaimContract(chainId: number): Address | undefined {
+  return known.get(chainId)?.contract;
+}
+
+/**
+ * Finds the id of a rollup's own client; `undefined`: none is known. Configurations often name the id of its commitments
+ * instead, which is the L1's: then the one known for the chain. @param rollup as configured. @param clientOnHub client of
+ * the configured id on the hub (`Ismp.ConsensusStateClient`); undefined when the hub has no such id.
+ */
+export function findRollupClient(
+  { stateMachine, consensusStateId }: StateMachineId,
+  l1ConsensusStateId: ConsensusStateId,
+  clientOnHub: ConsensusClientId | undefined,
+): ConsensusStateId | undefined {
+  const isRollupClient = clientOnHub === consensusClientIds.opStack ||
+    clientOnHub === consensusClientIds.arbitrum;
+  if (consensusStateId !== l1ConsensusStateId && isRollupClient) return consensusStateId;
+  const id = known.get(evmChainId(stateMachine))?.id;
+  return id === undefined ? undefined : toConsensusStateId(id);
+}
+
+/** An update that the hub would refuse, or a state that it could not read. */
+export class RollupUpdateError<Code extends string = string> extends ClientError<Code> {
+  override readonly name = "RollupUpdateError";
+}
+
+/** Runs `read` on a proof. @throws {RollupUpdateError} with `code` when the proof is inconclusive. */
+export function fromL1Proof<T>(code: `${string}_proof`, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof EvmProofError) throw new RollupUpdateError(code, { cause });
+    throw cause;
+  }
+}
+
+/**
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
+ * `undecodable_update`
+ */
+export function decodeRollupUpdate<T>(codec: Codec<T>, bytes: Uint8Array): T {
+  return decodeClientData(codec, bytes, (options) => new RollupUpdateError("undecodable_update", options));
+}
+
+/** Relation that does not hold. */
+export type RollupDataErrorCode =
+  /** A log has the topic of the event but does not match its ABI. */
+  | "malformed_event"
+  /** The result of a contract call does not match its ABI. */
+  | "malformed_result"
+  /** The block is not the one that the claim is about. */
+  | "wrong_block"
+  /** The claim does not follow from the rollup's own block. */
+  | "false_claim";
+
+/** Contradictory data: a false claim, or a faulty or dishonest node. */
+export class RollupDataError extends ClientError<RollupDataErrorCode> {
+  override readonly name = "RollupDataError";
+}
+
+/** Layout of an event whose indexed arguments are all single words. */
+interface EventLayout<P extends readonly AbiParameter[]> {
+  readonly topic0: Hex;
+  /** All arguments in order, the indexed ones first. */
+  readonly parameters: P;
+  readonly indexedCount: number;
+}
+
+/**
+ * Decodes the arguments of a log; undefined for another contract or event. @param contract lower case. @throws
+ * {RollupDataError} `malformed_event`
+ */
+export function readEvent<const P extends readonly AbiParameter[]>(
+  log: RawLog,
+  contract: Hex,
+  layout: EventLayout<P>,
+): DecodeAbiParametersReturnType<P> | undefined {
+  const [topic0, ...indexed] = log.topics;
+  if (log.address.toLowerCase() !== contract || topic0?.toLowerCase() !== layout.topic0) return undefined;
+  const matchesLayout = indexed.length === layout.indexedCount &&
+    indexed.every((topic) => topic.length === 66);
+  if (!matchesLayout) throw new RollupDataError("malformed_event");
+  return decodeAbiStrict(layout.parameters, concatHex([...indexed, log.data]), "malformed_event");
+}
+
+/**
+ * Decodes ABI parameters; `encoded` must be canonical, without trailing bytes or dirty padding. @throws
+ * {RollupDataError} with `code`
+ */
+export function decodeAbiStrict<const P extends readonly AbiParameter[]>(
+  parameters: P,
+  encoded: Hex,
+  code: Extract<RollupDataErrorCode, "malformed_event" | "malformed_result">,
+): DecodeAbiParametersReturnType<P> {
+  let values: DecodeAbiParametersReturnType<P>;
+  let again: Hex;
+  try {
+    values = decodeAbiParameters(parameters, encoded);
+    again = encodeAbiParameters<readonly AbiParameter[]>(parameters, [...values]);
+  } catch (cause) {
+    throw new RollupDataError(code, { cause });
+  }
+  if (again !== encoded.toLowerCase()) throw new RollupDataError(code);
+  return values;
 }

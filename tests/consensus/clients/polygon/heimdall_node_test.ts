@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
 import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
-import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
+import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { AMOY, MemoryPolygon } from "./polygon_chain.ts";
 
@@ -71,7 +71,7 @@ const lies: readonly (readonly [string, string, (result: Answer) => unknown, Reg
   }), /commit_block/],
   ["a header without its time", "commit", ({ signed_header: signed }) => ({
     signed_header: { header: { ...signed?.header, time: "never" }, commit: signed?.commit },
-  }), /commit: Polygon update refused: time/],
+  }), /commit: refused: time/],
   ["no header", "commit", () => ({ signed_header: null }), /commit: signed_header/],
   ["a key of another kind", "validators", () => ({
     validators: [{

@@ -4,13 +4,13 @@ import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arb
 import {
   RollupDataError,
   RollupUpdateError,
-} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,
   buildNodeProof,
   nodeProofSlots,
-} from "../../../../../src/consensus/clients/arbitrum/spec/build_update.ts";
+} from "../../../../../src/consensus/clients/arbitrum/arbitrum_claims.ts";
 import type {
   AssertionCreated,
   NodeCreated,

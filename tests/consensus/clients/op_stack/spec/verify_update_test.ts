@@ -11,21 +11,19 @@ import type { OutputProposed } from "../../../../../src/consensus/clients/op_sta
 import {
   type DisputeGameKind,
   opStackConsensusStateCodec,
-} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+  type OpStackUpdate,
+  opStackUpdateCodec,
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
   RollupDataError,
   RollupUpdateError,
-} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   challengeWord,
   gameIdWord,
   outputRoot,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import {
-  type OpStackUpdate,
-  opStackUpdateCodec,
-} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
   checkOpStackUpdate,
   OpStackRefusal,

@@ -8,25 +8,27 @@ import {
   joinCommitmentProofs,
   requireProven,
 } from "../../../../../src/consensus/clients/polygon/spec/commitment_proof.ts";
-import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
 import {
   hashCometHeader,
+  hashValidators,
   parseCometTime,
+  voteSignBytes,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
-import type { PolygonConsensusState } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import type {
+  PolygonConsensusState,
+  PolygonUpdate,
+} from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import {
   parseSignedHeader,
   parseStoreEntry,
   parseValidatorsPage,
 } from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
-import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
 import {
   decodeMilestone,
   MILESTONE_STORE,
   milestoneKey,
   readMilestoneCount,
 } from "../../../../../src/consensus/clients/polygon/spec/milestone.ts";
-import type { PolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import { requireEntry } from "../../../../../devnet/hub/verifiers/polygon/milestone_proof.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { isAccepted, isTaken, trustedBelow } from "./known_updates.ts";

@@ -1,0 +1,197 @@
+/**
+ * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
+ * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
+ */
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
+import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
+import {
+  type GrandpaConsensusState,
+  GrandpaError,
+  grandpaNumberCodec,
+  messageVariantOf,
+  supportedStateMachineKey,
+} from "./spec/message.ts";
+import { commitmentOf, decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
+import {
+  formatStateMachine,
+  type IntermediateState,
+  type StateCommitment,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineParts,
+} from "../../../core/ismp/state_machine.ts";
+import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { type ClientState, TargetClient } from "../../target_client.ts";
+import { type ClientObstacle, ProverFault, type ProverOptions } from "../../prover.ts";
+import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
+import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
+import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
+
+/** Client to read. */
+export interface GrandpaClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
+  /** Parachains whose heads are proved; empty for a standalone chain. */
+  readonly paraIds: readonly number[];
+}
+
+/** The client on one chain. Methods may throw an `RpcFault`, and a {@link ProverFault} with code `hub_state`. */
+export class GrandpaClient {
+  readonly #target: ConsensusTarget;
+  readonly #options: GrandpaClientOptions;
+  readonly #client: TargetClient<GrandpaConsensusState>;
+
+  constructor(target: ConsensusTarget, options: GrandpaClientOptions) {
+    this.#target = target;
+    this.#options = options;
+    this.#client = new TargetClient(target, {
+      chain: options.stateMachine,
+      consensusStateId: options.consensusStateId,
+      clientId: consensusClientIds.grandpa,
+      owner: target.id.stateMachine,
+      decode: decodeGrandpaState,
+    });
+  }
+
+  /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
+  async findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
+    const { consensusStateId } = this.#options;
+    const client = await this.#target.reads.fetchClient(consensusStateId, "best", signal);
+    if (client === undefined) {
+      const text = `has no client ${consensusStateId} of the hub; nothing can be proved to it until its ` +
+        "governance creates one (log-consensus-state prints the state for it)";
+      return { event: "client_missing", text };
+    }
+    if (client.clientId === consensusClientIds.grandpa) return undefined;
+    const text = `has ${client.clientId} as client ${consensusStateId}, which accepts no GRANDPA proofs`;
+    return { event: "client_unusable", text };
+  }
+
+  /** Reads the client's state, if it accepts updates. */
+  fetchTrusted(signal: AbortSignal): Promise<ClientState<GrandpaConsensusState>> {
+    return this.#client.fetch(signal);
+  }
+
+  /**
+   * Reads the client's view besides its trusted state. The hub of a chain is its coprocessor: a chain cannot be asked
+   * for it (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub accepts no
+   * messages of this hub.
+   */
+  async fetchView(signal: AbortSignal): Promise<GrandpaView> {
+    const { stateMachine, consensusStateId } = this.#options;
+    const followed = this.#followed();
+    const stored = await this.#target.reads.fetchStorage(followed.map(supportedStateMachineKey), signal);
+    const supported = followed.flatMap((chain, at) => {
+      const value = stored[at];
+      return value === undefined ? [] : [[chain, this.#slotMs(value)] as const];
+    });
+    return { consensusStateId, coprocessor: stateMachine, supported: new Map(supported) };
+  }
+
+  /** Returns the heights that the chain does not have, ascending. */
+  async newHeights(
+    commitments: readonly IntermediateState[],
+    signal: AbortSignal,
+  ): Promise<readonly IntermediateState[]> {
+    const known = await Promise.all(
+      commitments.map(({ height }) => this.#target.reads.fetchLatestHeight(height.id, signal)),
+    );
+    return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
+      .toSorted((a, b) => Number(a.height.height - b.height.height));
+  }
+
+  /** Creates the fault of an unusable client. */
+  fault(detail: string, cause?: unknown): ProverFault {
+    return this.#client.fault(detail, cause);
+  }
+
+  /** Names under which the chain may follow what is proved. */
+  #followed(): readonly StateMachine[] {
+    const { stateMachine, consensusStateId, paraIds } = this.#options;
+    const { tag } = stateMachineParts(stateMachine);
+    if (tag === "Substrate") return [stateMachine];
+    const family = tag === "Kusama" ? "Kusama" as const : "Polkadot" as const;
+    return paraIds.flatMap((value) => [
+      formatStateMachine({ tag: family, value }),
+      formatStateMachine({ tag: "Relay", value: { relay: consensusStateId, paraId: value } }),
+    ]);
+  }
+
+  #slotMs(stored: Uint8Array): bigint {
+    try {
+      return decodeStrict(grandpaNumberCodec, stored, "SlotDuration");
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      throw this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause);
+    }
+  }
+}
+
+/** Dependencies of the check. */
+export interface CoprocessorCheckDeps {
+  readonly relay: Pick<RelayChain, "fetchStored">;
+  readonly target: { readonly reads: Pick<TargetReads, "fetchCommitment"> };
+  /** Id under which the target knows the hub. */
+  readonly hub: StateMachineId;
+}
+
+/**
+ * Describes the mismatch in how a chain stores the head that was last proved to it; `undefined`: none, or unknown (no
+ * head yet, or the relay chain's node has pruned that block).
+ */
+export async function findCoprocessorMismatch(
+  { relay, target, hub }: CoprocessorCheckDeps,
+  trusted: GrandpaConsensusState,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const parts = stateMachineParts(hub.stateMachine);
+  if (messageVariantOf(trusted.stateMachine) !== "Polkadot") return undefined;
+  if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") return undefined;
+  const head = await fetchHead(
+    relay,
+    { key: parachainHeadKey(parts.value), block: trusted.latestHash },
+    signal,
+  );
+  if (head === undefined) return undefined;
+  const sibling = parts.tag === "Polkadot" ? "Kusama" as const : "Polkadot" as const;
+  const other = formatStateMachine({ tag: sibling, value: parts.value });
+  const height = BigInt(head.number);
+  const [own, foreign] = await Promise.all([
+    target.reads.fetchCommitment({ id: hub, height }, signal),
+    target.reads.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
+  ]);
+  const advice = "its runtime has another coprocessor, so messages of the hub cannot be proved to it";
+  if (own !== undefined && isStoredAsOrdinary(own, head)) {
+    return `keeps the hub's heads as those of an ordinary chain: ${advice}`;
+  }
+  if (own === undefined && foreign !== undefined) {
+    return `keeps the hub's heads as those of ${other}: ${advice}`;
+  }
+  return undefined;
+}
+
+/** True for roots stored by the rule for chains that are not the coprocessor, where the rules differ. */
+function isStoredAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
+  const isSame = (isHub: boolean): boolean => {
+    // The timestamp is ignored here: any slot will do.
+    const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);
+    return kept.overlayRoot === overlayRoot && kept.stateRoot === stateRoot;
+  };
+  return isSame(false) && !isSame(true);
+}
+
+/** Fetches the head that is stored there; `undefined`: none is known. */
+async function fetchHead(
+  relay: CoprocessorCheckDeps["relay"],
+  place: StoredAt,
+  signal: AbortSignal,
+): Promise<SubstrateHeader | undefined> {
+  try {
+    const [stored] = await relay.fetchStored([place], signal);
+    return stored === undefined ? undefined : decodeSubstrateHeader(decodeHeadData(stored));
+  } catch (error) {
+    const isUnknown = error instanceof ScaleError || error instanceof GrandpaError ||
+      (error instanceof RpcFault && ["pruned", "not_found", "refused"].includes(error.code));
+    if (!isUnknown) throw error;
+    return undefined;
+  }
+}
