@@ -65,6 +65,10 @@ async function relay(
     ...planChecking(deps, connections),
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
+    ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
+      name: "causeway-consensus",
+      hub: connections.hub.id.stateMachine,
+    }) ?? [],
   ];
   watch?.noteWorkers(workers);
   watch?.open();

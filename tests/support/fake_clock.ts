@@ -103,3 +103,26 @@ export class FakeClock implements Clock {
     await this.settle();
   }
 }
+
+/** The clock of one machine, which may be wrong: its waits are those of another one. */
+export class WrongClock implements Clock {
+  readonly #base: Clock;
+  /** What it is ahead, ms. */
+  aheadMs = 0;
+
+  constructor(base: Clock) {
+    this.#base = base;
+  }
+
+  now(): number {
+    return this.#base.now() + this.aheadMs;
+  }
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return this.#base.sleep(ms, signal);
+  }
+
+  after(ms: number, work: () => void): () => void {
+    return this.#base.after(ms, work);
+  }
+}

@@ -2,6 +2,7 @@
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
+import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import type { Action, MemoryBlock } from "./memory_block.ts";
 import { noteAccepted } from "./memory_consensus.ts";
 import { handlerAfter } from "./memory_host.ts";
@@ -32,6 +33,17 @@ export abstract class MemoryActions {
       state.sent.set(message.commitment, BigInt(state.sent.size));
       state.fees.set(message.commitment, fee);
       return [{ kind: "message", message, at: { height, transaction: undefined } }];
+    });
+  }
+
+  /** Another relayer delivers a message in the next block, ahead of everything that waits. */
+  deliverFirst(message: Message, relayer: Uint8Array): void {
+    this.planned.push((state, { height }) => {
+      const commitment = toReceiptKey(message);
+      if (state.receipts.has(commitment)) return [];
+      state.receipts.set(commitment, relayer);
+      const of = message.kind === "post" ? "post" : "get";
+      return [{ kind: "handled", of, commitment, relayer, at: { height, transaction: undefined } }];
     });
   }
 

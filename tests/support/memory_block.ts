@@ -1,7 +1,7 @@
 /** Blocks of a chain in memory, what stands in them, and what it cost. */
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { Delivery, Refusal, SpentGas } from "../../src/core/chains/submission.ts";
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { getMessage, type Message } from "../../src/core/ismp/message.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
@@ -17,10 +17,20 @@ export interface MemoryTransaction {
   readonly priceWei: bigint;
   /** The handler that it calls; absent where there is none, and in transfers. */
   readonly handler?: Address | undefined;
+  /** Call data, gas and tip, where the transaction is one of an EVM chain's own bytes; absent: its gas is a matter of rules. */
+  readonly evm?: EvmTerms | undefined;
   /** An answer to GET requests, which only the hub takes; `delivery` is empty then. */
   readonly answer?: GetRequestsWithProof | undefined;
   /** Another call that only the hub takes; `delivery` is empty then. */
   readonly call?: MemoryCall | undefined;
+}
+
+/** What the bytes of an EVM transaction say beside its call; `priceWei` is its maximum. */
+export interface EvmTerms {
+  readonly data: Hex;
+  readonly gasLimit: bigint;
+  readonly tipWei: bigint;
+  readonly bytes: number;
 }
 
 /** A call of the hub beside messages. */
@@ -39,6 +49,8 @@ export interface Mined {
   readonly execution: Execution;
   /** Whether the client of the hub learned something. */
   readonly advancedClient: boolean;
+  /** What it cost, where its bytes say what gas it has. */
+  readonly spent?: SpentGas | undefined;
 }
 
 /** A transaction of an account in a block, with what it cost. */
@@ -72,10 +84,11 @@ const TRANSFER_GAS = 21_000n;
 
 /** What a transaction in a block cost its account; `undefined`: extrinsics are free. */
 export function spentGas(
-  { transaction, execution }: Mined,
+  { transaction, execution, spent }: Mined,
   price: { readonly messageGas: bigint; readonly proofGas: bigint },
 ): SpentGas | undefined {
   if (transaction.account === undefined) return undefined;
+  if (spent !== undefined) return spent;
   const messages = BigInt(messagesOf(transaction).length);
   const proofs = BigInt(transaction.delivery.steps.filter(({ kind }) => kind === "consensus").length);
   const work = execution.kind === "refused" ? 0n : messages * price.messageGas + proofs * price.proofGas;

@@ -5,6 +5,9 @@
 import type { AcceptedProof } from "../../src/core/chains/hub.ts";
 import type { RefusalCode } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { BeefyError } from "../../src/core/beefy/commitment.ts";
+import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
+import { parseStateMachine, type StateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { Counterparty } from "./memory_host.ts";
 
 /** What a host's client knows of the hub's authorities, and the counterparties beside it. */
@@ -36,36 +39,72 @@ interface Statement {
 /** Commitments of one counterparty that are kept. */
 const KEPT_HEIGHTS = 64;
 
-/** Bytes that a host understands, behind the byte of a kind. */
+/** Bytes that a host understands: a proof by signatures, as wide as the real one, whose one head is the statement. */
 export function encodeProof({ source, height, root, signedBy, newSetId }: Statement): Uint8Array {
-  return new TextEncoder().encode(`\u0001${[source, height, root, signedBy, newSetId ?? ""].join("|")}`);
+  const header = new TextEncoder().encode([source, height, root, signedBy, newSetId ?? ""].join("|"));
+  const leaf = {
+    version: 0,
+    parentNumber: 0,
+    parentHash: root,
+    nextAuthoritySet: { id: signedBy + 1n, length: 3, root },
+    extra: root,
+  };
+  return encodeNaiveProof({
+    relay: {
+      commitment: { blockNumber: Number(height), validatorSetId: signedBy, payload: [] },
+      votes: [],
+      leaf,
+      leafIndex: 0n,
+      mmrProof: [],
+      authoritiesProof: [],
+    },
+    parachain: { heads: [{ index: 0, paraId: 1, header }], proof: [], leafCount: 1 },
+  });
 }
 
 /** The same proof in so many bytes, as a proof with many signatures. */
 export function padProof(proof: Uint8Array, bytes: number): Uint8Array {
-  const padded = new Uint8Array(bytes).fill(0x7c);
+  const padded = new Uint8Array(bytes);
   padded.set(proof);
   return padded;
 }
 
+const decoded = new WeakMap<Uint8Array, Statement>();
+
 /** What the bytes say; `undefined`: they are not a proof. */
 export function decodeProof(bytes: Uint8Array): Statement | undefined {
-  const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(bytes.subarray(1)).split("|");
+  const found = decoded.get(bytes);
+  if (found !== undefined) return found;
+  let header: Uint8Array | undefined;
+  try {
+    header = decodeNaiveProof(bytes).parachain.heads[0]?.header;
+  } catch (error) {
+    if (error instanceof BeefyError) return undefined;
+    throw error;
+  }
+  const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(header).split("|");
   if (source === undefined || height === undefined || root === undefined || signedBy === undefined) {
     return undefined;
   }
-  return {
+  const statement = {
     source,
     height: BigInt(height),
     root: toHash256(root),
     signedBy: BigInt(signedBy),
     newSetId: newSetId === undefined || newSetId === "" ? undefined : BigInt(newSetId),
   };
+  decoded.set(bytes, statement);
+  return statement;
 }
 
 /** What a step did: it moved the client, it was too old and did nothing, or it is refused. */
 export type ConsensusEffect =
-  | { readonly kind: "moved"; readonly height: bigint; readonly newSetId: bigint | undefined }
+  | {
+    readonly kind: "moved";
+    readonly source: StateMachine;
+    readonly height: bigint;
+    readonly newSetId: bigint | undefined;
+  }
   | { readonly kind: "idle" }
   | { readonly kind: "refused"; readonly code: RefusalCode };
 
@@ -82,7 +121,8 @@ export function takeProof(state: ClientState, bytes: Uint8Array, nowSec: bigint)
     heights: new Map(heights.slice(-KEPT_HEIGHTS)),
   });
   state.setId = said.newSetId ?? state.setId;
-  return { kind: "moved", height: said.height, newSetId: said.newSetId };
+  const source = parseStateMachine(said.source.split("/")[0] ?? "");
+  return { kind: "moved", source, height: said.height, newSetId: said.newSetId };
 }
 
 /** Notes a proof that the hub accepts in block `atBlock`; a rotation hands over to the next set. */

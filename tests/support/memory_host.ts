@@ -33,6 +33,8 @@ export interface HostState {
   readonly receipts: Map<Hash256, Uint8Array>;
   readonly counterparties: Map<string, Counterparty>;
   readonly nonces: Map<string, bigint>;
+  /** What accounts have spent for gas, wei; known where transactions have call data. */
+  readonly spentWei: Map<string, bigint>;
   /** Fee of each request that left here, units of the fee token. */
   readonly fees: Map<Hash256, bigint>;
   /** Authority set of the client of the hub; `undefined`: the host has another client. */
@@ -91,6 +93,7 @@ export function emptyState(): HostState {
     receipts: new Map(),
     counterparties: new Map(),
     nonces: new Map(),
+    spentWei: new Map(),
     fees: new Map(),
     setId: undefined,
     proofs: { list: [], rotations: new Map(), setId: 0n },
@@ -114,6 +117,7 @@ export function copyState(state: HostState): HostState {
     receipts: new Map(state.receipts),
     counterparties: new Map(state.counterparties),
     nonces: new Map(state.nonces),
+    spentWei: new Map(state.spentWei),
     fees: new Map(state.fees),
     setId: state.setId,
     proofs: {
@@ -134,9 +138,9 @@ export function copyState(state: HostState): HostState {
   };
 }
 
-/** Seal of a proof: it names the block of the source and exactly these messages in this order. */
+/** Seal of a proof: it names the block of the source and exactly these messages, in any order. */
 export function sealOf(root: Hash256, messages: readonly Pick<Message, "commitment">[]): Hash256 {
-  const text = [root, ...messages.map(({ commitment }) => commitment)].join();
+  const text = [root, ...messages.map(({ commitment }) => commitment).toSorted()].join();
   return toHash256(keccak256(new TextEncoder().encode(text)));
 }
 
@@ -244,7 +248,12 @@ export function applyDelivery(
   for (const step of delivery.steps) {
     if (step.kind === "consensus") {
       const effect = takeProof(state, step.proof, by.nowSec);
-      if (effect.kind !== "moved" || effect.newSetId === undefined) continue;
+      if (effect.kind !== "moved") continue;
+      if (rules.family === "evm") {
+        const { source, height } = effect;
+        events.push({ kind: "updated", stateMachine: source, id: undefined, height, at: by.at });
+      }
+      if (effect.newSetId === undefined) continue;
       events.push({ kind: "newEpoch", setId: effect.newSetId, relayer: by.relayer, at: by.at });
       continue;
     }

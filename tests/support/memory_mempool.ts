@@ -48,6 +48,13 @@ export class MemoryMempool {
     this.#waiting.unshift(...transactions.map((transaction) => ({ transaction, sinceHeight })));
   }
 
+  /** The same pool, to be emptied. */
+  copy(): MemoryMempool {
+    const copy = new MemoryMempool();
+    copy.#waiting = [...this.#waiting];
+    return copy;
+  }
+
   clear(): void {
     this.#waiting = [];
   }
@@ -62,10 +69,13 @@ export class MemoryMempool {
   }
 
   /** Takes the first transaction out whose turn it is and that offers enough. */
-  takeNext(nonceOf: NonceOf, minedFromWei: bigint): MemoryTransaction | undefined {
+  takeNext(
+    nonceOf: NonceOf,
+    isPaying: (transaction: MemoryTransaction) => boolean,
+  ): MemoryTransaction | undefined {
     const index = this.#waiting.findIndex(({ transaction }) =>
       transaction.nonce === undefined ||
-      (transaction.nonce === nonceOf(transaction.account) && transaction.priceWei >= minedFromWei)
+      (transaction.nonce === nonceOf(transaction.account) && isPaying(transaction))
     );
     return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.transaction;
   }
@@ -81,13 +91,14 @@ export class MemoryMempool {
   }
 
   /** Makes room for a transaction with a nonce that waits already; false: it offers too little for that. */
-  makeRoom({ account, nonce, priceWei }: MemoryTransaction): boolean {
+  makeRoom({ account, nonce, priceWei, evm }: MemoryTransaction): boolean {
     const index = this.#waiting.findIndex(({ transaction }) =>
       transaction.account === account && transaction.nonce === nonce
     );
     const old = this.#waiting[index]?.transaction;
     if (old === undefined) return true;
-    if (priceWei * 100n < old.priceWei * (100n + BUMP_PERCENT)) return false;
+    const isMore = (now: bigint, before: bigint): boolean => now * 100n >= before * (100n + BUMP_PERCENT);
+    if (!isMore(priceWei, old.priceWei) || !isMore(evm?.tipWei ?? 1n, old.evm?.tipWei ?? 0n)) return false;
     this.#waiting.splice(index, 1);
     return true;
   }

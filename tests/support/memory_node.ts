@@ -7,11 +7,13 @@ import type {
   BroadcastResult,
   Delivery,
   Refusal,
+  SpentGas,
   SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
 import { type Hash256, type Hex, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
@@ -19,6 +21,7 @@ import { MemoryActions } from "./memory_actions.ts";
 import { refusalOfAnswer } from "./memory_answers.ts";
 import {
   type Action,
+  type EvmTerms,
   type MemoryBlock,
   type MemoryTransaction,
   messagesOf,
@@ -28,6 +31,15 @@ import {
 } from "./memory_block.ts";
 import { decodeProof } from "./memory_consensus.ts";
 import { applyIn, type BlockRules, mineIn, refusalOfHandler, tryIn } from "./memory_execution.ts";
+import {
+  type CallTerms,
+  dataGas,
+  type GasRun,
+  MAX_TRANSACTION_GAS,
+  type Module,
+  PLAIN_MODULE_GAS,
+  runCall,
+} from "./memory_gas.ts";
 import { copyState, emptyState, type Execution, type HostState, tryDelivery } from "./memory_host.ts";
 import { MemoryMempool } from "./memory_mempool.ts";
 
@@ -43,6 +55,9 @@ export interface MemoryNodeOptions {
   readonly setId?: bigint;
 }
 
+/** Largest transaction that pools take, bytes (ethereum/go-ethereum: core/txpool/legacypool, txMaxSize). */
+const MAX_TRANSACTION_BYTES = 131_072;
+
 /** One chain. */
 export class MemoryNode extends MemoryActions {
   readonly id: StateMachineId;
@@ -52,6 +67,8 @@ export class MemoryNode extends MemoryActions {
   readonly quarrels: [Hash256, Hash256][] = [];
   /** Messages whose modules behave in simulations and make the whole transaction fail in a block. */
   readonly spoiling = new Set<Hash256>();
+  /** What modules do with single messages, where transactions have call data. */
+  readonly behaviours = new Map<Hash256, Module>();
   /** Modules, hex, that behave in simulations and fail in blocks. */
   readonly deceivers = new Set<Hex>();
   /** Messages of which no simulation shows what they do. */
@@ -68,6 +85,10 @@ export class MemoryNode extends MemoryActions {
   proofGas = 300_000n;
   /** While true no transaction is mined. */
   isFull = false;
+  /** What every account had before it spent anything, wei. */
+  fundWei = 10n ** 24n;
+  /** What publishing a byte costs on an L2, wei. */
+  dataWeiPerByte = 0n;
   /** Largest transaction that the node takes, bytes. */
   maxTransactionBytes = Infinity;
   readonly #isHub: boolean;
@@ -143,8 +164,9 @@ export class MemoryNode extends MemoryActions {
     const isQuiet = actions.length === 0 && (this.#mempool.size === 0 || this.isFull);
     const state = isQuiet ? this.head.state : copyState(this.head.state);
     const events = actions.flatMap((action) => action(state, { height, nowSec }));
-    const mined: Mined[] = [];
-    if (!this.isFull) this.#mine(state, { height, nowSec }, events, mined);
+    const done = this.isFull ? undefined : this.#mine(state, this.#mempool, { height, nowSec });
+    const mined = done?.mined ?? [];
+    events.push(...done?.events ?? []);
     this.#mempool.prune(height, (account) => this.#nonceIn(state, account));
     const block = this.#seal(height, state, { events, mined, actions });
     this.#blocks.push(block);
@@ -202,6 +224,55 @@ export class MemoryNode extends MemoryActions {
     return isUsed ? { kind: "replaced" } : { kind: "unknown" };
   }
 
+  /** Base fee of the next block, wei: what the price is above it goes to whoever makes the block. */
+  get baseFeeWei(): bigint {
+    return this.priceWei * 9n / 10n;
+  }
+
+  /** What an account has, wei. */
+  balanceOf(account: string, state = this.head.state): bigint {
+    if (this.unfunded.has(account)) return 0n;
+    const left = this.fundWei - (state.spentWei.get(account) ?? 0n);
+    return left > 0n ? left : 0n;
+  }
+
+  /** Transactions that wait, in order. */
+  get waiting(): readonly MemoryTransaction[] {
+    return this.#mempool.transactions;
+  }
+
+  /** Where a transaction is. */
+  find(hash: Hash256): { readonly block: MemoryBlock; readonly mined: Mined } | "mempool" | undefined {
+    for (let index = this.#blocks.length - 1; index >= 0; index--) {
+      const block = this.#blocks[index];
+      const mined = block?.mined.find(({ transaction }) => transaction.hash === hash);
+      if (block !== undefined && mined !== undefined) return { block, mined };
+    }
+    return this.#mempool.has(hash) ? "mempool" : undefined;
+  }
+
+  /** Block by its hash. */
+  blockOf(hash: string): MemoryBlock | undefined {
+    return this.#blocks.findLast((block) => block.hash === hash);
+  }
+
+  /** The state with everything on top that waits. */
+  get pendingState(): HostState {
+    const { height, state } = this.head;
+    if (this.#mempool.size === 0) return state;
+    const copy = copyState(state);
+    this.#mine(copy, this.#mempool.copy(), { height: height + 1n, nowSec: this.#timeOfNext() });
+    return copy;
+  }
+
+  /** What a call with such terms would do on top of a block. */
+  runCall(delivery: Delivery, terms: CallTerms, at: MemoryBlock, state = at.state): GasRun {
+    const plain: Module = { gas: PLAIN_MODULE_GAS, act: "ok" };
+    const moduleOf = ({ commitment }: Message): Module => this.behaviours.get(commitment) ?? plain;
+    const rules = { ...this.#rules(), moduleOf };
+    return runCall(rules, { state, noted: { height: at.height, timeSec: at.timeSec } }, { delivery, terms });
+  }
+
   /** Next nonce of an account, after the newest block. */
   nonceOf(account: string | undefined): bigint {
     return this.#nonceIn(this.head.state, account);
@@ -210,6 +281,11 @@ export class MemoryNode extends MemoryActions {
   /** First nonce of an account that neither the newest block nor the pool uses. */
   pendingNonceOf(account: string): bigint {
     return this.#mempool.firstFreeNonce(account, this.nonceOf(account));
+  }
+
+  /** A transaction that a node has seen. */
+  knownTransaction(hash: Hash256): MemoryTransaction | undefined {
+    return this.#known.get(hash);
   }
 
   /** What was signed with that hash. */
@@ -297,27 +373,77 @@ export class MemoryNode extends MemoryActions {
 
   #mine(
     state: HostState,
+    pool: MemoryMempool,
     block: { readonly height: bigint; readonly nowSec: bigint },
-    events: ChainEvent[],
-    mined: Mined[],
-  ): void {
+  ): { readonly events: readonly ChainEvent[]; readonly mined: readonly Mined[] } {
+    const events: ChainEvent[] = [];
+    const mined: Mined[] = [];
     const takeNext = (): MemoryTransaction | undefined =>
-      this.#mempool.takeNext((account) => this.#nonceIn(state, account), this.minedFromWei);
+      pool.takeNext((account) => this.#nonceIn(state, account), (each) => this.#pays(each));
     for (let next = takeNext(); next !== undefined; next = takeNext()) {
-      const execution = mineIn(this.#rules(), state, next, block.nowSec);
+      const { execution, spent } = this.#execute(state, next, block);
       if (next.account !== undefined && next.nonce !== undefined) {
         state.nonces.set(next.account, next.nonce + 1n);
       } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
+      if (spent !== undefined && next.account !== undefined) {
+        const costWei = spent.gasUsed * spent.gasPriceWei + spent.dataCostWei;
+        state.spentWei.set(next.account, (state.spentWei.get(next.account) ?? 0n) + costWei);
+      }
       if (execution.kind === "refused") {
-        mined.push({ transaction: next, execution, advancedClient: false });
+        mined.push({ transaction: next, execution, advancedClient: false, spent });
         continue;
       }
       const at = { height: block.height, transaction: next.hash };
       const by = { relayer: next.relayer, at, nowSec: block.nowSec };
       const before = knowledgeOf(state);
-      events.push(...applyIn(this.#rules(), state, next, by));
-      mined.push({ transaction: next, execution, advancedClient: knowledgeOf(state) !== before });
+      const unhandled = messagesOf(next).filter((_, index) => execution.handled[index] !== true);
+      const rules = next.evm === undefined
+        ? this.#rules()
+        : { ...this.#rules(), failing: new Set(unhandled.map(({ commitment }) => commitment)) };
+      events.push(...applyIn(rules, state, next, by));
+      mined.push({ transaction: next, execution, advancedClient: knowledgeOf(state) !== before, spent });
     }
+    return { events, mined };
+  }
+
+  /** What a transaction does in a block, and what it costs where its bytes say what gas it has. */
+  #execute(
+    state: HostState,
+    transaction: MemoryTransaction,
+    { height, nowSec }: { readonly height: bigint; readonly nowSec: bigint },
+  ): Pick<Mined, "execution" | "spent"> {
+    const { evm, delivery, handler, account = "" } = transaction;
+    if (evm === undefined) return { execution: mineIn(this.#rules(), state, transaction, nowSec) };
+    const gasPriceWei = this.#paidPrice(transaction);
+    const spentOn = (gasUsed: bigint): SpentGas => ({
+      gasUsed,
+      gasPriceWei,
+      dataCostWei: this.dataWeiPerByte * BigInt(evm.bytes),
+    });
+    const refused = refusalOfHandler(state, handler);
+    if (refused !== undefined) {
+      return { execution: refused, spent: spentOn(dataGas(evm.data).intrinsic + 30_000n) };
+    }
+    if (delivery.steps.length === 0) {
+      return { execution: { kind: "done", handled: [] }, spent: spentOn(dataGas(evm.data).intrinsic) };
+    }
+    const { data, gasLimit } = evm;
+    const balanceWei = this.balanceOf(account, state);
+    const terms = { data, gasLimit, gasPriceWei, balanceWei, number: height, nowSec, isBlock: true };
+    const { execution, gasUsed } = this.runCall(delivery, terms, this.head, state);
+    return { execution, spent: spentOn(gasUsed) };
+  }
+
+  /** Price for a unit of gas in a block now, wei. */
+  #paidPrice({ evm, priceWei }: MemoryTransaction): bigint {
+    if (evm === undefined) return priceWei;
+    const withTip = this.baseFeeWei + evm.tipWei;
+    return withTip < priceWei ? withTip : priceWei;
+  }
+
+  #pays(transaction: MemoryTransaction): boolean {
+    const isAboveBase = transaction.evm === undefined || transaction.priceWei >= this.baseFeeWei;
+    return isAboveBase && this.#paidPrice(transaction) >= this.minedFromWei;
   }
 
   #problemOfExtrinsic(transaction: MemoryTransaction): BroadcastResult | undefined {
@@ -332,8 +458,26 @@ export class MemoryNode extends MemoryActions {
     if (account !== undefined && this.unfunded.has(account)) {
       return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
     }
-    if (transaction.priceWei < this.priceWei) return { kind: "underpriced" };
+    const refusal = transaction.evm === undefined
+      ? undefined
+      : this.#problemOfBytes(transaction, transaction.evm);
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    if (transaction.evm === undefined && transaction.priceWei < this.priceWei) return { kind: "underpriced" };
     return this.#mempool.makeRoom(transaction) ? undefined : { kind: "underpriced" };
+  }
+
+  #problemOfBytes(
+    { account = "", priceWei }: MemoryTransaction,
+    { gasLimit, bytes }: EvmTerms,
+  ): Refusal | undefined {
+    if (gasLimit > MAX_TRANSACTION_GAS) {
+      return { code: "too_large", detail: "transaction gas limit too high" };
+    }
+    if (bytes > MAX_TRANSACTION_BYTES) return { code: "too_large", detail: "oversized data" };
+    const neededWei = gasLimit * priceWei + this.dataWeiPerByte * BigInt(bytes);
+    return this.balanceOf(account) < neededWei
+      ? { code: "insufficient_funds", detail: "insufficient funds for gas * price + value" }
+      : undefined;
   }
 
   #included(block: MemoryBlock, mined: Mined): SubmissionOutcome {

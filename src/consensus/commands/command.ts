@@ -13,8 +13,6 @@ import type { Proving } from "./prove_now.ts";
 /** One run of a command; its signal is aborted when the program is asked to stop. */
 export interface ConsensusRun extends OperationRun<ConsensusControl> {
   readonly deps: RunDeps;
-  /** True: standard output is a terminal that shows colours. */
-  readonly hasColour: boolean;
 }
 
 /** Context of every operation. */

@@ -8,11 +8,26 @@ import type { MemoryBlock } from "../../support/memory_block.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import type { HandledFacts, SentFacts } from "../../support/relayer_invariants.ts";
 import { chainNames, type Sent } from "./course.ts";
-import type { MessagePlan } from "./plan.ts";
+import { isMisbehaving, type MessagePlan } from "./plan.ts";
 
 /** True for messages that cannot arrive, or not for sure. */
-export function isBad({ isDeceived, isFailing, isSpoiling, isUntraceable }: MessagePlan): boolean {
-  return isFailing || isDeceived === true || isSpoiling === true || isUntraceable === true;
+export function isBad({ isHostile, isUntraceable, module }: MessagePlan): boolean {
+  return isHostile === true || isUntraceable === true || isMisbehaving(module);
+}
+
+/** Bytes of a delivery beside the body. */
+const CALL_BYTES = 1_200n;
+
+/** What a delivery by itself costs, with so many proofs of the hub ahead of it, wei. */
+export function costAloneWei(plan: MessagePlan, node: MemoryNode, proofs = 0n): bigint {
+  const bytes = CALL_BYTES * (1n + proofs) + BigInt(plan.bodyBytes ?? 3);
+  return (gasAlone(plan, node) + proofs * node.proofGas) * node.priceWei + bytes * node.dataWeiPerByte;
+}
+
+/** Gas of a message's delivery by itself, with what its bytes and its module take. */
+export function gasAlone({ bodyBytes = 3, module }: MessagePlan, { messageGas }: MemoryNode): bigint {
+  const ofModule = typeof module?.gas === "bigint" ? module.gas * 65n / 64n : 0n;
+  return messageGas + 46n * BigInt(bodyBytes) + ofModule;
 }
 
 /** Maximum of proofs of the hub that must go ahead of messages: the rotations that the chain lacks, and one more. */

@@ -1,26 +1,27 @@
-/** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
-import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
-import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
-import type { GasQuote, PaidFees } from "../../../src/core/chains/fees.ts";
+/** Chains with everything that the whole relayer asks of them; each request may be the last one of a process. */
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
-import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
-import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
-import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
-import type { Signature } from "../../../src/core/ismp/fees.ts";
-import type { SignedMessage } from "../../../src/core/ismp/signed_messages.ts";
-import type { StateMachine, StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
-import { stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
+import { assembleEvmChain, createEvmContext, type EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
+import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import {
+  type StateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineIdKey,
+} from "../../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { Log } from "../../../src/core/telemetry/log.ts";
+import type { EvmChainConfig } from "../../../src/messaging/config/schema.ts";
 import type { Evidence } from "../../support/memory_accounts.ts";
-import { MemoryEvm } from "../../support/memory_evm.ts";
 import { forge, type HostState } from "../../support/memory_host.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
-import { MemoryReplacing } from "../../support/memory_replacing.ts";
+import { MemoryRpc } from "../../support/memory_rpc.ts";
+import { sealOfClaims, SealProver } from "../../support/memory_slots.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { evmSignature } from "../../../devnet/hub/signatures.ts";
+import { simFetch, type SimNetwork } from "./endpoints.ts";
 
 /** A process of the relayer, as its connections see it. */
 export interface Process {
@@ -29,7 +30,9 @@ export interface Process {
   /** Passed before and after everything that leaves a trace. @throws when the process is dead or dies here. */
   step(): void;
   /** Looks at bytes on their way out. @throws when an invariant does not hold. */
-  leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void;
+  leaving(submission: Pick<SignedSubmission, "hash" | "chain">, call: RelayerHubCall | undefined): void;
+  /** A request to an EVM chain was made. */
+  requested(): void;
   /** The source has told it a fee. */
   reportFee(commitment: Hash256, fee: bigint): void;
   /** A claim leaves whose proof shows that fee. */
@@ -55,141 +58,67 @@ export interface SimConnection {
   readonly endpoint: Endpoint;
 }
 
-/** Smallest payment of the hub, units of the fee token. */
-const MIN_PAYMENT = 10n ** 18n;
+/** Smallest payment of the hub, 18 decimals. */
+export const MIN_PAYMENT = 10n ** 18n;
 
-function seal(what: string, root: Hash256, keys: readonly string[]): Uint8Array {
-  return keccak256(new TextEncoder().encode([what, root, ...keys].join()));
+/** How a process is connected to an EVM chain. */
+export interface EvmConnection
+  extends Pick<SimConnection, "life" | "clock" | "key" | "relayer" | "latencyMs"> {
+  readonly config: EvmChainConfig;
+  readonly hub: StateMachineId;
+  readonly moodOf: SimNetwork["moodOf"];
+  /** Called when a transaction has arrived at a node. */
+  readonly onSent: (hash: Hash256) => void;
+  readonly price27: () => bigint | undefined;
+  readonly feeTokenDecimals: number;
 }
 
-/** A chain beside the hub. */
-export class SimEvm extends MemoryEvm implements EvmChain {
-  override readonly family = "evm";
-  readonly #life: Process;
-  readonly #key: Uint8Array;
-  readonly #endpoint: Endpoint;
-  override readonly proofChecks = {
-    requireProofs: (): Promise<void> => Promise.resolve(),
+/** A chain beside the hub: the adapter of the program, over a network in memory. */
+export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChain {
+  const { life, clock, config, relayer, latencyMs, moodOf } = connection;
+  const chain = node.id.stateMachine;
+  const host = toAddress(config.ismpHost);
+  const rpc = new MemoryRpc({ ...connection, node, host });
+  const caller: SimNetwork["caller"] = {
+    step: () => life.step(),
+    leaving: (submission) => life.leaving(submission, undefined),
+    requested: () => life.requested(),
+    sent: connection.onSent,
   };
-  readonly #replacing: MemoryReplacing;
-
-  constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs, endpoint }: SimConnection) {
-    const log = life.log.with({ chain: node.id.stateMachine });
-    super(node, clock, { relayer, latencyMs, log, readsAlong: true });
-    this.#life = life;
-    this.#endpoint = endpoint;
-    this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;
-    this.#key = key;
-    this.#replacing = new MemoryReplacing(node, this, clock);
-  }
-
-  override get gas(): this {
-    return this;
-  }
-
-  override get replacement(): this {
-    return this;
-  }
-
-  override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    this.#life.leaving(submission, undefined);
-    return super.broadcast(submission, signal);
-  }
-
-  override async fetchCertainFees(
-    commitments: readonly Hash256[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<bigint | undefined>[]> {
-    const fees = await super.fetchCertainFees(commitments, since, signal);
-    for (const [index, commitment] of commitments.entries()) {
-      const fee = fees[index];
-      if (fee?.kind === "certain") this.#life.reportFee(commitment, fee.value ?? 0n);
-    }
-    return fees;
-  }
-
-  override async fetchFees(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<PaidFees> {
-    const fees = await super.fetchFees(commitments, signal);
-    for (const [index, commitment] of commitments.entries()) {
-      this.#life.reportFee(commitment, fees.units[index] ?? 0n);
-    }
-    return fees;
-  }
-
-  override fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
-    return this.call("fetchGasQuote", signal, () => ({ gasPriceWei: this.node.priceWei }));
-  }
-
-  override proveFees(
-    commitments: readonly Hash256[],
-    { height }: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<FeeProof> {
-    return this.call("proveFees", signal, () => {
-      const { hash, state } = this.blockAt(height, "proveFees");
-      return {
-        proof: this.#sealed("fees", hash, commitments),
-        fees: commitments.map((each) => state.fees.get(each) ?? 0n),
-      };
-    });
-  }
-
-  override proveReceipts(
-    commitments: readonly Hash256[],
-    { height }: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<ReceiptProof> {
-    return this.call("proveReceipts", signal, () => {
-      const { hash, state } = this.blockAt(height, "proveReceipts");
-      return {
-        proof: this.#sealed("receipts", hash, commitments),
-        relayers: commitments.map((each) => state.receipts.get(each)),
-      };
-    });
-  }
-
-  #sealed(what: string, root: Hash256, keys: readonly string[]): Uint8Array {
-    return seal(this.#endpoint.isProofBad() ? `no ${what}` : what, root, keys);
-  }
-
-  override signMessage({ digest }: SignedMessage): Promise<Signature> {
-    return Promise.resolve(evmSignature(digest, this.#key));
-  }
-
-  override fetchBalance(signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchBalance", signal, () => 10n ** 24n);
-  }
-
-  fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
-    this.#life.step();
-    return this.#replacing.fetchReplacementState(submission, signal);
-  }
-
-  fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    this.#life.step();
-    return this.#replacing.fetchNonces(signal);
-  }
-
-  resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
-    this.#life.step();
-    return this.#replacing.resign(submission, price);
-  }
-
-  cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
-    this.#life.step();
-    return this.#replacing.cancel(submission, price, signal);
-  }
-
-  protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    return super.call(method, signal, () => {
-      this.blocksBehind = this.#endpoint.blocksBehind();
-      return stepped(this.#life, work);
-    });
-  }
+  const fetch = simFetch({ chain, rpc, caller, clock, latencyMs, moodOf });
+  const randomness = seededRandomness(relayer[0] ?? 1);
+  const context = createEvmContext({ fetch, clock, randomness, log: life.log }, config);
+  const { fees, certain, ...parts } = assembleEvmChain(context, config, {
+    prover: new SealProver(context),
+    probe: () => Promise.resolve([]),
+  });
+  const report = (commitment: Hash256, fee: bigint | undefined): void => {
+    const offered = node.head.state.fees.get(commitment) ?? 0n;
+    life.reportFee(commitment, fee === undefined || fee > offered ? offered : fee);
+  };
+  return {
+    ...parts,
+    fees: {
+      fetchFees: async (commitments, signal) => {
+        const found = await fees.fetchFees(commitments, signal);
+        commitments.forEach((each, index) => report(each, found.units[index]));
+        return found;
+      },
+      fetchFeeTokenDecimals: (signal) => fees.fetchFeeTokenDecimals(signal),
+    },
+    certain: {
+      fetchCertainReceipts: (messages, since, signal) =>
+        certain.fetchCertainReceipts(messages, since, signal),
+      fetchCertainFees: async (commitments, since, signal) => {
+        const found = await certain.fetchCertainFees(commitments, since, signal);
+        commitments.forEach((each, index) => {
+          const fee = found[index];
+          if (fee?.kind === "certain") report(each, fee.value);
+        });
+        return found;
+      },
+    },
+  };
 }
 
 /** The hub with relayer accounts. */
@@ -254,8 +183,8 @@ function sealedEvidence(
       const dest = stored(destProof.height);
       // Heights that are not known are told as not ready.
       if (source === undefined || dest === undefined) return true;
-      return toHex(sourceProof.proof) === toHex(seal("fees", source.hash, commitments)) &&
-        toHex(destProof.proof) === toHex(seal("receipts", dest.hash, commitments));
+      return toHex(sourceProof.proof) === toHex(sealOfClaims("fees", source.hash, commitments)) &&
+        toHex(destProof.proof) === toHex(sealOfClaims("receipts", dest.hash, commitments));
     },
   };
 }

@@ -20,9 +20,10 @@ import {
   spendingWrong,
 } from "../../support/relayer_invariants.ts";
 import { canonical, handledIn, isBad, sentIn } from "./chain_facts.ts";
-import { chainNames, type Course } from "./course.ts";
-import { MoneyChecks } from "./money_checks.ts";
+import { chainNames, type Course, PRICE_27 } from "./course.ts";
+import { type AttackCost, MoneyChecks } from "./money_checks.ts";
 import { OpenMessages } from "./open_messages.ts";
+import { WorldChecks } from "./world_checks.ts";
 
 /** Time within which a loss counts, on a bad day, ms. */
 const LOSS_NOTICED_MS = 60_000;
@@ -50,12 +51,18 @@ export class Checks {
 
   readonly #messages: OpenMessages;
   readonly #money: MoneyChecks;
+  readonly #world: WorldChecks;
 
   constructor(course: Course, path: string) {
     this.#course = course;
     this.#path = path;
     this.#messages = new OpenMessages(course);
     this.#money = new MoneyChecks(course, this.#stopped);
+    this.#world = new WorldChecks(course);
+    course.onSent = (chain, hash): void => {
+      const why = this.#world.certainRevert(chain, hash);
+      if (why !== undefined) this.#violations.push(`World (e): ${hash} to ${chain} left, although ${why}`);
+    };
   }
 
   /** Looks at the database of the running process: what holds at every moment. */
@@ -101,12 +108,14 @@ export class Checks {
         ledger.messages.listHeldSenders({ source, target: chain, reason: "loss_limit", nowMs: 0, limit: 1 })
           .length > 0
       );
-      if (isHeld || isStopped(ledger.meta.find(`losses on ${chain}`))) this.#stopped.add(chain);
-      else this.#stopped.delete(chain);
+      if (isHeld || this.#isLimitUsedUp(chain) || isStopped(ledger.meta.find(`losses on ${chain}`))) {
+        this.#stopped.add(chain);
+      } else this.#stopped.delete(chain);
     }
     for (const sent of this.#course.sent) {
       // Its answers and payments may wait for a chain that gets nothing any more.
-      if (this.#stopped.has(sent.dest.id.stateMachine) && !this.#messages.hasArrived(sent)) continue;
+      const isStuck = this.#stopped.has(sent.dest.id.stateMachine) && !this.#messages.hasArrived(sent);
+      if (isStuck && this.#messages.isNoted(sent)) continue;
       if (!this.#messages.isOver(sent)) return this.#messages.describe(sent);
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
@@ -135,6 +144,20 @@ export class Checks {
     return undefined;
   }
 
+  /** A limit that is below what a transfer costs leaves no way to free a nonce. */
+  #isLimitUsedUp(chain: StateMachine): boolean {
+    const { maximumDailyLoss } = this.#course.plan;
+    const node = this.#course.nodes.find(({ id }) => id.stateMachine === chain);
+    if (maximumDailyLoss === undefined || node === undefined) return false;
+    const transferUsd18 = 21_000n * node.priceWei * 2n * PRICE_27 / 10n ** 27n;
+    return Number(transferUsd18) / 1e18 > maximumDailyLoss;
+  }
+
+  /** What the attack of the course cost both sides. */
+  attacked(): AttackCost | undefined {
+    return this.#money.attacked();
+  }
+
   /** Everything that is wrong at the end, when the process is gone. */
   async atEnd(): Promise<readonly string[]> {
     this.#noteHeights();
@@ -151,6 +174,9 @@ export class Checks {
       ...this.#money.unpaid(),
       ...this.#money.lost(histories),
       ...this.#complaints(),
+      ...this.#world.late(this.#stopped),
+      ...this.#world.lost(this.#money),
+      ...this.#world.greedy(),
     ];
   }
 
@@ -199,7 +225,11 @@ export class Checks {
       ...noncesDouble(ledger.submissions),
       ...spendingWrong({ ...ledger, paid: this.#money.paid() }),
       ...this.#lostTooMuch(ledger),
-      ...signedForOldHandler(ledger.spending, this.#outdated(histories), HANDLER_NOTICED_MS),
+      ...signedForOldHandler(
+        ledger.spending,
+        this.#outdated(histories),
+        HANDLER_NOTICED_MS + this.#course.clockAheadMs,
+      ),
       ...ledger.submissions.filter(({ chain, items, state }) =>
         unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain) &&
         !this.#carriesOnlyBad(items)
@@ -256,9 +286,18 @@ export class Checks {
   /** Lines that tell of a defect: no trouble of the outside world is an error. */
   #complaints(): readonly string[] {
     return this.#course.programs.flatMap(({ log }) =>
-      log.lines.filter(({ level }) => level === "error").filter(({ event }) => event !== "hub_unavailable")
-        .map(({ event, fields }) => `Error line: ${event} ${Deno.inspect(fields)}`)
+      log.lines.filter(({ level }) => level === "error").filter(({ event }) =>
+        event !== "hub_unavailable" &&
+        !(this.#hasDiskTrouble && (event.startsWith("database") || event === "worker_restarting"))
+      )
+        .map(({ event, fields }) =>
+          `Error line: ${event} ${Deno.inspect(fields, { breakLength: 1e6 }).slice(0, 400)}`
+        )
     );
+  }
+
+  get #hasDiskTrouble(): boolean {
+    return this.#course.plan.troubles.some(({ kind }) => kind === "disk");
   }
 
   #noteHeights(): void {

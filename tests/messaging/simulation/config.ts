@@ -4,6 +4,9 @@ import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 
+import type { SettingsPlan } from "./plan.ts";
+import { urlsOf } from "./endpoints.ts";
+
 /** What differs from seed to seed. */
 export interface ConfigFacts {
   readonly hub: StateMachineId;
@@ -11,12 +14,16 @@ export interface ConfigFacts {
   readonly entries: readonly { readonly id: StateMachineId; readonly key: Uint8Array }[];
   readonly minimumProfitPercent: number;
   readonly maximumDailyLoss: number | undefined;
+  readonly settings: SettingsPlan;
+  /** The usual senders. */
+  readonly senders: readonly Uint8Array[];
   readonly pollSec: number;
   readonly initialHeight: bigint | undefined;
 }
 
 /** The checked configuration. */
 export function configOf(facts: ConfigFacts): MessagingConfig {
+  const { settings } = facts;
   const timing = { initialHeight: facts.initialHeight, pollIntervalSec: facts.pollSec };
   return {
     hub: {
@@ -35,10 +42,14 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       reconciliationFrequencySec: 1_800,
       withdrawalFrequencySec: 200,
       minimumWithdrawalAmount: 10,
-      deliveryEndpoints: undefined,
-      fleet: undefined,
-      moduleFilter: undefined,
-      unprofitableRetryFrequencySec: 60,
+      deliveryEndpoints: settings.hasDeliveryEndpoints
+        ? facts.entries.map(({ id: { stateMachine } }) => stateMachine)
+        : undefined,
+      fleet: settings.fleetIndex === undefined
+        ? undefined
+        : { index: settings.fleetIndex, count: 2, takeOverSec: 60 },
+      moduleFilter: settings.hasModuleFilter ? facts.senders : undefined,
+      unprofitableRetryFrequencySec: settings.retryFrequencySec,
       retryModules: [],
       maximumDailyLoss: facts.maximumDailyLoss,
       leaveCheckpoints: undefined,
@@ -50,14 +61,14 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       ...id,
       ...timing,
       inboundOnly: false,
-      rpcUrls: [new EndpointUrl("http://localhost:1")],
+      rpcUrls: urlsOf(id.stateMachine).map((url) => new EndpointUrl(url)),
       etherscanApiKey: undefined,
       ismpHost: toHex(new Uint8Array(20).fill(7)),
       signer: new Secret(toHex(key)),
       queryBatchSizeBlocks: undefined,
       requestsPerSecond: undefined,
       tracingBatchSize: undefined,
-      gasPriceBufferPercent: 0,
+      gasPriceBufferPercent: settings.gasPriceBufferPercent,
       maximumGasPriceGwei: undefined,
       clientType: "Geth",
     })),

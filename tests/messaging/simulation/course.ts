@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { getMessage, type Message, postMessage } from "../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import {
@@ -15,16 +15,29 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Randomness } from "../../../src/core/runtime/clock.ts";
+import { lowest } from "../../../src/core/chains/evm/gas.ts";
 import type { Connections } from "../../../src/messaging/session.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeClock, WrongClock } from "../../support/fake_clock.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";
+import { messagesOf } from "../../support/memory_block.ts";
 import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { type Endpoint, type Process, SimEvm, SimHub } from "./chains.ts";
+import { connectEvm, type Endpoint, MIN_PAYMENT, type Process, SimHub } from "./chains.ts";
+import { spentOnRace } from "./attacks.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
-import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
+import type { HttpFault, Mood } from "./endpoints.ts";
+import { lieOf } from "./lies.ts";
+import type { AttackCost } from "./money_checks.ts";
+import {
+  type ChainPlan,
+  type EndpointPhase,
+  isMisbehaving,
+  type MessagePlan,
+  type Plan,
+  type Trouble,
+} from "./plan.ts";
 import { Program } from "./program.ts";
 
 /** Names of the chains, the hub last. */
@@ -56,6 +69,18 @@ const badDay: readonly PlannedFault[] = [
   { kind: "loseAnswer", code: "unreachable" },
 ];
 
+/** The same on the way to an EVM chain. */
+const badWays: readonly HttpFault[] = [
+  { kind: "unreachable" },
+  { kind: "status", status: 429, retryAfterSec: 2 },
+  { kind: "status", status: 500 },
+  { kind: "status", status: 504 },
+  { kind: "error", code: -32603, message: "internal error" },
+  { kind: "delay", ms: 3_000 },
+  { kind: "delay", ms: 12_000 },
+  { kind: "lost" },
+];
+
 /** Seconds between two polls of the simulated chains. */
 const TICK_SEC = 2;
 /** Seconds between blocks of the hub. */
@@ -67,12 +92,13 @@ const MAX_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
 
-/** Modules that send and receive, and one that behaves in simulations only. */
+/** An endpoint in order. */
+const HONEST = { behind: 0n, provesWell: true };
+
+/** Modules that send and receive, and one that misbehaves. */
 const SENDER = new Uint8Array(20).fill(0xaa);
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
-/** What makes transactions revert, which suspends its pair of modules. */
-const SPOILER = new Uint8Array(20).fill(0xde);
 
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
@@ -86,9 +112,21 @@ const second = accountOf(2);
 /** The relayer's keys, lower-case hex with 0x. */
 export const simulationKeys: readonly string[] = [toHex(first.key), toHex(second.key)];
 
+/** Something has not ended in time. */
+export class TimeOver extends Error {
+  override readonly name = "TimeOver";
+}
+
+/** Bytes of which few are zero, as those of applications. */
+function bodyOf(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, index) => index % 8 === 0 ? 0 : 1 + index % 250);
+}
+
 /** The course of one seed. */
 export class Course {
   readonly clock = new FakeClock();
+  /** The clock of the relayer's machine. */
+  readonly machineClock = new WrongClock(this.clock);
   readonly nodes: readonly [MemoryNode, MemoryNode, MemoryNode];
   readonly sent: Sent[] = [];
   readonly programs: Program[] = [];
@@ -102,6 +140,9 @@ export class Course {
   /** Chains whose proofs are bad now, and those whose nodes are out of step, with the blocks. */
   readonly #badProofs = new Set<number>();
   readonly #outOfStep = new Map<number, number>();
+  /** Endpoints that misbehave now, with the height at which each began to. */
+  readonly #phases = new Map<EndpointPhase, bigint>();
+  #diskFault: "full" | "readonly" | undefined;
   readonly #priceGaps = new Set<number>();
   readonly #spikes = new Map<Trouble, () => void>();
   readonly #foreign = new Set<0 | 1>();
@@ -109,9 +150,10 @@ export class Course {
   readonly #governed = new Set<0 | 1>();
   readonly #losing = new Set<Extract<Trouble, { kind: "lose" }>>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
-  #connected: readonly MemoryChain[] = [];
-  #evms: readonly SimEvm[] = [];
+  #connectedHub: MemoryChain | undefined;
   #startAtSec = 0;
+  /** Called when a transaction of ours has left for a chain. */
+  onSent: (chain: StateMachine, hash: Hash256) => void = () => {};
   /** How often the database was lost, or gave way to a replica that was behind. */
   losses = 0;
   /** How often it gave way to a replica. */
@@ -120,6 +162,15 @@ export class Course {
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
+  /** Kinds of open defects that it showed. */
+  excused: readonly string[] = [];
+  /** What the attack in it cost both sides. */
+  attacked: AttackCost | undefined;
+  /** Races that somebody ran on purpose, and what they cost, dollars x 10^18. */
+  racesRun = 0;
+  spentOnRaces = 0n;
+  /** Transactions of which somebody has decided whether to run ahead of them. */
+  readonly #judged = new Set<Hash256>();
   #isLost = false;
   /** What the replica holds, by the end of the file's name; `undefined`: there is none. */
   #replica: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
@@ -172,6 +223,43 @@ export class Course {
     return this.#initialHeight !== undefined;
   }
 
+  /** A fee of 18 decimals in units of a chain's fee token; a unit stays one. */
+  toUnits(node: MemoryNode, fee: bigint): bigint {
+    const units = fee / 10n ** BigInt(18 - this.#decimalsOf(node));
+    return units > 0n ? units : fee > 0n ? 1n : 0n;
+  }
+
+  /** The fee of a request on its source, in 18 decimals. */
+  feeOf({ message, source }: Pick<Sent, "message" | "source">): bigint {
+    return this.toDollars(source, source.head.state.fees.get(message.commitment) ?? 0n);
+  }
+
+  /** Units of a chain's fee token in 18 decimals. */
+  toDollars(node: MemoryNode, units: bigint): bigint {
+    return units * 10n ** BigInt(18 - this.#decimalsOf(node));
+  }
+
+  #decimalsOf(node: MemoryNode): number {
+    const [one, two] = this.plan.settings.decimals;
+    return node === this.nodes[0] ? one : node === this.nodes[1] ? two : 18;
+  }
+
+  /** True when the next transaction of an account of ours waits and offers less than blocks take. */
+  get isBlockedByOldTransaction(): boolean {
+    return this.nodes.slice(0, 2).some((node) =>
+      node.waiting.some(({ account, nonce, priceWei, evm }) =>
+        nonce === node.nonceOf(account) &&
+        lowest(priceWei, node.baseFeeWei + (evm?.tipWei ?? 0n)) < node.minedFromWei
+      )
+    );
+  }
+
+  /** Most that the clock of the relayer's machine is ahead of the chains' at any time, ms. */
+  get clockAheadMs(): number {
+    const steps = this.plan.troubles.map((each) => each.kind === "clockStep" ? each.bySec : 0);
+    return Math.max(0, ...steps) * 1_000;
+  }
+
   /** True while things go wrong. */
   get isTroubled(): boolean {
     return this.#nowSec < this.plan.calmAfterSec;
@@ -193,7 +281,7 @@ export class Course {
       const isCalm = this.#nowSec > this.plan.calmAfterSec;
       if (isCalm && this.#nowSec % 30 === 0 && look.whatIsOpen() === undefined) return;
     }
-    throw new Error(`After ${mostSec} s of fake time: ${look.whatIsOpen()}`);
+    throw new TimeOver(`After ${mostSec} s of fake time: ${look.whatIsOpen()}`);
   }
 
   /** Ends the process in an orderly way. */
@@ -206,12 +294,14 @@ export class Course {
   async #tick(): Promise<void> {
     const now = this.#nowSec;
     this.#supervise();
-    for (const plan of this.plan.messages) {
+    for (const plan of [...this.plan.messages, ...this.plan.attack?.messages ?? []]) {
       if (plan.atSec >= now && plan.atSec < now + TICK_SEC) this.#send(plan);
     }
     for (const { message, plan, source } of this.sent) {
       const raisedAt = plan.raisedAfterSec === undefined ? -1 : plan.atSec + plan.raisedAfterSec;
-      if (raisedAt >= now && raisedAt < now + TICK_SEC) source.fund(message.commitment, 50n * 10n ** 18n);
+      if (raisedAt >= now && raisedAt < now + TICK_SEC) {
+        source.fund(message.commitment, this.toUnits(source, 50n * 10n ** 18n));
+      }
     }
     for (const trouble of this.plan.troubles) {
       if (trouble.kind !== "fuse") this.#begin(trouble);
@@ -220,6 +310,7 @@ export class Course {
     this.#loseWhilePending();
     this.#useNonces();
     this.#replaceHandlers();
+    this.#runAhead();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
   }
@@ -251,6 +342,24 @@ export class Course {
       if (this.isTroubled && this.nodes[chain].mempoolSize === 0) continue;
       this.#governed.delete(chain);
       if (this.isTroubled) this.nodes[chain].replaceHandler();
+    }
+  }
+
+  /** Somebody delivers the last message of what we have in a pool, ahead of it in the same block. */
+  #runAhead(): void {
+    const { attack } = this.plan;
+    if (attack === undefined || attack.frontRunPercent === 0) return;
+    for (const node of this.nodes.slice(0, 2)) {
+      for (const transaction of node.waiting) {
+        const last = messagesOf(transaction).at(-1);
+        if (last === undefined || this.#judged.has(transaction.hash)) continue;
+        this.#judged.add(transaction.hash);
+        if (!this.#chance(attack.frontRunPercent)) continue;
+        const number = attack.kind === "front-running by many" ? this.racesRun + 1 : 0;
+        this.racesRun++;
+        this.spentOnRaces += spentOnRace(node.priceWei, PRICE_27);
+        node.deliverFirst(last, keccak256(Uint8Array.of(9, number)).slice(0, 20));
+      }
     }
   }
 
@@ -311,7 +420,8 @@ export class Course {
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
-      clock: this.clock,
+      clock: this.machineClock,
+      diskFault: () => this.#diskFault,
       path: this.#path,
       config: this.#config(),
       seed: this.#seed + this.programs.length,
@@ -419,9 +529,17 @@ export class Course {
       case "outOfStep":
         this.#outOfStep.set(trouble.chain, trouble.blocks);
         return;
+      case "disk":
+        this.#diskFault = trouble.fault;
+        return;
+      case "clockStep":
+        this.machineClock.aheadMs += trouble.bySec * 1_000;
+        return;
+      case "endpoint":
+        this.#phases.set(trouble, this.nodes[trouble.chain].head.height);
+        return;
       case "priceGap":
         this.#priceGaps.add(trouble.chain);
-        this.#quotePrices();
         return;
       case "forgetPool":
         this.nodes[trouble.chain].clearMempool();
@@ -448,21 +566,23 @@ export class Course {
       case "outOfStep":
         this.#outOfStep.delete(trouble.chain);
         return;
+      case "endpoint":
+        this.#phases.delete(trouble);
+        return;
+      case "disk":
+        this.#diskFault = undefined;
+        return;
+      case "clockStep":
+        this.machineClock.aheadMs = 0;
+        return;
       case "priceGap":
         this.#priceGaps.delete(trouble.chain);
-        this.#quotePrices();
     }
   }
 
   #calm(): void {
     for (const trouble of this.plan.troubles) if ("forSec" in trouble) this.#endOf(trouble);
     this.#drawFaults();
-  }
-
-  #quotePrices(): void {
-    for (const [index, chain] of this.#evms.entries()) {
-      chain.routerPrice27 = this.#priceGaps.has(index) ? undefined : PRICE_27;
-    }
   }
 
   /** What the endpoint of a chain does with the next call. */
@@ -477,13 +597,45 @@ export class Course {
     };
   }
 
-  #drawFaults(): void {
-    const percent = this.#nowSec < this.plan.calmAfterSec - TICK_SEC ? this.plan.faultPercent : 0;
-    for (const [index, chain] of this.#connected.entries()) {
-      if (this.#outages.has(index)) {
-        chain.faults.draw(this.#random, 100, [{ kind: "throw", code: "unreachable" }]);
-      } else chain.faults.draw(this.#random, percent, badDay);
+  /** How the next request to an endpoint of an EVM chain goes. */
+  #moodOf(index: 0 | 1, endpoint: number): Mood {
+    if (this.#outages.has(index)) return { view: HONEST, fault: { kind: "unreachable" } };
+    const { blocksBehind, isProofBad } = this.#endpointOf(index);
+    const isFirst = endpoint === 0;
+    const found = [...this.#phases].find(([each]) => each.chain === index && each.endpoint === endpoint);
+    if (found !== undefined) return this.#phaseMood(...found);
+    const isAlone = [...this.#phases.keys()].some(({ chain }) => chain === index);
+    if (isAlone) return { view: HONEST };
+    const view = { behind: isFirst ? blocksBehind() : 0n, provesWell: !isFirst || !isProofBad() };
+    if (!this.#isFaulty() || !this.#chance(this.plan.faultPercent)) return { view };
+    return { view, fault: badWays[Math.floor(this.#random.fraction() * badWays.length)] };
+  }
+
+  /** How an endpoint answers in its phase, which began at a height. */
+  #phaseMood({ chain, does }: EndpointPhase, since: bigint): Mood {
+    switch (does.how) {
+      case "lags":
+        return { view: { ...HONEST, behind: BigInt(does.blocks) } };
+      case "stands":
+        return { view: { ...HONEST, behind: this.nodes[chain].head.height - since } };
+      case "status":
+        return { view: HONEST, fault: { kind: "status", status: does.status } };
+      case "error":
+        return { view: HONEST, fault: { kind: "error", code: does.code, message: does.message } };
+      case "lies":
+        return { view: { ...HONEST, lie: lieOf(does.about, does.size) } };
     }
+  }
+
+  #isFaulty(): boolean {
+    return this.#nowSec < this.plan.calmAfterSec - TICK_SEC;
+  }
+
+  #drawFaults(): void {
+    const percent = this.#isFaulty() ? this.plan.faultPercent : 0;
+    const faults = this.#connectedHub?.faults;
+    if (this.#outages.has(2)) faults?.draw(this.#random, 100, [{ kind: "throw", code: "unreachable" }]);
+    else faults?.draw(this.#random, percent, badDay);
   }
 
   #send(plan: MessagePlan): void {
@@ -491,11 +643,13 @@ export class Course {
     const dest = this.nodes[1 - plan.from];
     if (dest === undefined) throw new Error("There are two chains");
     const nowSec = Math.floor(this.clock.now() / 1_000);
+    const name = Uint8Array.of(7, plan.pair === "fresh" ? 1 + this.sent.length : 0);
+    const pair = plan.pair === undefined ? undefined : keccak256(name).slice(0, 20);
     const ends = {
       source: source.id.stateMachine,
       dest: dest.id.stateMachine,
-      nonce: BigInt(this.sent.length),
-      from: SENDER,
+      nonce: BigInt(this.sent.filter((sent) => sent.source === source).length),
+      from: pair ?? SENDER,
       timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
     };
     const hubKnows = this.nodes[2].head.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
@@ -503,8 +657,8 @@ export class Course {
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,
-        to: plan.isDeceived === true ? DECEIVER : plan.isSpoiling === true ? SPOILER : RECEIVER,
-        body: new Uint8Array([1, 2, 3]),
+        to: pair?.toReversed() ?? (isMisbehaving(plan.module) ? DECEIVER : RECEIVER),
+        body: bodyOf(plan.bodyBytes ?? 3),
       })
       : getMessage({
         ...ends,
@@ -512,41 +666,46 @@ export class Course {
         height: hubKnows,
         context: new Uint8Array(),
       });
-    if (plan.isFailing) dest.failing.add(message.commitment);
-    if (plan.isSpoiling === true) dest.spoiling.add(message.commitment);
+    if (plan.module !== undefined) dest.behaviours.set(message.commitment, plan.module);
     if (plan.isUntraceable === true) dest.untraceable.add(message.commitment);
-    source.dispatch(message, plan.fee);
+    source.dispatch(message, this.toUnits(source, plan.fee));
     this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
   }
 
   #connect(life: Process): Connections {
     const latency = (): number => this.#chance(10) ? Math.floor(this.#random.fraction() * 2_000) : 0;
-    const connection = { life, clock: this.clock, latencyMs: latency };
+    const connection = { life, clock: this.machineClock, latencyMs: latency };
     const [one, two, hub] = this.nodes;
     const [firstAccount, secondAccount] = this.#accounts;
-    const firstChain = new SimEvm(one, { ...connection, ...firstAccount, endpoint: this.#endpointOf(0) });
-    const secondChain = new SimEvm(two, { ...connection, ...secondAccount, endpoint: this.#endpointOf(1) });
-    this.#evms = [firstChain, secondChain];
-    this.#quotePrices();
     const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
     const middle = new SimHub(
       hub,
       { ...connection, ...firstAccount, endpoint: this.#endpointOf(2) },
       chains,
     );
-    this.#connected = [firstChain, secondChain, middle];
+    for (const node of [one, two]) {
+      middle.accounts.minimums.set(node.id.stateMachine, this.toUnits(node, MIN_PAYMENT));
+    }
+    this.#connectedHub = middle;
     this.#drawFaults();
-    const [firstConfig, secondConfig] = evmConfigsOf(this.#config());
-    if (firstConfig === undefined || secondConfig === undefined) throw new Error("There are two chains");
-    const entries = [{ config: firstConfig, chain: firstChain }, {
-      config: secondConfig,
-      chain: secondChain,
-    }];
+    const entries = evmConfigsOf(this.#config()).map((config, index) => ({
+      config,
+      chain: connectEvm(index === 0 ? one : two, {
+        ...connection,
+        ...(index === 0 ? firstAccount : secondAccount),
+        config,
+        hub: hub.id,
+        onSent: (hash) => this.onSent(config.stateMachine, hash),
+        moodOf: (endpoint) => this.#moodOf(index === 0 ? 0 : 1, endpoint),
+        price27: () => this.#priceGaps.has(index) ? undefined : PRICE_27,
+        feeTokenDecimals: this.plan.settings.decimals[index] ?? 18,
+      }),
+    }));
     return { hub: middle, chains: entries };
   }
 
   #config(): MessagingConfig {
-    const { maximumDailyLoss, minimumProfitPercent, pollSec } = this.plan;
+    const { maximumDailyLoss, minimumProfitPercent, pollSec, settings } = this.plan;
     const entries = [0, 1].flatMap((index) => {
       const node = this.nodes[index];
       const account = this.#accounts[index];
@@ -558,20 +717,26 @@ export class Course {
       entries,
       maximumDailyLoss,
       minimumProfitPercent,
+      settings,
+      senders: [SENDER],
       pollSec,
       initialHeight: this.#initialHeight,
     });
   }
 
-  #evmNode(index: 0 | 1, consensus: string, { finalityLag, driver }: ChainPlan): MemoryNode {
+  #evmNode(index: 0 | 1, consensus: string, plan: ChainPlan): MemoryNode {
+    const { finalityLag, driver, priceWei, dataWeiPerByte } = plan;
     const node = new MemoryNode(this.clock, {
       id: { stateMachine: chainNames[index], consensusStateId: toConsensusStateId(consensus) },
       family: "evm",
       finalityLag,
       ...(driver === "proofs" ? { setId: 0n } : {}),
     });
-    node.priceWei = 10n ** 9n;
-    node.deceivers.add(toHex(DECEIVER));
+    node.priceWei = priceWei;
+    node.dataWeiPerByte = dataWeiPerByte;
+    // What a plain message and a proof take at most, for the checks.
+    node.messageGas = 165_000n;
+    node.proofGas = 400_000n;
     return node;
   }
 

@@ -4,8 +4,23 @@ import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { MemoryBlock } from "../../support/memory_block.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import type { PaidFacts } from "../../support/relayer_invariants.ts";
-import { canonical, feeWhenDelivered, finalState, mostProofsFor, paymentsIn } from "./chain_facts.ts";
+import { type AttackKind, spentOn } from "./attacks.ts";
+import {
+  canonical,
+  feeWhenDelivered,
+  finalState,
+  handledIn,
+  mostProofsFor,
+  paymentsIn,
+} from "./chain_facts.ts";
 import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
+
+/** What an attack made us lose, and what it cost, dollars. */
+export interface AttackCost {
+  readonly kind: AttackKind;
+  readonly lost: number;
+  readonly spent: number;
+}
 
 /** Checks the money of one course. */
 export class MoneyChecks {
@@ -33,6 +48,39 @@ export class MoneyChecks {
         costWei: spent.gasUsed * spent.gasPriceWei + spent.dataCostWei,
       }));
     });
+  }
+
+  /** What the attack of the course cost both sides; `undefined`: there is none. */
+  attacked(): AttackCost | undefined {
+    const { attack } = this.#course.plan;
+    if (attack === undefined) return undefined;
+    const spent = this.#course.sent.filter(({ plan }) => plan.isHostile === true)
+      .reduce(
+        (sum, { plan, source }) => sum + spentOn(plan, source.priceWei, PRICE_27),
+        this.#course.spentOnRaces,
+      );
+    const lost = this.#course.nodes.slice(0, 2).reduce((sum, node) => sum + this.#lostOn(node), 0n);
+    return { kind: attack.kind, lost: Number(lost) / 1e18, spent: Number(spent) / 1e18 };
+  }
+
+  /** What our transactions on a chain cost beyond what they earned, each for itself, dollars x 10^18. */
+  #lostOn(node: MemoryNode): bigint {
+    const own = toHex(this.#course.relayerOn(node.id.stateMachine));
+    const feeOf = new Map<string, bigint>(
+      this.#course.sent.map((sent) => [sent.message.commitment, this.#course.feeOf(sent)]),
+    );
+    const earnedBy = new Map<string, bigint>();
+    for (const { commitment, relayer, transaction } of handledIn(node.id.stateMachine, canonical(node))) {
+      if (relayer !== own) continue;
+      // What is no application's is a payment to us.
+      const fee = feeOf.get(commitment) ?? 10n ** 21n;
+      earnedBy.set(transaction, (earnedBy.get(transaction) ?? 0n) + fee);
+    }
+    return node.paidBy(own).reduce((sum, { hash, gasUsed, gasPriceWei, dataCostWei }) => {
+      const costUsd18 = (gasUsed * gasPriceWei + dataCostWei) * PRICE_27 / 10n ** 27n;
+      const loss = costUsd18 - (earnedBy.get(hash) ?? 0n);
+      return loss > 0n ? sum + loss : sum;
+    }, 0n);
   }
 
   /** I9; where proofs travel along, rich messages of a batch may carry poor ones. */
@@ -101,7 +149,7 @@ export class MoneyChecks {
     if (node === undefined) throw new Error(`No chain ${chain}`);
     const gas = node.messageGas + mostProofsFor(node, this.#hub) * node.proofGas;
     const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
-    return costUsd18 * 10n >= amount;
+    return costUsd18 * 10n >= this.#course.toDollars(node, amount);
   }
 
   /** Posts with a fee that carry our receipt on their destination. */

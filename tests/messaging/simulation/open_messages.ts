@@ -3,7 +3,7 @@ import { equalBytes } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { findDestination, toReceiptKey } from "../../../src/messaging/relay/decisions/route.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
-import { finalState, hasTimedOut, isBad, mostProofsFor } from "./chain_facts.ts";
+import { costAloneWei, finalState, hasTimedOut, isBad, mostProofsFor } from "./chain_facts.ts";
 import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
 
 /** Why a message waits whose receiving module fails; its fee may not be worth it besides. */
@@ -30,7 +30,7 @@ export class OpenMessages {
 
   /** True when nothing more is expected of a message. */
   isOver(sent: Sent): boolean {
-    return this.hasArrived(sent) ? this.#isNoted(sent) : this.#hasEndedOtherwise(sent);
+    return this.hasArrived(sent) ? this.isNoted(sent) : this.#hasEndedOtherwise(sent);
   }
 
   /** Its receipt is final. */
@@ -39,7 +39,7 @@ export class OpenMessages {
   }
 
   /** The relayer knows what it delivered itself, also with a new database: it has looked for the receipts. */
-  #isNoted({ message, dest }: Sent): boolean {
+  isNoted({ message, dest }: Sent): boolean {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return false;
     return [dest, this.#hub].every((node) => {
@@ -52,6 +52,8 @@ export class OpenMessages {
 
   /** Ended without a delivery, for the reason that the seed gave it. */
   #hasEndedOtherwise(sent: Sent): boolean {
+    // Nobody waits for what an attack sends.
+    if (sent.plan.isHostile === true) return true;
     const { plan, message, dest, source } = sent;
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return false;
@@ -81,12 +83,12 @@ export class OpenMessages {
   }
 
   /** False when the chain's gas has come to cost more than the fee: rushes add up. */
-  #paysForItself({ message, source, dest }: Sent): boolean {
-    return this.#isWorth(source.head.state.fees.get(message.commitment) ?? 0n, dest, dest.messageGas);
+  #paysForItself(sent: Sent): boolean {
+    return this.#isWorth(this.#course.feeOf(sent), costAloneWei(sent.plan, sent.dest));
   }
 
-  #isWorth(offered: bigint, { priceWei }: MemoryNode, gas: bigint): boolean {
-    const costUsd18 = gas * priceWei * PRICE_27 / 10n ** 27n;
+  #isWorth(offered: bigint, costWei: bigint): boolean {
+    const costUsd18 = costWei * PRICE_27 / 10n ** 27n;
     return offered * 100n >= costUsd18 * BigInt(100 + this.#course.plan.minimumProfitPercent);
   }
 
@@ -104,13 +106,16 @@ export class OpenMessages {
 
   #payForProofs(dest: MemoryNode, waiting: readonly Sent[]): boolean {
     const offered = waiting.reduce(
-      (sum, { message, source }) => sum + (source.head.state.fees.get(message.commitment) ?? 0n),
+      (sum, sent) => sum + this.#course.feeOf(sent),
       0n,
     );
     // What cannot be simulated before the chain knows the proof is estimated, at twice of what it is here.
-    const gas = mostProofsFor(dest, this.#hub) * dest.proofGas +
-      BigInt(waiting.length) * 2n * dest.messageGas;
-    return this.#isWorth(offered, dest, gas);
+    const proofs = mostProofsFor(dest, this.#hub);
+    const costWei = waiting.reduce(
+      (sum, { plan }) => sum + 2n * costAloneWei(plan, dest),
+      proofs * (dest.proofGas * dest.priceWei + 1_200n * dest.dataWeiPerByte),
+    );
+    return this.#isWorth(offered, costWei);
   }
 
   /** Tells of a message that is not over. */

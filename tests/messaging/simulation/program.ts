@@ -5,6 +5,7 @@ import type { SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
 import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
@@ -40,6 +41,8 @@ export interface ProgramOptions {
   /** Called `lostSteps` of the fuse before the end. */
   readonly onReplica: () => void;
   readonly connect: (life: Process) => Connections;
+  /** What is wrong with the disk now. */
+  readonly diskFault: () => "full" | "readonly" | undefined;
 }
 
 /** One life of the relayer. */
@@ -49,10 +52,14 @@ export class Program implements Process {
   readonly ended: Promise<ExitCode | undefined>;
   /** Violations that were seen while it ran. */
   readonly violations: string[] = [];
+  /** Requests to EVM chains. */
+  requests = 0;
   readonly #stop = new AbortController();
   readonly #connect: (life: Process) => Connections;
   readonly #clock: Clock;
   readonly #isGentle: boolean;
+  readonly #diskFault: ProgramOptions["diskFault"];
+  readonly #path: string;
   readonly #lostSteps: number | undefined;
   readonly #onReplica: () => void;
   readonly #reportedFees = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
@@ -62,12 +69,14 @@ export class Program implements Process {
   #hasEnded = false;
   #ledger: Ledger | undefined;
 
-  constructor({ clock, path, config, seed, fuse, onReplica, connect }: ProgramOptions) {
+  constructor({ clock, path, config, seed, fuse, onReplica, connect, diskFault }: ProgramOptions) {
     this.#fuse = fuse?.steps ?? Infinity;
     this.#lostSteps = fuse?.lostSteps === undefined ? undefined : Math.min(fuse.lostSteps, fuse.steps);
     this.#onReplica = onReplica;
     this.#isGentle = fuse?.isGentle ?? false;
     this.#clock = clock;
+    this.#diskFault = diskFault;
+    this.#path = path;
     this.#connect = connect;
     const deps = {
       clock,
@@ -120,7 +129,17 @@ export class Program implements Process {
     throw new Killed("killed");
   }
 
-  leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void {
+  /** @throws {LedgerFault} while nothing can be written */
+  write(): void {
+    const code = this.#diskFault();
+    if (code !== undefined) throw new LedgerFault(code, { path: this.#path, text: "the disk of this seed" });
+  }
+
+  requested(): void {
+    this.requests++;
+  }
+
+  leaving(submission: Pick<SignedSubmission, "hash" | "chain">, call: RelayerHubCall | undefined): void {
     if (this.isOver) throw new Killed("dead");
     const ledger = this.#ledger;
     if (ledger === undefined) {
@@ -167,7 +186,7 @@ export class Program implements Process {
 }
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
-function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger {
+function stepwise(ledger: Ledger, life: Program, noteClosed: () => void): Ledger {
   const {
     messages,
     submissions,
@@ -197,6 +216,7 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();
+      life.write();
       const result = ledger.transaction(work);
       life.step();
       return result;
@@ -219,7 +239,11 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
   };
 }
 
-function stepwisePart<T extends object>(part: T, life: Process): T {
+/** Names of what only reads. */
+const READS =
+  /^(find|list|count|items|read|sum|has|is|oldest|newest|next|of|summar|known|fetch|earliest|latest|total)/;
+
+function stepwisePart<T extends object>(part: T, life: Program): T {
   const known = new Map<string | symbol, unknown>();
   return new Proxy(part, {
     get: (target, name): unknown => {
@@ -227,8 +251,10 @@ function stepwisePart<T extends object>(part: T, life: Process): T {
       if (found !== undefined) return found;
       const member: unknown = Reflect.get(target, name);
       assert.ok(typeof member === "function");
+      const isWrite = !READS.test(String(name));
       const stepping = (...parameters: unknown[]): unknown => {
         life.step();
+        if (isWrite) life.write();
         return Reflect.apply(member, target, parameters);
       };
       known.set(name, stepping);

@@ -1,14 +1,16 @@
 /**
  * Runs fresh seeds of the simulation and prints the failing ones with the line that replays each:
  * deno task seeds --from=500000 --count=1000
- * With --logs those of reading a host's requests instead.
+ * With what attacks cost, dollars, and what they made us lose. With --logs those of reading a host's requests instead.
  */
+import process from "node:process";
 import { parseArgs } from "node:util";
 import { findLogFailures } from "../../core/chains/evm/log_reader_seeds.ts";
-import { findFailures } from "./seeds.ts";
+import type { AttackCost } from "./money_checks.ts";
+import { findFailures, type SeedResult } from "./seeds.ts";
 
 /** A line with the progress comes after that many seeds. */
-const PROGRESS_EVERY = 1_000;
+const PROGRESS_EVERY = 100;
 
 /** The seeds that are asked for. */
 function seedsOf(
@@ -33,15 +35,43 @@ function print(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }
 
+/** A line for each kind of attack: how many seeds, and what it cost both sides. */
+function attackLine(kind: string, seen: readonly AttackCost[]): string {
+  const sum = (of: "lost" | "spent"): number => seen.reduce((total, each) => total + each[of], 0);
+  const worst = seen.reduce((a, b) => a.lost / a.spent > b.lost / b.spent ? a : b);
+  const cells = [
+    kind.padEnd(22),
+    `${seen.length} seeds`,
+    `spent ${sum("spent").toFixed(2)}`,
+    `lost ${sum("lost").toFixed(2)}`,
+    `c ${(sum("lost") / sum("spent")).toFixed(3)}`,
+    `worst seed: spent ${worst.spent.toFixed(2)}, lost ${worst.lost.toFixed(2)}`,
+  ];
+  return cells.join("  ");
+}
+
 const { from, count, isOfLogs } = seedsOf(Deno.args);
+const results: AsyncIterable<SeedResult> = (isOfLogs ? findLogFailures : findFailures)(
+  from,
+  from + count - 1,
+);
 let ran = 0;
 let failed = 0;
-for await (const { seed, failure } of (isOfLogs ? findLogFailures : findFailures)(from, from + count - 1)) {
+const open = new Map<string, number>();
+const attacks = new Map<string, AttackCost[]>();
+for await (const { seed, failure, excused = [], attacked } of results) {
   ran++;
+  for (const kind of excused) open.set(kind, (open.get(kind) ?? 0) + 1);
+  if (attacked !== undefined) attacks.set(attacked.kind, [...attacks.get(attacked.kind) ?? [], attacked]);
   if (failure !== undefined) {
     failed++;
     print(failure);
   }
-  if (ran % PROGRESS_EVERY === 0 || ran === count) print(`up to seed ${seed}: ${ran} ran, ${failed} failed`);
+  if (ran % PROGRESS_EVERY !== 0 && ran !== count) continue;
+  const { user, system } = process.cpuUsage();
+  const each = ((user + system) / 1e6 / ran).toFixed(2);
+  print(`up to seed ${seed}: ${ran} ran, ${failed} failed, ${each} s of processor time each`);
 }
+for (const [kind, seen] of attacks) print(attackLine(kind, seen));
+for (const [kind, seeds] of open) print(`open defect in ${seeds} seeds: ${kind}`);
 Deno.exit(failed === 0 ? 0 : 1);

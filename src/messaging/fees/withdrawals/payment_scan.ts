@@ -144,6 +144,8 @@ function takeDispatch(
   const ends = { source: context.hub.id.stateMachine, target };
   const row = toMessageRow({ kind: "post", ...post }, ends, { seenAtHeight: hubBlock, state: "seen" });
   recordRow(context, row);
+  // The leg may have read it before it was known as a payment, and have held it.
+  context.ledger.messages.wake(ends.source, target, "hub_originated");
   return { commitment: post.commitment, encoded: row.encoded, hubBlock };
 }
 

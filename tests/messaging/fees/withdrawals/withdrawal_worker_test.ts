@@ -6,6 +6,7 @@ import {
   withdrawalWorker,
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import { a, b, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
@@ -232,6 +233,24 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
   await scene.blocks(400);
   await payAll(scene, rounds);
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done", "done"]);
+});
+
+Deno.test("withdrawals: a payment that the leg read before it was known as one is delivered at once", async () => {
+  const scene = await sceneWith();
+  scene.hub.accounts.payOut(a, scene.address(a), 40n * one);
+  await scene.blocks(5);
+  const events = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n, 11n, 12n, 13n]
+    .flatMap((height) => scene.hubNode.block(height)?.events ?? []);
+  const [sent] = events.flatMap((event) => event.kind === "message" ? [event] : []);
+  assert.ok(sent !== undefined);
+  const ends = { source: scene.hub.id.stateMachine, target: a };
+  const held = { state: "held", reason: "hub_originated", seenAtHeight: sent.at.height } as const;
+  const nextAttemptAtMs = scene.clock.now() + 3_600_000;
+  scene.ledger.transaction(() =>
+    scene.ledger.messages.record({ ...toMessageRow(sent.message, ends, held), nextAttemptAtMs })
+  );
+  await payAll(scene, new WithdrawalRounds(scene.context), 40);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
 });
 
 Deno.test("withdrawals: a payment that the chain refuses is tried again every 300 s, with one line, and never given up (F25)", async () => {
