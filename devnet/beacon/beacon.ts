@@ -3,8 +3,10 @@
  * Start at {@link startBeacon}. What it leaves out: peers, validators, slots in step with the clock.
  */
 import { toHex } from "../../src/core/encoding/bytes.ts";
-import type { BeaconNetwork } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import {
+  type BeaconNetwork,
+  sepolia,
+} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
   type Beacon,
   type BeaconBehaviour,

@@ -1,7 +1,10 @@
 import { deepStrictEqual as equal, notStrictEqual, ok, rejects } from "node:assert/strict";
 import { ssz } from "@lodestar/types";
-import { concatBytes, fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { type BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
+import type {
+  BeaconConsensusState,
+  SyncCommitteeUpdate,
+} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   type VerifiedBeaconUpdate,
   verifyBeaconUpdate,
@@ -11,17 +14,12 @@ import {
   deriveExecutionPayloadProof,
   deriveNextCommitteeBranch,
 } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type {
   FinalityUpdate,
   LightClientUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import type { SyncCommitteeUpdate } from "../../src/consensus/clients/sync_committee/spec/update.ts";
-import {
-  readNewestSummary,
-  STATE_PREFIX_BYTES,
-} from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
 import {
   SyncCommitteeError,
   type SyncCommitteeErrorCode,
@@ -44,7 +42,6 @@ import {
   fetchJson,
   fetchPayloadBranch,
   fetchPrefix,
-  fetchSummaries,
   fetchTrusted,
   fetchUpdates,
 } from "./reader.ts";
@@ -249,17 +246,6 @@ Deno.test("beacon: the chain goes from Electra to Fulu, and the first signature 
     const { consensusState } = await verified(beacon, trusted, update, update);
     equal(consensusState.lightClientState.statePeriod, 1065n);
   }, { startEpoch: 272_639 }));
-
-Deno.test("beacon: the newest summary follows from the state at the first slot of a period", () =>
-  withBeacon(async (beacon) => {
-    const before = await fetchSummaries(beacon);
-    await beacon.advanceToPeriod(beacon.period + 1);
-    const first = beacon.period * slotsPerPeriod;
-    const prefix = await fetchPrefix(beacon, `/eth/v2/debug/beacon/states/${first}`, STATE_PREFIX_BYTES);
-    const after = await fetchSummaries(beacon);
-    equal(toHex(after), toHex(concatBytes(before, readNewestSummary(prefix, BigInt(first)))));
-    equal(before.length, 64 * (1066 - 222));
-  }));
 
 Deno.test("beacon: other blocks take the place of the last ones, but not of final ones", () =>
   withBeacon(async (beacon) => {

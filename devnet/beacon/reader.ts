@@ -1,12 +1,12 @@
 /** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
 import { ssz as lodestar } from "@lodestar/types";
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import {
   electraStateIndices,
   periodOfSlot,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { initialBeaconState } from "../../src/consensus/clients/sync_committee/spec/initial_state.ts";
+import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/update.ts";
+import { initialBeaconState } from "../../src/consensus/clients/sync_committee/initial_state.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,
@@ -22,7 +22,6 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { committeeRoot, headerRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
-  historicalSummariesRoot,
   readNeighbourFields,
   STATE_PREFIX_BYTES,
 } from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
@@ -104,12 +103,12 @@ export async function fetchTrusted(beacon: Beacon): Promise<BeaconConsensusState
   return initialBeaconState(network, bootstrap, update);
 }
 
-/** All summaries of the head's state, as their SSZ bytes. */
-export async function fetchSummaries(beacon: Beacon): Promise<Uint8Array> {
+/** Root of the summaries in the head's state. */
+async function fetchSummariesRoot(beacon: Beacon): Promise<Hash256> {
   const state = lodestar.fulu.BeaconState.deserialize(
     await fetchBytes(beacon, "/eth/v2/debug/beacon/states/head"),
   );
-  return lodestar.capella.HistoricalSummaries.serialize(state.historicalSummaries);
+  return toHash256(lodestar.capella.HistoricalSummaries.hashTreeRoot(state.historicalSummaries));
 }
 
 /** Branch of the payload header in the finalized state of an update, from one source. */
@@ -129,13 +128,12 @@ export async function fetchPayloadBranch(
   }
   const path = `/eth/v2/debug/beacon/states/${header.slot}`;
   const prefix = await fetchPrefix(beacon, path, STATE_PREFIX_BYTES);
-  const entries = await fetchSummaries(beacon);
   const bootstrap = await fetchBootstrap(beacon, headerRoot(header));
   return branchOfFields(
     place,
     {
       fields: readNeighbourFields(prefix, header.slot),
-      summariesRoot: historicalSummariesRoot(entries),
+      summariesRoot: await fetchSummariesRoot(beacon),
     },
     {
       committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),

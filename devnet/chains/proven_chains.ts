@@ -10,8 +10,8 @@ import {
   type StateMachine,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
-import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type Beacon, startBeacon } from "../beacon/beacon.ts";
 import { type AmsterdamFork, amsterdamHeaderRule } from "../evm/amsterdam_headers.ts";

@@ -8,13 +8,11 @@ import { fromHex, type Hash256, keccak256 } from "../../src/core/encoding/bytes.
 import { BLS_DOMAIN } from "../../src/consensus/spec/bls.ts";
 import {
   type BscNetwork,
+  type BscValidator,
+  encodeExtraData,
   epochBlock,
   epochOfBlock,
   firstTargetOfNewSet,
-} from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import {
-  type BscValidator,
-  encodeExtraData,
   type VoteAttestation,
   type VoteData,
   voteMessage,

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { initialBscState } from "../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { initialBscState } from "../../src/consensus/clients/bsc/spec/update.ts";
+import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";

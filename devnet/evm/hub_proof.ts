@@ -4,7 +4,7 @@
  */
 import type { Address, Hex, LocalAccount } from "viem";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { authorityLeaf } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { authorityLeaf, headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
@@ -13,7 +13,6 @@ import {
 } from "../../src/core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
-import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   type BeefyAuthoritySet,
   type BeefyClientState,

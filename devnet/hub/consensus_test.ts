@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { claimOf } from "../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { bscConsensusStateCodec } from "../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import { bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
+import { bscConsensusStateCodec, bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
 import { decodeOpStackState } from "../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
   decodeBeaconConsensusState,
   verifyBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { messagesTag, stateMachineUpdatedTag } from "./pool_tags.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
@@ -19,7 +18,12 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
-import { beaconConsensusStateCodec } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import {
+  beaconConsensusStateCodec,
+  stateUpdateCodecs,
+  type UpdateLayout,
+  updateLayouts,
+} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import { bytes, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
 import { boldUpdate } from "../../tests/consensus/clients/arbitrum/spec/vectors.ts";
 import {
@@ -50,11 +54,6 @@ import {
 import { clientOf } from "./initial_clients.ts";
 import { callHttp, resultHttp } from "./json_rpc_client.ts";
 import { treasuryAccount } from "./pallets/balances.ts";
-import {
-  stateUpdateCodecs,
-  type UpdateLayout,
-  updateLayouts,
-} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 const { signal } = new AbortController();

@@ -6,13 +6,19 @@ import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/conse
 import { createHubTarget, type HubTargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import type { Hex } from "../../src/core/encoding/bytes.ts";
-import { arbitrumConsensusStateCodec } from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
-import { arbitrumUpdateCodec } from "../../src/consensus/clients/arbitrum/spec/update.ts";
+import {
+  arbitrumConsensusStateCodec,
+  arbitrumUpdateCodec,
+} from "../../src/consensus/clients/arbitrum/spec/update.ts";
 import { bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
-import { opStackConsensusStateCodec } from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { opStackUpdateCodec } from "../../src/consensus/clients/op_stack/spec/update.ts";
-import { beaconConsensusStateCodec } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { stateUpdateCodecs } from "../../src/consensus/clients/sync_committee/spec/update.ts";
+import {
+  opStackConsensusStateCodec,
+  opStackUpdateCodec,
+} from "../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  beaconConsensusStateCodec,
+  stateUpdateCodecs,
+} from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   evmStateMachine,
   type StateMachineId,

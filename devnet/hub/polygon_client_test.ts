@@ -14,12 +14,12 @@ import {
 import {
   type PolygonConsensusState,
   polygonConsensusStateCodec,
-} from "../../src/consensus/clients/polygon/spec/consensus_state.ts";
+  polygonUpdateCodec,
+} from "../../src/consensus/clients/polygon/spec/update.ts";
 import {
   PolygonError,
   type PolygonErrorCode,
 } from "../../src/consensus/clients/polygon/spec/polygon_error.ts";
-import { polygonUpdateCodec } from "../../src/consensus/clients/polygon/spec/update.ts";
 import {
   decodePolygonState,
   decodePolygonUpdate,

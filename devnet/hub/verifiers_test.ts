@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { GrandpaError } from "../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
 import {
   grandpaConsensusStateCodec,
+  GrandpaError,
   type GrandpaFinalityProof,
   grandpaJustificationCodec,
 } from "../../src/consensus/clients/grandpa/spec/message.ts";

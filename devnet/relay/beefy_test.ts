@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { authoritiesRoot, Validators } from "./validators.ts";
-import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { decodeAuthorities, verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { buildNaiveProof } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   authoritySetCodec,
@@ -10,7 +10,6 @@ import {
   mmrLeafCodec,
 } from "../../src/core/beefy/commitment.ts";
 import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
-import { verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import {

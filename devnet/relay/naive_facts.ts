@@ -3,7 +3,7 @@
  * Source: docs/protocol/hub-consensus.md section 5.4.
  */
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { decodeAuthorities, headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   lastMountainBlocks,
   mountainItems,
@@ -18,7 +18,6 @@ import {
   decodeBeefyJustification,
 } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
-import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeHeadData, parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import type { SubstrateHeader } from "../../src/core/substrate/header.ts";
 import { decodeStrict, list, u32, u64 } from "../../src/core/encoding/scale.ts";

@@ -5,12 +5,12 @@ import {
   finalityProofCodec,
   GRANDPA_ENGINE,
   grandpaAuthoritiesCodec,
+  scheduledAuthorities,
 } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import {
   decodeGrandpaJustification,
   verifyGrandpaJustification,
 } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
-import { scheduledAuthorities } from "../../src/consensus/clients/grandpa/spec/set_change.ts";
 import { decodeHeadData, parachainHeadKey, provenHeads } from "../../src/core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, readSlot } from "../../src/core/substrate/header.ts";
 import { decodeStrict, list, u32, u64 } from "../../src/core/encoding/scale.ts";

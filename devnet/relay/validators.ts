@@ -5,7 +5,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { fromHex, type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { authorityLeaves } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { authorityLeaves } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import type { GrandpaAuthority } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import type { BeefyAuthoritySet } from "../../src/core/evm/beefy_client_state.ts";
 import { u32 } from "../../src/core/encoding/scale.ts";

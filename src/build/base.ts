@@ -47,7 +47,7 @@ function pinnedSource(): Source {
 }
 
 /**
- * Makes sure that an executable was compiled on the pinned base, whoever provided that.
+ * Makes sure that an executable was compiled on the pinned base, also where another one was provided.
  * @throws {Error} when it was not.
  */
 export function checkBase(executable: Uint8Array, pinned = pinnedSource().sha256): void {

@@ -6,7 +6,7 @@ export interface InstallerSettings {
   readonly tag: string;
   /** Of the archive, hex. */
   readonly sha256: string;
-  /** Folder of releases; empty: whoever runs it has to say. */
+  /** Folder of releases; empty: the caller has to name it. */
   readonly url: string;
 }
 

@@ -9,19 +9,21 @@ import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { ProverTurns } from "./prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
-import { proverFaultRow, reportFailedPoll } from "./poll_fault.ts";
-import { type Pollable, runPollLoop } from "./poll_loop.ts";
+import {
+  type Pollable,
+  type PollDeps,
+  type PollResult,
+  proverFaultRow,
+  runPollLoop,
+  type UpdateRoute,
+} from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
-import type { PollResult } from "./schedule.ts";
-import type { UpdateRoute } from "./update_observer.ts";
 
 /** Dependencies that the workers of all chains share. */
 export interface ChainWorkerDeps extends DeliverDeps {
   readonly random: Randomness;
-  /** Locks of the provers, which operators' commands take, too; absent: there are none. */
-  readonly turns?: ProverTurns | undefined;
+  readonly turns?: PollDeps["turns"];
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
@@ -85,8 +87,6 @@ class ProverWorker implements Pollable {
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
-  /** What the last poll found to wait for. */
-  #awaits: string | undefined;
 
   constructor(deps: ChainWorkerDeps, prover: ConsensusProver) {
     this.#deps = deps;
@@ -98,36 +98,22 @@ class ProverWorker implements Pollable {
     return this.#prover.intervalMs;
   }
 
-  /** Polls once and submits the updates that were found. */
-  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
-    this.#awaits = undefined;
-    const poll = (): Promise<PollResult> => this.#poll(failures, signal);
-    const turn = this.#deps.turns?.of(this.#route);
-    const result = await (turn === undefined ? poll() : turn.run(poll, signal));
-    this.#deps.observer?.notePoll(this.#route, result, this.#awaits);
-    return result;
-  }
-
-  get #route(): UpdateRoute {
+  get route(): UpdateRoute {
     return { chain: this.#prover.chain, target: this.#deps.hub.id.stateMachine };
   }
 
-  async #poll(failures: number, signal: AbortSignal): Promise<PollResult> {
-    try {
-      const startMs = this.#deps.clock.now();
-      const finding = await this.#find(signal);
-      if (finding.kind === "updates") {
-        const findMs = this.#deps.clock.now() - startMs;
-        return await this.#submit(finding, { failures, findMs }, signal);
-      }
-      this.#awaits = finding.reason;
-      this.#deps.log.debug("update_not_needed", { reason: finding.reason });
-      this.#notices.waiting("update", { event: "long_wait.update", fields: { reason: finding.reason } });
-      return { kind: "nothing", againInMs: finding.againInMs };
-    } catch (error) {
-      signal.throwIfAborted();
-      return reportFailedPoll(this.#deps.log, error, failures);
+  /** Polls once and submits the updates that were found. */
+  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
+    const startMs = this.#deps.clock.now();
+    const finding = await this.#find(signal);
+    if (finding.kind === "updates") {
+      const findMs = this.#deps.clock.now() - startMs;
+      return await this.#submit(finding, { failures, findMs }, signal);
     }
+    const { reason, againInMs } = finding;
+    this.#deps.log.debug("update_not_needed", { reason });
+    this.#notices.waiting("update", { event: "long_wait.update", fields: { reason } });
+    return { kind: "nothing", againInMs, reason };
   }
 
   #find(signal: AbortSignal): Promise<ProverFinding> {

@@ -24,7 +24,7 @@ import type { HubConsensus } from "./followers/hub_consensus.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
-import type { L1Readers } from "./rollup/l1_readers.ts";
+import type { L1Readers } from "./evm_reader.ts";
 
 /** Dependencies of the provers of chains. */
 export interface ProverContext {
@@ -49,8 +49,7 @@ export type EndpointCheckContext = Pick<
 >;
 
 /** Section of a chain whose finality is proved, with its host section. */
-export interface ChainClientSection<Type extends string, Host extends object> extends EvmChainSection {
-  readonly type: Type;
+export interface ChainClientSection<Host extends object = object> extends EvmChainSection {
   readonly host: Host;
 }
 
@@ -68,14 +67,17 @@ export interface ExampleChain {
 }
 
 /** Light client of an EVM chain on the hub, chosen by `type` of the chain's section. */
-export interface ChainClient<Type extends string, Host extends object> {
-  readonly type: Type;
+export interface ChainClient<Host extends object = object> {
   /** Description of the type for the key `type`; absent: its name says enough. */
   readonly typeText?: string;
   /** Other values of `type`: names of networks, with their chain ids. */
   readonly networks: Readonly<Record<string, number>>;
+  /** Chain ids of public chains of this type, which `config init` knows by name; absent: none. */
+  readonly knownChains?: readonly number[];
   /** The section `[<chain>.host]`. */
   readonly host: Section<Host>;
+  /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
+  readonly nodeKeys?: readonly string[];
   readonly example: ExampleChain;
   /** Extension of the chain's file in the folder of `--cache`; absent: nothing is kept. */
   readonly cachedAs?: string;
@@ -90,10 +92,10 @@ export interface ChainClient<Type extends string, Host extends object> {
   /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */
   createChecks(
     context: EndpointCheckContext,
-    chain: ChainClientSection<Type, Host>,
+    chain: ChainClientSection<Host>,
   ): () => readonly CheckJob[];
   /** Creates the prover; its start-up check and initial state come with it. Sends no request. */
-  createProver(context: ProverContext, chain: ChainClientSection<Type, Host>): ConsensusProver;
+  createProver(context: ProverContext, chain: ChainClientSection<Host>): ConsensusProver;
 }
 
 /** Dependencies of a hub's provers. */
@@ -141,8 +143,7 @@ export interface FollowerContext extends HubContext {
 export type BaseState = BeefyClientState | undefined;
 
 /** Finality of the hub, chosen by `type` of `[hub]`. */
-export interface HubClient<Type extends string, Values> {
-  readonly type: Type;
+export interface HubClient<Values = unknown> {
   /** Description of the type for the key `type` of `[hub]`. */
   readonly typeText: string;
   /** Name of its section in `[hub]`. */

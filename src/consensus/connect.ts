@@ -10,35 +10,13 @@ import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type {
-  ChainClient,
-  EndpointCheckContext,
-  FollowerContext,
-  HubClient,
-  HubContext,
-  HubStateContext,
-  LightClientWatch,
-  LossOptions,
-  ProverContext,
-  RelayConfig,
-} from "./client.ts";
+import type { FollowerContext, HubContext, LightClientWatch, LossOptions } from "./client.ts";
 import type { ConsensusChainConfig, ConsensusConfig } from "./config/schema.ts";
 import { memoryText, type PersistedText } from "./persisted_text.ts";
-import type { HubConsensus } from "./followers/hub_consensus.ts";
-import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
-import {
-  chainClients,
-  type ChainHosts,
-  type ChainType,
-  hubClients,
-  type HubConsensusConfig,
-  type HubType,
-  type HubValues,
-  parachains,
-  type ProvedChainConfig,
-} from "./registry.ts";
+import type { ConsensusProver } from "./prover.ts";
+import { chainClients, hubClients, parachains, type ProvedChainConfig } from "./registry.ts";
 import { connectFinality } from "./relay_chain/relay_chain.ts";
-import { L1Readers } from "./rollup/l1_readers.ts";
+import { L1Readers } from "./evm_reader.ts";
 import type { Connections } from "./session.ts";
 
 /** Dependencies of the adapters besides the network. */
@@ -81,7 +59,9 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const proved = [
     ...config.chains.flatMap((chain) => {
       const cachedText = deps.cachedTexts?.get(chain.stateMachine);
-      return isProved(chain) ? [createProver({ ...network, hub, l1Readers, cachedText }, chain)] : [];
+      return isProved(chain)
+        ? [chainClients[chain.type].createProver({ ...network, hub, l1Readers, cachedText }, chain)]
+        : [];
     }),
     ...connectSiblings(network, config, hub),
   ];
@@ -90,9 +70,10 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     !names.includes(name)
   );
   const checks = config.chains.flatMap((chain) =>
-    isProved(chain) ? [createChecks({ ...network, hub }, chain)] : []
+    isProved(chain) ? [chainClients[chain.type].createChecks({ ...network, hub }, chain)] : []
   );
-  const ofHub = bindHubClient(config.hub.consensus).createChecks({ network, hub: substrate });
+  const { type, values } = config.hub.consensus;
+  const ofHub = hubClients[type].createChecks?.({ network, hub: substrate }, values);
   const planEndpointChecks = (): readonly CheckJob[] =>
     [...checks, ofHub ?? (() => [])].flatMap((plan) => plan());
   const { maximumDailyLoss } = config.relayer;
@@ -127,60 +108,22 @@ function connectHubClient(
     evmChains: evmChains.filter(({ inboundOnly }) => !inboundOnly),
     substrateChains: substrateChains.filter(({ inboundOnly }) => !inboundOnly),
   };
-  const { fetchBase, ...client } = bindHubClient(hub.consensus);
+  const { type, values } = hub.consensus;
+  const client = hubClients[type];
   return {
-    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(targets) : undefined,
-    hubState: client.connectState(context),
-    fetchBase: fetchBase && ((name, signal) => {
+    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(targets, values) : undefined,
+    hubState: client.connectState(context, values),
+    fetchBase: client.fetchBase && ((name, signal) => {
       const chain = evmChains.find(({ stateMachine }) => stateMachine === name);
-      return chain === undefined ? Promise.resolve(undefined) : fetchBase(context, chain, signal);
+      return (chain && client.fetchBase?.(context, chain, signal)) ?? Promise.resolve(undefined);
     }),
-  };
-}
-
-/** A hub's light client with its configured values. */
-interface BoundHubClient extends Pick<HubClient<HubType, undefined>, "fetchBase"> {
-  readonly relay: RelayConfig | undefined;
-  createChecks(context: HubContext): (() => readonly CheckJob[]) | undefined;
-  connectFollowers(context: FollowerContext): HubConsensus;
-  connectState(context: HubStateContext): InitialStateMaker;
-}
-
-function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T>): BoundHubClient {
-  const client: HubClient<T, HubValues[T]> = hubClients[type];
-  return {
-    relay: client.findRelay(values),
-    createChecks: (context) => client.createChecks?.(context, values),
-    connectFollowers: (context) => client.connectFollowers(context, values),
-    connectState: (context) => client.connectState(context, values),
-    ...client.fetchBase && { fetchBase: client.fetchBase },
   };
 }
 
 /** True for chains whose own finality is proved to the hub. */
 export function isProved(chain: ConsensusChainConfig): chain is ProvedChainConfig {
-  return chain.type !== "substrate" && chain.type !== "receive_only" && !isSwitchedOff(chain);
-}
-
-function isSwitchedOff<T extends ChainType>({ type, host }: ProvedChainConfig<T>): boolean {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
-  return client.isSwitchedOff?.(host) ?? false;
-}
-
-function createChecks<T extends ChainType>(
-  context: EndpointCheckContext,
-  chain: ProvedChainConfig<T>,
-): () => readonly CheckJob[] {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[chain.type];
-  return client.createChecks(context, chain);
-}
-
-function createProver<T extends ChainType>(
-  context: ProverContext,
-  chain: ProvedChainConfig<T>,
-): ConsensusProver {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[chain.type];
-  return client.createProver(context, chain);
+  return chain.type !== "substrate" && chain.type !== "receive_only" &&
+    !(chainClients[chain.type].isSwitchedOff?.(chain.host) ?? false);
 }
 
 /** Connects parachains on the hub's relay chain, which can be proved to it where that relay chain is configured. */
@@ -189,7 +132,7 @@ function connectSiblings(
   { hub, chains }: ConsensusConfig,
   target: ConsensusTarget,
 ): readonly ConsensusProver[] {
-  const { relay: configured } = bindHubClient(hub.consensus);
+  const configured = hubClients[hub.consensus.type].findRelay(hub.consensus.values);
   if (configured === undefined) return [];
   const { rpc, intervalMs } = configured;
   const { stateMachine: hubName } = hub.substrate;

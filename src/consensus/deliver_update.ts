@@ -2,16 +2,22 @@
  * Submits what a prover has found and reports it: to the log, to the observer, and to those who wait for the height. The
  * worker of a chain does it, and an operator's `prove`.
  */
+import { delayAbort, type ObservedUpdate, SHUTDOWN_GRACE_MS, type UpdateObserver } from "./poll_loop.ts";
+import type { HeightNotifier } from "./height_notifier.ts";
+import type { ConsensusProver, ProverFinding } from "./prover.ts";
+import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains/consensus_target.ts";
+import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
+import { equalBytes } from "../core/encoding/bytes.ts";
 import {
+  type ConsensusStateId,
+  type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
 } from "../core/ismp/state_machine.ts";
-import type { HeightNotifier } from "./height_notifier.ts";
-import type { ConsensusProver, ProverFinding } from "./prover.ts";
-import { type SubmitDeps, type SubmitResult, submitUpdates } from "./submit.ts";
-import type { ObservedUpdate, UpdateObserver } from "./update_observer.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import { awaitLogged } from "../core/runtime/waiting.ts";
+import type { Log } from "../core/telemetry/log.ts";
 
 /** Dependencies of the delivery. */
 export interface DeliverDeps extends Omit<SubmitDeps, "hub"> {
@@ -97,4 +103,153 @@ function logAccepted(
     return log.info("update_accepted", { heights, ...fields });
   }
   log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
+}
+
+/** Dependencies of the submission. */
+interface SubmitDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hub: Pick<ConsensusTarget, "updates" | "sender" | "outcomes"> & {
+    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight">;
+  };
+}
+
+/** Updates of one chain that our own verifier accepts. */
+export interface FoundUpdates {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentId: StateMachineId;
+  /** In the order of the extrinsic. */
+  readonly proofs: readonly Uint8Array[];
+  /** State of the client that they build on, as the hub stores it. */
+  readonly madeOn: Uint8Array;
+  /** Height that the hub will know afterwards; `undefined` for a mere validator set rotation. */
+  readonly height: bigint | undefined;
+}
+
+/** Outcome of the submission. */
+export type SubmitResult =
+  /** Included. `advanced`: the heights that the hub stored, possibly none. */
+  | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
+  /**
+   * Another relayer submitted this height or a newer one; `undefined`: another update, on which ours must be rebuilt.
+   */
+  | { readonly kind: "overtaken"; readonly hubHeight: bigint | undefined }
+  /** The hub refuses updates that our verifier accepts, and has not advanced in the meantime. */
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  /** Neither included nor in the transaction pool any more, or not included in time. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+/** Interval between polls of a submission. */
+const POLL_MS = 2_000;
+
+/**
+ * Timeout of the inclusion. The transaction pool keeps an update for 25 blocks (docs/protocol/hub-consensus.md section
+ * 3.4), 5 min at 12 s; twice that suffices for all hubs.
+ */
+const INCLUSION_TIMEOUT_MS = 600_000;
+
+/** Timeout of another relayer's update that kept ours out of the transaction pool. */
+const COMPETITOR_TIMEOUT_MS = 60_000;
+
+/** Submits updates and waits until they are included or lost. */
+export function submitUpdates(
+  deps: SubmitDeps,
+  found: FoundUpdates,
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  return new UpdateSubmission(deps, found).run(signal);
+}
+
+/** Submission of the updates of one poll. */
+class UpdateSubmission {
+  readonly #deps: SubmitDeps;
+  readonly #found: FoundUpdates;
+
+  constructor(deps: SubmitDeps, found: FoundUpdates) {
+    this.#deps = deps;
+    this.#found = found;
+  }
+
+  async run(signal: AbortSignal): Promise<SubmitResult> {
+    const { hub, log } = this.#deps;
+    const { chain, consensusStateId, proofs } = this.#found;
+    const overtaken = await this.#findOvertaking(signal);
+    if (overtaken !== undefined) return overtaken;
+    const refusal = await hub.updates.dryRunUpdates({ id: consensusStateId, proofs }, signal);
+    if (refusal !== undefined) return await this.#explainRefusal(refusal, signal);
+    const submission = await hub.updates.prepareUpdates({ id: consensusStateId, proofs }, signal);
+    const sent = await hub.sender.broadcast(submission, signal);
+    if (sent.kind === "refused") return await this.#explainRefusal(sent.refusal, signal);
+    if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
+      return await this.#findAdvance(signal) ??
+        { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
+    }
+    log.debug("update_sent", { chain, extrinsic: submission.hash });
+    const awaited = { event: "long_wait.update_inclusion" as const, fields: { chain } };
+    // The transaction pool already has these bytes, or another relayer's update to the same height.
+    const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
+    return await awaitLogged(this.#deps, awaited, () => this.#follow(submission, othersMs, signal));
+  }
+
+  /**
+   * Polls the outcome; an abort leaves a grace period. @param othersMs time for which an unknown submission may be
+   * another relayer's update.
+   */
+  async #follow(submission: SignedSubmission, othersMs: number, signal: AbortSignal): Promise<SubmitResult> {
+    const { hub, clock } = this.#deps;
+    const startMs = clock.now();
+    const untilMs = startMs + INCLUSION_TIMEOUT_MS;
+    const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
+    try {
+      while (clock.now() < untilMs) {
+        const outcome = await hub.outcomes.fetchUpdateOutcome(submission, last.signal);
+        const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
+        const result = isOthers
+          ? await this.#findAdvance(last.signal)
+          : await this.#judge(outcome, last.signal);
+        if (result !== undefined) return result;
+        await clock.sleep(POLL_MS, last.signal);
+      }
+      return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
+    } finally {
+      last.end();
+    }
+  }
+
+  async #judge(outcome: UpdateOutcome, signal: AbortSignal): Promise<SubmitResult | undefined> {
+    if (outcome.kind === "pending") return undefined;
+    if (outcome.kind === "included" && outcome.succeeded) {
+      return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
+    }
+    if (outcome.kind === "included" && outcome.refusal !== undefined) {
+      return await this.#explainRefusal(outcome.refusal, signal);
+    }
+    const reason = outcome.kind === "included"
+      ? `failed in block ${outcome.block.height}`
+      : "neither in a block nor in the transaction pool";
+    return await this.#findAdvance(signal) ?? { kind: "lost", reason };
+  }
+
+  /** Returns the refusal, or its explanation: the hub has advanced. */
+  async #explainRefusal(refusal: Refusal, signal: AbortSignal): Promise<SubmitResult> {
+    return await this.#findAdvance(signal) ?? { kind: "refused", refusal };
+  }
+
+  /** Detects an update that came first: to this height, or any other that invalidates ours. */
+  async #findAdvance(signal: AbortSignal): Promise<SubmitResult | undefined> {
+    const overtaken = await this.#findOvertaking(signal);
+    if (overtaken !== undefined) return overtaken;
+    const client = await this.#deps.hub.reads.fetchClient(this.#found.consensusStateId, "best", signal);
+    const isSame = client === undefined || equalBytes(client.state, this.#found.madeOn);
+    return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
+  }
+
+  /** Detects an update to this height or a newer one. */
+  async #findOvertaking(signal: AbortSignal): Promise<SubmitResult | undefined> {
+    const { commitmentId, height } = this.#found;
+    if (height === undefined) return undefined;
+    const hubHeight = await this.#deps.hub.reads.fetchLatestHeight(commitmentId, signal);
+    return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
+  }
 }

@@ -2,6 +2,7 @@
  * Reads of an execution chain for provers: answers are verified while their endpoint is known, so that a fault names it
  * and the next endpoint is tried. Start reading at {@link EvmReader}.
  */
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import {
   createEvmEndpointSet,
   type EvmEndpointSetDeps,
@@ -22,10 +23,11 @@ import {
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
+import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import type { Address } from "../core/evm/address.ts";
-import type { StateMachine } from "../core/ismp/state_machine.ts";
+import type { EvmBlockHeader } from "../core/evm/block_header.ts";
+import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
@@ -55,52 +57,6 @@ export type ChainIdReport =
   | { readonly host: string; readonly kind: "id"; readonly chainId: bigint }
   | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
 
-/** An execution chain. Every method may throw an `RpcFault` that names the host of the endpoint. */
-export interface EvmReader {
-  readonly chain: StateMachine;
-  /** Hosts of the endpoints in order of preference. */
-  readonly hosts: readonly string[];
-
-  /** Fetches the height of the newest block. */
-  fetchHeight(signal: AbortSignal): Promise<bigint>;
-  /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
-  fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined>;
-  /**
-   * Fetches several headers in one request, all from one endpoint. @throws {RpcFault} `lagging` when one is missing.
-   */
-  fetchHeaders(which: readonly BlockReference[], signal: AbortSignal): Promise<readonly HashedHeader[]>;
-  /**
-   * Fetches the logs of one contract in blocks `from` to `to`, both inclusive, in order; wide ranges are split. @throws
-   * {RpcFault} `lagging` when no endpoint has reached `to` yet.
-   */
-  fetchLogs(
-    filter: LogFilter,
-    range: { readonly from: bigint; readonly to: bigint },
-    signal: AbortSignal,
-  ): Promise<readonly Log[]>;
-  /** Fetches storage words and results of calls in one request, in order; `undefined` for a call that reverts. */
-  fetchReads(reads: readonly ContractRead[], signal: AbortSignal): Promise<readonly (Hex | undefined)[]>;
-  /**
-   * Fetches Merkle proofs in one request, each from the block's state root to all requested slots (or to their
-   * absence). A missing account is no fault: its proof proves the absence. @throws {RpcFault} `malformed` when a proof
-   * does not verify; `pruned` when no endpoint has the state any more.
-   */
-  fetchProofs(
-    requests: readonly ProofRequest[],
-    block: TrustedBlock,
-    signal: AbortSignal,
-  ): Promise<readonly AccountProofAnswer[]>;
-  /** Fetches the chain id of every endpoint. */
-  fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
-  /**
-   * Returns a reader that takes logs and reads only from endpoints that have this block with this state: others are on
-   * another chain or fork, and fail with a `wrong_chain` fault.
-   */
-  heldTo(block: TrustedBlock): EvmReader;
-  /** Returns one reader per endpoint, in order of preference, for data that one of them may omit. */
-  each(): readonly EvmReader[];
-}
-
 /** Timeout of proofs: nodes read old blocks from disk. */
 const PROOF_TIMEOUT_MS = 60_000;
 /** Timeout of the check: a slower endpoint counts as down. */
@@ -118,49 +74,46 @@ export function openEvmReader(
   options: EvmReaderOptions,
 ): EvmReader {
   const log = deps.log.with({ chain: options.stateMachine });
+  const readerOf = (endpoints: RpcEndpointSet): EvmReader => {
+    const logs = new LogReader({ endpoints, log, blocksPerQuery: options.blocksPerLogQuery });
+    return new EvmReader(options.stateMachine, { endpoints, logs });
+  };
   const endpoints = createEvmEndpointSet(deps, options);
-  const logsOf = (of: RpcEndpointSet): LogReader =>
-    new LogReader({ endpoints: of, log, blocksPerQuery: options.blocksPerLogQuery });
-  return new EndpointSetReader(
-    options.stateMachine,
-    { endpoints, logs: logsOf(endpoints), logsOf },
-    undefined,
-  );
+  const reader = readerOf(endpoints);
+  return endpoints.hosts.length === 1 ? reader : reader.withParts(endpoints.each().map(readerOf));
 }
 
 /** Dependencies of a reader. */
 interface ReaderContext {
   readonly endpoints: RpcEndpointSet;
   readonly logs: LogReader;
-  /** Creates a log reader for other endpoints. */
-  readonly logsOf: (endpoints: RpcEndpointSet) => LogReader;
+  /** Readers of the single endpoints; absent: there is one. */
+  readonly parts?: readonly EvmReader[];
 }
 
-class EndpointSetReader implements EvmReader {
-  readonly #parts: ReaderContext;
+/** An execution chain. Every method may throw an `RpcFault` that names the host of the endpoint. */
+export class EvmReader {
+  readonly #context: ReaderContext;
   readonly #endpoints: RpcEndpointSet;
-  readonly #logs: LogReader;
   readonly #guard: BatchGuard | undefined;
 
-  constructor(
-    readonly chain: StateMachine,
-    parts: ReaderContext,
-    guard: BatchGuard | undefined,
-  ) {
-    this.#parts = parts;
-    this.#endpoints = parts.endpoints;
-    this.#logs = parts.logs;
+  constructor(readonly chain: StateMachine, context: ReaderContext, guard?: BatchGuard) {
+    this.#context = context;
+    this.#endpoints = context.endpoints;
     this.#guard = guard;
   }
 
+  /** Hosts of the endpoints in order of preference. */
   get hosts(): readonly string[] {
     return this.#endpoints.hosts;
   }
 
+  /** Fetches the height of the newest block. */
   fetchHeight(signal: AbortSignal): Promise<bigint> {
     return callOne(this.#endpoints, blockNumber, { signal });
   }
 
+  /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
     try {
       const [found] = await this.fetchHeaders([which], signal);
@@ -171,6 +124,9 @@ class EndpointSetReader implements EvmReader {
     }
   }
 
+  /**
+   * Fetches several headers in one request, all from one endpoint. @throws {RpcFault} `lagging` when one is missing.
+   */
   async fetchHeaders(
     which: readonly BlockReference[],
     signal: AbortSignal,
@@ -188,14 +144,19 @@ class EndpointSetReader implements EvmReader {
     return headers;
   }
 
+  /**
+   * Fetches the logs of one contract in blocks `from` to `to`, both inclusive, in order; wide ranges are split. @throws
+   * {RpcFault} `lagging` when no endpoint has reached `to` yet.
+   */
   fetchLogs(
     filter: LogFilter,
     range: { readonly from: bigint; readonly to: bigint },
     signal: AbortSignal,
   ): Promise<readonly Log[]> {
-    return this.#logs.fetch(filter, range, signal, this.#guard);
+    return this.#context.logs.fetch(filter, range, signal, this.#guard);
   }
 
+  /** Fetches storage words and results of calls in one request, in order; `undefined` for a call that reverts. */
   async fetchReads(
     reads: readonly ContractRead[],
     signal: AbortSignal,
@@ -213,6 +174,11 @@ class EndpointSetReader implements EvmReader {
     });
   }
 
+  /**
+   * Fetches Merkle proofs in one request, each from the block's state root to all requested slots (or to their
+   * absence). A missing account is no fault: its proof proves the absence. @throws {RpcFault} `malformed` when a proof
+   * does not verify; `pruned` when no endpoint has the state any more.
+   */
   async fetchProofs(
     requests: readonly ProofRequest[],
     { height, stateRoot }: TrustedBlock,
@@ -237,6 +203,7 @@ class EndpointSetReader implements EvmReader {
     return slots.map((slot) => slot());
   }
 
+  /** Fetches the chain id of every endpoint. */
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
     const reports = await this.#endpoints.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
     return reports.map((report): ChainIdReport => {
@@ -254,13 +221,21 @@ class EndpointSetReader implements EvmReader {
     });
   }
 
-  each(): readonly EvmReader[] {
-    const { logsOf } = this.#parts;
-    return this.#endpoints.each().map((endpoints) =>
-      new EndpointSetReader(this.chain, { endpoints, logs: logsOf(endpoints), logsOf }, this.#guard)
-    );
+  /** Returns the same reader with readers of its single endpoints. */
+  withParts(parts: readonly EvmReader[]): EvmReader {
+    return new EvmReader(this.chain, { ...this.#context, parts }, this.#guard);
   }
 
+  /** Returns one reader per endpoint, in order of preference, for data that one of them may omit. */
+  each(): readonly EvmReader[] {
+    const parts = this.#context.parts ?? [this];
+    return parts.map((part) => new EvmReader(this.chain, part.#context, this.#guard));
+  }
+
+  /**
+   * Returns a reader that takes logs and reads only from endpoints that have this block with this state: others are on
+   * another chain or fork, and fail with a `wrong_chain` fault.
+   */
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
     const guard: BatchGuard = (batch) => {
       const root = batch.add(stateRootAt(height));
@@ -274,8 +249,37 @@ class EndpointSetReader implements EvmReader {
       };
       return { check };
     };
-    return new EndpointSetReader(this.chain, this.#parts, guard);
+    return new EvmReader(this.chain, this.#context, guard);
   }
+}
+
+/** Fetches one header. @throws {RpcFault} `lagging` when no endpoint has the block */
+export async function fetchEvmHeader(
+  reader: Pick<EvmReader, "fetchHeaders">,
+  which: BlockReference,
+  signal: AbortSignal,
+): Promise<EvmBlockHeader> {
+  const [found] = await reader.fetchHeaders([which], signal);
+  if (found === undefined) throw new Error("A header without an answer");
+  return found.header;
+}
+
+/**
+ * Compares the chain id of every endpoint with the configuration. @param place.chain name of the rows; @param place.key
+ * setting with the URLs.
+ */
+export async function checkChainIds(
+  reader: Pick<EvmReader, "chain" | "fetchChainIds">,
+  { chain, key }: { readonly chain: StateMachine; readonly key: string },
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  return (await reader.fetchChainIds(signal)).flatMap((report): CheckRow[] => {
+    if (report.kind === "fault") return [silenceRow(chain, report.fault, true)];
+    if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
+    const found = `${key}: serves chain ${report.chainId}, and ${reader.chain} is configured`;
+    const row = { chain, endpoint: report.host, check: "chain_id" } as const;
+    return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
+  });
 }
 
 function queryOf(read: ContractRead): Query<Hex> {
@@ -303,4 +307,23 @@ function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest
 /** True when every endpoint answered and none has the block. */
 function isMissingBlock(fault: unknown): boolean {
   return fault instanceof RpcFault && fault.code === "lagging";
+}
+
+/** See the head of the file. */
+export class L1Readers {
+  readonly #known = new Map<string, EvmReader>();
+
+  /** Returns the reader of these endpoints, opened for the first rollup. Sends no request. */
+  open(deps: EvmEndpointSetDeps & { readonly log: TelemetryLog }, options: EvmReaderOptions): EvmReader {
+    const { stateMachine, urls, blocksPerLogQuery, maxConcurrent } = options;
+    const key = JSON.stringify([
+      stateMachine,
+      urls.map((url) => url.reveal()),
+      blocksPerLogQuery?.toString() ?? null,
+      maxConcurrent ?? null,
+    ]);
+    const reader = this.#known.get(key) ?? openEvmReader(deps, options);
+    this.#known.set(key, reader);
+    return reader;
+  }
 }

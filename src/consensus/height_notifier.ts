@@ -1,6 +1,6 @@
 /**
  * Notifications of new heights on the hub: rollups are proved at L1 blocks that the hub knows, so their workers poll as
- * soon as it knows a newer one, whoever delivered it.
+ * soon as it knows a newer one, from any relayer.
  */
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import type { StateMachineHeight, StateMachineId } from "../core/ismp/state_machine.ts";

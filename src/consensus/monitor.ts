@@ -1,5 +1,5 @@
 /**
- * Watches the age of each chain's newest update in `maximum_update_intervals`, whoever submitted it, and ends the
+ * Watches the age of each chain's newest update in `maximum_update_intervals`, from any relayer, and ends the
  * program when one is too old: its supervisor restarts it and can raise an alert. Source:
  * docs/protocol/hub-consensus.md section 3.5.
  */

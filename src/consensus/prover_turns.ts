@@ -1,6 +1,6 @@
 /** Locks of light clients: the worker that advances one and an operator's command never work on it at the same time. */
 import { Limit } from "../core/runtime/limit.ts";
-import type { UpdateRoute } from "./update_observer.ts";
+import type { UpdateRoute } from "./poll_loop.ts";
 
 /** A lock for each light client. */
 export class ProverTurns {

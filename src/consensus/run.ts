@@ -2,24 +2,24 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import type { CheckRow } from "../core/checks/check_row.ts";
-import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
-import { checkWorker } from "../core/checks/check_worker.ts";
+import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
+import { consensusControlWorker } from "./commands/commands.ts";
+import { provableSections } from "./config/schema.ts";
+import { ProverTurns } from "./prover_turns.ts";
+import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
+import { checkWorker } from "../core/checks/check_worker.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
-import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
-import { consensusControlWorker } from "./commands/commands.ts";
-import { provableSections } from "./config/schema.ts";
-import { ProverTurns } from "./prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
-import { observeCheck } from "./poll_fault.ts";
+import { observeCheck } from "./poll_loop.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 

@@ -2,23 +2,23 @@
  * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
  * abort is a clean end.
  */
-import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
+import type { BaseState } from "./client.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
+import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
+import type { UpdateObserver } from "./poll_loop.ts";
+import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
+import type { ConsensusStatus } from "./status/consensus_status.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
+import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
-import type { BaseState } from "./client.ts";
-import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
-import type { UpdateObserver } from "./update_observer.ts";
-import type { ControlSocket } from "../core/runtime/control_socket.ts";
-import type { ConsensusStatus } from "./status/consensus_status.ts";
-import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 
 /** Connections to the hub and the configured chains. */
 export interface Connections {

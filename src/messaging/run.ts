@@ -14,7 +14,7 @@ import type { AppContext } from "../core/runtime/app.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
-import type { Log } from "../core/telemetry/log.ts";
+import type { Log, LogFields } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
 import { controlWorker } from "./commands/commands.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
@@ -199,42 +199,52 @@ function logStart(log: Log, config: MessagingConfig): void {
 const PRUNE_EVERY_MS = 3_600_000;
 const SUMMARY_EVERY_MS = 600_000;
 
-/** Creates a worker that logs a summary every ten minutes and removes expired rows every hour. */
+/** Line of the summary. */
+type SummaryLine = readonly [event: "messages_counted" | "gas_spent", fields: LogFields];
+
+/**
+ * Creates a worker that summarises legs and spending every ten minutes, in lines for what has changed since, and removes
+ * expired rows every hour.
+ */
 export function housekeepingWorker(deps: RelayDeps): Worker {
   return {
     name: "housekeeping",
     run: async (signal) => {
       let prunedMs = -Infinity;
+      let before: ReadonlySet<string> = new Set();
       while (!signal.aborted) {
         if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
           prunedMs = deps.clock.now();
           deps.ledger.prune(prunedMs);
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
-        logSummary(deps);
-        logSpending(deps);
+        const lines = [...countMessages(deps), ...sumSpending(deps)];
+        for (const [event, fields] of lines) {
+          if (!before.has(JSON.stringify(fields))) deps.log.info(event, fields);
+        }
+        before = new Set(lines.map(([, fields]) => JSON.stringify(fields)));
       }
     },
   };
 }
 
-/** Logs one line per leg with rows, one number per state. */
-function logSummary(deps: RelayDeps): void {
+/** One line per leg with rows, one number per state. */
+function countMessages({ ledger }: RelayDeps): readonly SummaryLine[] {
   const legs = new Map<string, Record<string, number>>();
-  for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
+  for (const { source, target, state, count } of ledger.messages.countByState()) {
     const leg = `${source} -> ${target}`;
     legs.set(leg, { ...legs.get(leg), [state]: count });
   }
-  for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });
+  return [...legs].map(([leg, counts]) => ["messages_counted", { leg, ...counts }]);
 }
 
-/** Logs one line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
-function logSpending({ ledger, log, clock }: RelayDeps): void {
+/** One line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
+function sumSpending({ ledger, clock }: RelayDeps): readonly SummaryLine[] {
   const sinceMs = clock.now() - DAY_MS;
-  for (const chain of ledger.spending.listChains(sinceMs)) {
+  return ledger.spending.listChains(sinceMs).flatMap((chain): readonly SummaryLine[] => {
     const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
-    if (sum.spentWei === 0n) continue;
-    log.info("gas_spent", {
+    if (sum.spentWei === 0n) return [];
+    return [["gas_spent", {
       chain,
       transactions: sum.transactions,
       spent: formatDecimal(sum.spentWei, 18),
@@ -243,8 +253,8 @@ function logSpending({ ledger, log, clock }: RelayDeps): void {
       earnedNothing: formatDecimal(sum.unearnedWei, 18),
       earnedNothingUsd: dollars(sum.unearnedUsd18),
       ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
-    });
-  }
+    }]];
+  });
 }
 
 /** Formats dollars, rounded to a millionth. */

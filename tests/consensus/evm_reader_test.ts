@@ -9,7 +9,7 @@ import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { type Fetch } from "../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../src/core/rpc/http.ts";
 import { evmBlockHeaderCodec, parseHashedBlock } from "../../src/core/evm/block_header.ts";
-import { reportFailedPoll } from "../../src/consensus/poll_fault.ts";
+import { reportFailedPoll } from "../../src/consensus/poll_loop.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";

@@ -1,7 +1,6 @@
 /** Checks before the first poll, as an observer hears of them. */
 import assert from "node:assert/strict";
-import { observeCheck } from "../../src/consensus/poll_fault.ts";
-import type { PollResult } from "../../src/consensus/schedule.ts";
+import { observeCheck, type PollResult } from "../../src/consensus/poll_loop.ts";
 import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import { faultOf } from "../support/rpc_faults.ts";
 

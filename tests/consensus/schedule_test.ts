@@ -7,7 +7,7 @@ import {
   planPause,
   type PollResult,
   SUSPENDED_MS,
-} from "../../src/consensus/schedule.ts";
+} from "../../src/consensus/poll_loop.ts";
 
 const pace = { intervalMs: 300_000, spentMs: 0, failures: 0 };
 

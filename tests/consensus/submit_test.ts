@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Refusal } from "../../src/core/chains/submission.ts";
-import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
+import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/deliver_update.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, included, MemoryTarget, proofOf } from "../support/memory_target.ts";
 import { firstState } from "../support/scripted_prover.ts";

@@ -4,9 +4,8 @@ import {
   decodeArbitrumState,
   decodeArbitrumUpdate,
 } from "../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
-import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
+import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_header.ts";
 import {
   joinCommitmentProofs,
@@ -30,8 +29,8 @@ import {
   decodeGrandpaState,
 } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { decodeDetails } from "../../src/consensus/clients/op_stack/spec/claim_events.ts";
-import { decodeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
-import { readSuperRoot } from "../../src/consensus/clients/op_stack/spec/super_root.ts";
+import { decodeGameRules } from "../../src/consensus/clients/op_stack/spec/update.ts";
+import { readSuperRoot } from "../../src/consensus/clients/op_stack/spec/output_root.ts";
 import {
   decodeOpStackState,
   decodeOpStackUpdate,

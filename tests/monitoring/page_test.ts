@@ -8,7 +8,7 @@ import { createStatusHandler, type StatusSources } from "../../src/core/telemetr
 import { haveCommands } from "../release/support/debian.ts";
 import { withPage } from "./support/browser.ts";
 import { makeSampleConsensusRelayer } from "./support/sample_consensus_relayer.ts";
-import { makeSampleRelayer } from "./support/sample_relayer.ts";
+import { makeHealthyRelayer, makeSampleRelayer } from "./support/sample_relayer.ts";
 
 const VIEWS = [
   { name: "narrow", width: 360, scheme: "light" },
@@ -20,7 +20,7 @@ const VIEWS = [
 /** What a page must say, whatever the width. */
 const SAID = ["Not ready", '<script>document.title = "owned"'];
 
-/** Looks at the page of a program in every view. @param heading name of a column whose cells are headings of rows. */
+/** Looks at the page of a program in every view. @param heading name of a column that every row of a narrow page repeats. */
 async function lookAt(
   { sources, title, said, heading }: {
     readonly sources: StatusSources;
@@ -46,9 +46,9 @@ async function lookAt(
         assert.ok(Number(wide) <= width, `${name}: the page is ${wide} pixels wide`);
         const text = String(await page.evaluate("document.body.innerText"));
         for (const words of [...SAID, ...said]) assert.ok(text.includes(words), `${name}: ${words}`);
-        const row = `document.querySelector('tbody th[scope=row][data-name="${heading}"]')`;
+        const row = `document.querySelector('tbody td[data-name="${heading}"]')`;
         const label = await page.evaluate(`getComputedStyle(${row}, '::before').content`);
-        assert.equal(label, width < 600 ? `"${heading}"` : "none", name);
+        assert.equal(label, width < 600 ? `"${heading} "` : "none", name);
         backs.set(name, await page.evaluate("getComputedStyle(document.body).backgroundColor"));
         if (folder !== undefined) {
           await Deno.writeFile(`${folder}/${title}-${name}.png`, await page.photograph());
@@ -71,9 +71,33 @@ Deno.test("page: Chromium shows it without a script, at 360 pixels and wide, lig
       sources: watch.sources(),
       title: "causeway",
       said: ["waiting_for_update", "down.example"],
-      heading: "fees paid on",
+      heading: "deliveries",
     });
   } finally {
+    ledger.close();
+  }
+});
+
+/** Height of a telephone's screen, CSS pixels. */
+const SCREEN = 800;
+
+Deno.test("page: of a healthy relayer it is at most three screens of a telephone, with its drawings", async () => {
+  const { watch, ledger } = await makeHealthyRelayer();
+  const handle = createStatusHandler(watch.sources(), (error) => assert.fail(String(error)));
+  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle, () => {});
+  const folder = Deno.env.get("PAGE_PICTURES");
+  try {
+    await withPage(async (page) => {
+      await page.show({ width: 360, scheme: "light" });
+      await page.open(`http://127.0.0.1:${listener.port}/`);
+      if (folder !== undefined) await Deno.writeFile(`${folder}/healthy.png`, await page.photograph());
+      assert.match(String(await page.evaluate("document.body.innerText")), /Ready\. Nothing is in the way/);
+      assert.ok(Number(await page.evaluate("document.querySelectorAll('svg path').length")) > 0);
+      const height = Number(await page.evaluate("document.documentElement.scrollHeight"));
+      assert.ok(height <= 3 * SCREEN, `the page is ${height} pixels high`);
+    });
+  } finally {
+    await listener.close();
     ledger.close();
   }
 });
@@ -84,6 +108,6 @@ Deno.test("page: that of the consensus relayer is shown as well", async () => {
     sources: watch.sources(),
     title: "causeway-consensus",
     said: ["no new dispute game", "bsc.example", "frozen"],
-    heading: "light client",
+    heading: "last update",
   });
 });

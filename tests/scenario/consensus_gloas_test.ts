@@ -1,7 +1,7 @@
 /** The compiled consensus relayer on a beacon chain that goes through Gloas, with a hub that follows only later. */
 import assert from "node:assert/strict";
 import type { Beacon } from "../../devnet/beacon/beacon.ts";
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 

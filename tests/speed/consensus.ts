@@ -3,7 +3,7 @@
  * the plain way, in which the reference proves a beacon chain: two whole states for every update. States of the
  * devnet's beacon chain are small, so what whole states of mainnet cost is reckoned from one that is made as long.
  */
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { checkSignature } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { readDeneb } from "../consensus/clients/sync_committee/spec/vectors.ts";

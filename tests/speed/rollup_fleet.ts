@@ -18,8 +18,8 @@ import {
 } from "../../devnet/evm/rollup_l1.ts";
 import { client, ethereum, idOf } from "../../devnet/hub/consensus_work.ts";
 import { type Hub, startHub } from "../../devnet/hub/hub.ts";
-import { arbitrumConsensusStateCodec } from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
-import { opStackConsensusStateCodec } from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { arbitrumConsensusStateCodec } from "../../src/consensus/clients/arbitrum/spec/update.ts";
+import { opStackConsensusStateCodec } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import type { WritableTable } from "../../src/core/config/toml_text.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type StateMachineId, toConsensusClientId } from "../../src/core/ismp/state_machine.ts";

@@ -11,8 +11,8 @@ import {
   fixedPartBytes,
   layoutOfState,
 } from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
-import { ethereumMainnet } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/state_stream.ts";
+import { ethereumMainnet } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/field_roots.ts";
 import { BeaconNode } from "../../src/consensus/clients/sync_committee/beacon_node.ts";
 import { fetchWholeState } from "../../src/consensus/clients/sync_committee/state_bytes.ts";
 import { RestEndpoint } from "../../src/consensus/rest/rest_endpoint.ts";

@@ -41,11 +41,11 @@ const specFolder = /^consensus\/(?:[a-z_/]+\/)?spec\//;
 
 /** Libraries without effects: codecs, hashes, curves, tries, shapes. */
 const pureLibraries =
-  /^(?:@bitauth\/libauth|@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|cosmjs-types|hash-wasm|scale-ts|viem|zod)(?:\/|$)/;
+  /^(?:@bitauth\/libauth|@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|@streamparser\/json|cosmjs-types|hash-wasm|scale-ts|viem|zod)(?:\/|$)/;
 
 /** Of libraries that have effects, what has none: file to library. */
 const pureUses: ReadonlyMap<string, string> = new Map([
-  ["consensus/clients/grandpa/spec/vote_signature.ts", "node:crypto"], // checks a signature
+  ["consensus/clients/grandpa/spec/verify_justification.ts", "node:crypto"], // checks a signature
 ]);
 
 /** Where the outside world may be touched. */

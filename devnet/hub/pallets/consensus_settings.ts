@@ -6,16 +6,13 @@
  * modules/pallets/fishermen/src/lib.rs.
  */
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
-import {
-  blacklistedClaimKey,
-  rollupCoreKey,
-} from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
-import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import { blacklistedClaimKey, rollupCoreKey } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
+import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   blacklistedGameKey,
   disputeGameRulesKey,
   outputOracleKey,
-} from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
   grandpaNumberCodec,
   supportedStateMachineKey,

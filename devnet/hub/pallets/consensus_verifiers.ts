@@ -3,30 +3,33 @@
  * Polygon ones of its own, with what the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
-import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
   claimOf,
   decodeArbitrumState,
   decodeArbitrumUpdate,
   verifyArbitrumUpdate,
 } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { BscError } from "../../../src/consensus/clients/bsc/spec/bsc_error.ts";
-import { type BscNetwork, findBscNetwork } from "../../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import { bscConsensusStateCodec } from "../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import {
+  BscError,
+  type BscNetwork,
+  findBscNetwork,
+} from "../../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { bscConsensusStateCodec } from "../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,
   decodeBscUpdate,
   verifyBscUpdate,
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
-import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
+import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/message.ts";
 import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_errors.ts";
-import type { BeaconNetwork } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
+  type BeaconNetwork,
   chiado,
   ethereumMainnet,
   gnosisMainnet,
   sepolia,
-} from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type {
   ConsensusStateId,

@@ -9,7 +9,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import { checkAccepted, checkHubOfProver, checkProver } from "../chain_worker.ts";
-import { findUnusableReason, neverExpires } from "../client_usability.ts";
+import { findUnusableReason, neverExpires } from "../target_client.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { Connections } from "../session.ts";

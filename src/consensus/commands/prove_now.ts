@@ -13,7 +13,7 @@ import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
-import type { UpdateObserver, UpdateRoute } from "../update_observer.ts";
+import type { UpdateObserver, UpdateRoute } from "../poll_loop.ts";
 import { findRoute, type ProvingConnections, type WantedRoute } from "./prove_routes.ts";
 import type { ProverTurns } from "../prover_turns.ts";
 

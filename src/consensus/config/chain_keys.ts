@@ -56,7 +56,7 @@ export const evmChainKeys = (files: ConfigFiles) => {
           "For prices of the native token from Etherscan's API, with which `maximum_daily_loss` is compared. An empty text: " +
           "the router that the chain's host names is asked.",
       },
-      clientType: { ...used.clientType, description: "What the node runs. The two trace differently." },
+      clientType: { ...used.clientType, description: "Software of the node. The two trace differently." },
     },
     withoutEffect: [
       unused(tracingBatchSize, "one transaction at a time is traced"),

@@ -2,7 +2,7 @@
  * Checks of the consensus configuration that involve several values: chain ids against types, ids of rollups against
  * those of their L1s, watched chains against the configured ones.
  */
-import { findRollupClient } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient } from "../rollup/spec/rollup_client.ts";
 import {
   type ConsensusStateId,
   type StateMachine,

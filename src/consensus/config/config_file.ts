@@ -14,9 +14,8 @@ import {
   writeCommentedFile,
 } from "../../core/config/commented_file.ts";
 import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
-import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
-import { findRollupClient, knownClaimContract } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient, knownClaimContract } from "../rollup/spec/rollup_client.ts";
 
 /** Its reader and its descriptions. */
 export const consensusFile: ConfigFileKind = {
@@ -62,32 +61,20 @@ export function writeConsensusSchema(): string {
   });
 }
 
-/** Families of rollups: docs/protocol/evm-consensus.md section 3. */
-const ARBITRUM: ReadonlySet<string> = new Set(["arbitrum", "arbitrum-sepolia"]);
-
 /** Client of the L1 of all known rollups, on either hub. */
 const L1_CLIENT = "ETH0";
-
-/** Keys of host sections that are left blank: nodes. */
-const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
-  evm: ["beacon_http_urls"],
-  bsc: [],
-  polygon: ["heimdall_rpc_url"],
-  substrate_evm: ["relay_rpc_ws"],
-  op_stack: ["beacon_rpc_url"],
-  arbitrum_orbit: ["beacon_rpc_url"],
-};
 
 /** Keys of a blank that are lists. */
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
 
 /** How a named chain's finality is proved. */
-function typeOf({ chainId, name, isRollup }: NamedChain): ChainType {
-  if (ARBITRUM.has(name)) return "arbitrum_orbit";
-  if (isRollup) return "op_stack";
-  if (chainId === 56 || chainId === 97) return "bsc";
-  if (isPolkadotHub(evmStateMachine(chainId))) return "substrate_evm";
-  return chainId === 137 || chainId === 80002 ? "polygon" : "evm";
+function typeOf({ chainId, isRollup }: NamedChain): ChainType {
+  const known = CHAIN_TYPES.find((type) => chainClients[type].knownChains?.includes(chainId));
+  return known ?? (isRollup ? "op_stack" : "evm");
+}
+
+function nodeKeysOf(type: ChainType): readonly string[] {
+  return chainClients[type].nodeKeys ?? [];
 }
 
 /** Writes the file. */
@@ -130,7 +117,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
         header: `${chain.name}.host`,
         section: chainClients[chain.type].host,
         values: {
-          ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
+          ...Object.fromEntries(nodeKeysOf(chain.type).map((key) => [key, LISTS.has(key) ? [] : ""])),
           l1_state_machine: evmStateMachine(l1),
           l1_consensus_state_id: L1_CLIENT,
           // Known of every named rollup; a section has one of the two keys at most.
@@ -147,7 +134,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
     ...typed.flatMap(({ name, type }) => [
       ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
       ...accountBlanks(answers, name),
-      ...HOST_BLANKS[type].map((key) => `[${name}.host].${key}`),
+      ...nodeKeysOf(type).map((key) => `[${name}.host].${key}`),
     ]),
   ];
   const head = [

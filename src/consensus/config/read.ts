@@ -25,8 +25,7 @@ import {
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, type KnownL1, noteUnconfiguredL1 } from "./checks.ts";
-import type { HubClient } from "../client.ts";
-import { HUB_TYPES, hubClients, type HubConsensusConfig, type HubType, type HubValues } from "../registry.ts";
+import { HUB_TYPES, hubClients, type HubConsensusConfig, type HubType } from "../registry.ts";
 import { type ChainReading, readChain, type Sections, SHOWN_TYPES } from "./read_chain.ts";
 import type { ConsensusConfig, ConsensusHubConfig, ConsensusRelayerConfig } from "./schema.ts";
 import { consensusSections } from "./schema.ts";
@@ -109,13 +108,13 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
 }
 
 /** Adds the hub to the values of its light client. @param place returns the location of a section in `[hub]`. */
-function addHub<T extends HubType>(
-  consensus: { readonly type: T; readonly values: HubValues[T] },
+function addHub(
+  consensus: HubConsensusConfig,
   hub: StateMachine,
   place: (section: string) => SourceLocation,
-): HubConsensusConfig<T> {
+): HubConsensusConfig {
   const { type } = consensus;
-  const client: HubClient<T, HubValues[T]> = hubClients[type];
+  const client = hubClients[type];
   return { type, values: client.addHub(consensus.values, hub, place(client.sectionName)) };
 }
 
@@ -138,13 +137,12 @@ function readHubConsensus(
   return complete && readHubClient(complete.type, hub, document);
 }
 
-function readHubClient<T extends HubType>(
-  type: T,
+function readHubClient(
+  type: HubType,
   hub: NamedTable,
   document: ConfigDocument,
-): HubConsensusConfig<T> | undefined {
-  const client: HubClient<T, HubValues[T]> = hubClients[type];
-  const { sectionName, section, withoutSection } = client;
+): HubConsensusConfig | undefined {
+  const { sectionName, section, withoutSection } = hubClients[type];
   if (withoutSection !== undefined && !Object.hasOwn(hub.table, sectionName)) {
     return { type, values: withoutSection.values };
   }

@@ -9,14 +9,7 @@ import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
 import { isTable, type TomlTable, type TomlValue } from "../../core/config/toml.ts";
 import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
-import type { ChainClient } from "../client.ts";
-import {
-  CHAIN_TYPES,
-  chainClients,
-  type ChainHosts,
-  type ChainType,
-  type ProvedChainConfig,
-} from "../registry.ts";
+import { CHAIN_TYPES, chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
 import type { EvmChainSection, ReceiveOnlyConfig } from "./chain_keys.ts";
 import { checkChainOfType, type KnownL1, ownRollupId } from "./checks.ts";
 import { type ConsensusChainConfig, type consensusSections, EVM_TYPES, unsupportedTypes } from "./schema.ts";
@@ -115,12 +108,12 @@ function readFollower({ substrate }: Sections, table: TomlTable, location: Sourc
 }
 
 /** Reads what the chain's light client asks for. */
-function readEvmChain<T extends ChainType>(
-  type: T,
+function readEvmChain(
+  type: ChainType,
   entry: ChainEntry,
   { document, hub }: ChainContext,
-): ChainReading<ProvedChainConfig<T> | ReceiveOnlyConfig> {
-  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
+): ChainReading<ProvedChainConfig | ReceiveOnlyConfig> {
+  const client = chainClients[type];
   const { known, complete } = entry;
   const reason = known.stateMachine && client.findUnprovable?.(known.stateMachine);
   if (reason !== undefined) {
@@ -143,6 +136,6 @@ function readEvmChain<T extends ChainType>(
   if (complete === undefined || consensusStateId === undefined || host.complete === undefined) {
     return { known, l1, config: undefined };
   }
-  const config: ProvedChainConfig<T> = { ...complete, consensusStateId, type, host: host.complete };
+  const config: ProvedChainConfig = { ...complete, consensusStateId, type, host: host.complete };
   return { known, l1, config };
 }

@@ -135,7 +135,7 @@ export const consensusSections = (files: ConfigFiles) => {
     },
     hubSubstrate: hubSubstrateSection(files),
     relayer: {
-      description: "What is relayed. The section may be missing.",
+      description: "Work of the relayer. The section may be missing.",
       keys: relayerKeys,
       foreign: {
         challenge_period: "challenge periods are set on the hub",

@@ -10,12 +10,10 @@ import type { HubSubstrateConfig } from "../config/hub_keys.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "../chain_worker.ts";
-import type { PollDeps } from "../poll_loop.ts";
+import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
-import type { ProverTurns } from "../prover_turns.ts";
-import type { UpdateObserver } from "../update_observer.ts";
 
 /** A Substrate chain that follows the hub. */
 export interface HubFollower {
@@ -50,15 +48,9 @@ export interface ProveByHand {
 }
 
 /** Dependencies of the workers of hosts. */
-export interface HostWorkerDeps extends WorkDeps {
+export interface HostWorkerDeps extends PollDeps {
   /** Poll interval when there is nothing to do. */
   readonly intervalMs: number;
-}
-
-/** Dependencies of all workers that prove the hub. */
-export interface WorkDeps extends PollDeps {
-  /** Locks of the light clients, which operators' commands take, too; absent: there are none. */
-  readonly turns?: ProverTurns | undefined;
 }
 
 /** Followers of the hub. */
@@ -107,7 +99,7 @@ export interface FollowerPlan {
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
-  deps: WorkDeps,
+  deps: PollDeps,
   consensus: HubConsensus,
   plan: FollowerPlan,
 ): readonly Worker[] {

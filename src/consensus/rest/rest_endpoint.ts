@@ -2,25 +2,15 @@
  * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
  * behind it. HTTP status codes are translated here only.
  */
-import { linkedAbort } from "../../core/runtime/linked_abort.ts";
-import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
 import { readBody } from "../../core/rpc/body.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
 import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
-import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
+import { isJsonObject, type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";
-import {
-  ConnectionEnded,
-  connectionEnded,
-  isJson,
-  isOctets,
-  OCTETS_TYPE,
-  readMessage,
-  readPieces,
-  toFaultCode,
-} from "./rest_response.ts";
+import { linkedAbort } from "../../core/runtime/linked_abort.ts";
+import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 
 /** A GET request. */
 export interface RestRequest {
@@ -88,6 +78,8 @@ const MAX_ERROR_BYTES = 4096;
 /** Time for which an answer shows that the endpoint serves us, so that a refusal is of the route alone, ms. */
 const SERVES_MS = 60_000;
 
+/** Type of answers in bytes. */
+const OCTETS_TYPE = "application/octet-stream";
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
@@ -304,4 +296,69 @@ export class RestEndpoint {
       cause: problem.cause,
     });
   }
+}
+
+/** The body ended prematurely. */
+class ConnectionEnded extends Error {
+  override readonly name = "ConnectionEnded";
+  readonly code = "connection_ended";
+}
+
+/** Yields the bytes of a body as they arrive. @throws {ConnectionEnded} when they end too early. */
+async function* readPieces(response: Response): AsyncGenerator<Uint8Array, void, void> {
+  if (response.body === null) return;
+  try {
+    yield* response.body;
+  } catch (cause) {
+    throw connectionEnded(cause);
+  }
+}
+
+/** What a broken body throws, without the runtime's text, which holds the URL; an abort as it is. */
+function connectionEnded(cause: unknown): unknown {
+  return cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
+}
+
+/** True for an answer in bytes. */
+function isOctets(response: Response): boolean {
+  return isOfType(response, OCTETS_TYPE);
+}
+
+/** True for an answer in JSON. */
+function isJson(response: Response): boolean {
+  return isOfType(response, JSON_TYPE);
+}
+
+function isOfType(response: Response, type: string): boolean {
+  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
+}
+
+/** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */
+function readMessage(text: string): string | undefined {
+  try {
+    const json = parseJson(text);
+    return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
+  } catch {
+    return undefined; // a proxy's page, not the node's own answer
+  }
+}
+
+/**
+ * Maps a status to a fault code. A syncing node answers 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
+ * CurrentlySyncing), a proxy without a node does not. What may be about a key, a plan or a check in front of the node is
+ * about the route where the endpoint has served others a moment ago.
+ */
+function toFaultCode(
+  status: number,
+  { isNodesOwn, mayBeOfAll }: { readonly isNodesOwn: boolean; readonly mayBeOfAll: boolean },
+): RpcFaultCode {
+  if (status === 429) return "throttled";
+  if (status === 503 && isNodesOwn) return "lagging";
+  if (status === 404) return "not_found";
+  if (status === 413) return "too_large";
+  if (status === 401 || status === 402) return "unauthorized";
+  if ([405, 406, 415, 501].includes(status)) return "missing_method";
+  if (status >= 500 || status === 408) return "server_error";
+  if (status !== 400 && mayBeOfAll) return "unauthorized";
+  return status === 403 ? "missing_method" : "refused";
 }

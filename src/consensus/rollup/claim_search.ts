@@ -14,24 +14,19 @@ export interface L1Range {
 }
 
 /** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
-export const L1_LOOK_BACK_BLOCKS = 7200n;
+const L1_LOOK_BACK_BLOCKS = 7200n;
+/** Blocks of the last range that are searched again, about an hour: the log index of a node may lag behind its state. */
+const OVERLAP_BLOCKS = 300n;
 
 /**
  * Returns the next range, or undefined when all L1 blocks that the hub knows were searched. Never beyond the hub's L1
- * height, up to which it can check proofs. @param hubL1Height newest L1 height on the hub; undefined when there is
- * none. @param searchedTo end of the last finished range; undefined at start.
+ * height, up to which it can check proofs. @param hubL1Height newest L1 height on the hub. @param searchedTo end of the
+ * last range; undefined at start.
  */
-export function nextL1Range(
-  hubL1Height: bigint | undefined,
-  searchedTo: bigint | undefined,
-  lookBackBlocks: bigint = L1_LOOK_BACK_BLOCKS,
-): L1Range | undefined {
-  if (hubL1Height === undefined) return undefined;
-  if (searchedTo !== undefined) {
-    return hubL1Height > searchedTo ? { from: searchedTo + 1n, to: hubL1Height } : undefined;
-  }
-  const from = hubL1Height - lookBackBlocks + 1n;
-  return { from: from > 0n ? from : 0n, to: hubL1Height };
+function nextL1Range(hubL1Height: bigint, searchedTo: bigint | undefined): L1Range | undefined {
+  if (searchedTo !== undefined && hubL1Height <= searchedTo) return undefined;
+  const from = searchedTo === undefined ? hubL1Height - L1_LOOK_BACK_BLOCKS : searchedTo - OVERLAP_BLOCKS;
+  return { from: from < 0n ? 0n : from + 1n, to: hubL1Height };
 }
 
 /**
@@ -41,16 +36,6 @@ export function nextL1Range(
 const MAX_OPEN = 512;
 /** Number of submissions without success after which other claims come first. */
 const MAX_OFFERS = 10;
-
-/** Result of scanning L1 blocks. */
-export interface ClaimScan<Claim> {
-  readonly claims: readonly Claim[];
-  /**
-   * False: some may be missing, so the blocks are searched again. An empty range is final only when the contract's
-   * state confirms it.
-   */
-  readonly isFinal: boolean;
-}
 
 /** Maximum number of remembered settled claims in blocks that are searched again. */
 const MAX_SETTLED = 1024;
@@ -72,9 +57,8 @@ export class ClaimSearch<Claim> {
   readonly #open = new Map<string, Entry<Claim>>();
   #contract: Address | undefined;
   #searchedTo: bigint | undefined;
-  /** Keys of settled claims, kept as long as their blocks may be searched again. */
+  /** Keys of settled claims, whose blocks may be searched again. */
   readonly #settled = new Set<string>();
-  #isAgain = false;
 
   /** @param keyOf returns the unique key of a claim. */
   constructor(keyOf: (claim: Claim) => string) {
@@ -87,39 +71,26 @@ export class ClaimSearch<Claim> {
   }
 
   /**
-   * Searches the L1 blocks that the hub knows and that were not searched yet. When `scan` fails or is not final, they
-   * are searched again, within the lookback of a search at start. A replaced contract restarts the search. @returns the
-   * blocks that were searched; `undefined` when there was nothing to search.
+   * Searches the L1 blocks that the hub knows and that were not searched yet, and once more the last ones before them.
+   * When `scan` fails, they are searched again. A replaced contract restarts the search. @returns the blocks that were
+   * searched; `undefined` when there was nothing to search.
    */
   async extend(
     contract: Address,
     hubL1Height: bigint,
-    scan: (range: L1Range) => Promise<ClaimScan<Claim>>,
+    scan: (range: L1Range) => Promise<readonly Claim[]>,
   ): Promise<L1Range | undefined> {
     if (contract !== this.#contract) {
       this.#contract = contract;
       this.#searchedTo = undefined;
       this.#open.clear();
       this.#settled.clear();
-      this.#isAgain = false;
     }
-    const range = this.#next(hubL1Height);
-    if (range === undefined) return undefined;
-    const { claims, isFinal } = await scan(range);
-    for (const claim of claims) this.#add(claim, range.from);
-    this.#isAgain = !isFinal;
-    if (isFinal) {
-      this.#searchedTo = range.to;
-      this.#settled.clear();
-    }
-    return range;
-  }
-
-  #next(hubL1Height: bigint): L1Range | undefined {
     const range = nextL1Range(hubL1Height, this.#searchedTo);
-    if (range === undefined || !this.#isAgain) return range;
-    const oldest = range.to - L1_LOOK_BACK_BLOCKS + 1n;
-    return { from: oldest > range.from ? oldest : range.from, to: range.to };
+    if (range === undefined) return undefined;
+    for (const claim of await scan(range)) this.#add(claim, range.from);
+    this.#searchedTo = range.to;
+    return range;
   }
 
   #add(claim: Claim, from: bigint): void {
@@ -143,7 +114,6 @@ export class ClaimSearch<Claim> {
   settle(claim: Claim): void {
     const key = this.#keyOf(claim);
     this.#open.delete(key);
-    if (!this.#isAgain) return;
     this.#settled.add(key);
     dropOldest(this.#settled, MAX_SETTLED);
   }

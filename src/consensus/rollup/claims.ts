@@ -3,17 +3,72 @@
  * that can be proved is offered. A bad claim never blocks the others, and none is dropped for what an endpoint did. The
  * kinds are behind {@link ClaimKind}. Start reading at {@link Claims.find}.
  */
-import type { RawLog } from "../../core/evm/host_events.ts";
-import type { Address } from "../../core/evm/address.ts";
-import type { Hex } from "../../core/encoding/bytes.ts";
-import { EvmProofError } from "../../core/merkle/evm_proof.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
-import type { EvmReader } from "../evm_reader.ts";
-import { ProverFault } from "../prover.ts";
-import { type ClaimScan, ClaimSearch, type L1Range } from "./claim_search.ts";
-import type { RollupDeps, RollupView } from "./rollup_options.ts";
+import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
+import { ProverFault, type ProverOptions } from "../prover.ts";
+import { ClaimSearch, type L1Range } from "./claim_search.ts";
 import type { RollupClientState } from "./spec/rollup_client.ts";
 import { RollupDataError, RollupUpdateError } from "./spec/rollup_errors.ts";
+import type { TargetReads } from "../../core/chains/consensus_target.ts";
+import type { Hex } from "../../core/encoding/bytes.ts";
+import type { Address } from "../../core/evm/address.ts";
+import type { RawLog } from "../../core/evm/host_events.ts";
+import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
+import { EvmProofError } from "../../core/merkle/evm_proof.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+
+/** Dependencies of a rollup's prover. It closes none of them. */
+export interface RollupDeps {
+  readonly hub: {
+    readonly reads: Pick<
+      TargetReads,
+      "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+    >;
+  };
+  /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
+  readonly l1: EvmReader;
+  /** The rollup itself. */
+  readonly l2: EvmReader;
+  readonly log: Log;
+}
+
+/** Current state of the hub's clients of a rollup and its L1. */
+export interface RollupView<State extends RollupClientState> {
+  readonly state: State;
+  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
+  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
+  /** Newest height of the rollup on the hub; `undefined`: none. */
+  readonly hubHeight: bigint | undefined;
+}
+
+/** Configured options of any rollup. */
+export interface RollupOptions extends ProverOptions {
+  /**
+   * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
+   * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
+   */
+  readonly consensusStateId: ConsensusStateId;
+  /** `l1_state_machine` and `l1_consensus_state_id`. */
+  readonly l1: StateMachineId;
+}
+
+/** Configured options of an OP stack chain. The hub's own addresses take precedence; these are compared with them. */
+export interface OpStackOptions extends RollupOptions {
+  /** Contract of the L1 in which games are created. */
+  readonly disputeGameFactory: Address | undefined;
+  /** Type of games to try first; every type that the hub lists counts. */
+  readonly respectedGameType?: number | undefined;
+  /** `message_parser`: address of `L2ToL1MessagePasser` on the rollup. */
+  readonly messageParser: Address;
+  /** `L2OutputOracle` of chains without dispute games. */
+  readonly l2Oracle?: Address | undefined;
+}
+
+/** Configured options of an Arbitrum chain. */
+export interface ArbitrumOptions extends RollupOptions {
+  /** Rollup contract on the L1. The hub's own address takes precedence; this one is compared with it. */
+  readonly rollupCore: Address | undefined;
+}
 
 /** Claims to try in one poll. */
 const MAX_ATTEMPTS = 32;
@@ -45,15 +100,6 @@ export interface ClaimPoll<State extends RollupClientState, Rules = undefined> {
   readonly signal: AbortSignal;
 }
 
-/** Range whose claims were found, with the newest claim of earlier ranges. */
-export interface SearchedRange<Claim> {
-  readonly range: L1Range;
-  readonly newest: Claim | undefined;
-}
-
-/** Completeness of the found claims by the contract's state. `unknown`: inconclusive. */
-export type Completeness = "complete" | "incomplete" | "unknown";
-
 /**
  * Keeps the claims that nothing speaks against; the others are not tried now. @param isFinal nothing can change that.
  */
@@ -77,16 +123,8 @@ export interface ClaimKind<
   decode(log: RawLog & { readonly blockNumber: bigint }, contract: Address): Claim | undefined;
   /** Returns the key of a claim, unique within one contract. */
   keyOf(claim: Claim): string;
-  /** Place of a claim among others, e.g. the L1 block of its log. */
-  orderOf(claim: Claim): bigint;
   /** Formats a claim for the log. */
   describe(claim: Claim): string;
-  /** Compares the claims found in a range, in order, with the contract's state at the hub's L1 block. */
-  judge(
-    found: readonly Claim[],
-    poll: ClaimPoll<State, Rules>,
-    searched: SearchedRange<Claim>,
-  ): Promise<Completeness>;
   /** Selects the claims that are worth a proof, in the order in which to try them. */
   plan(
     open: readonly Claim[],
@@ -173,8 +211,6 @@ export class Claims<
   readonly #deps: RollupDeps;
   readonly #kind: ClaimKind<State, Claim, Candidate, Rules>;
   readonly #search: ClaimSearch<Claim>;
-  /** Newest claim of the ranges that are finished. */
-  #newest: { readonly contract: Address; readonly claim: Claim } | undefined;
 
   constructor(deps: RollupDeps, kind: ClaimKind<State, Claim, Candidate, Rules>) {
     this.#deps = deps;
@@ -225,40 +261,33 @@ export class Claims<
   }
 
   /**
-   * Reads the range at one endpoint after the other until the contract's state confirms that nothing is missing: a
-   * lagging index hides no claim. @throws {RpcFault} when no endpoint serves logs.
+   * Reads the range at every endpoint, and adds up what they know: none of them can hide a claim. @throws {RpcFault |
+   * ProverFault} of the first endpoint when none serves logs
    */
-  async #scan(poll: ClaimPoll<State, Rules>, range: L1Range): Promise<ClaimScan<Claim>> {
-    const newest = this.#newest?.contract === poll.contract ? this.#newest.claim : undefined;
+  async #scan(poll: ClaimPoll<State, Rules>, range: L1Range): Promise<readonly Claim[]> {
     const found = new Map<string, Claim>();
-    const judge = (claims: Iterable<Claim>): Promise<Completeness> =>
-      this.#judge(this.#inOrder(claims), poll, { range, newest });
-    const add = (claims: readonly Claim[]): void => {
-      for (const claim of claims) found.set(this.#kind.keyOf(claim), claim);
-    };
-    add(await this.#fetch(poll.l1, poll, range));
-    let verdict = await judge(found.values());
-    for (const reader of isOpen(verdict, found) ? poll.l1.each() : []) {
-      let claims: readonly Claim[];
-      try {
-        claims = await this.#fetch(reader, poll, range);
-      } catch (fault) {
-        if (fault instanceof RpcFault) continue; // the others may succeed
-        throw fault;
-      }
-      if (await judge(claims) === "incomplete") {
-        const fields = { from_block: range.from, to_block: range.to, found: claims.length };
-        this.#deps.log.warn("endpoint_data_invalid.logs", { endpoint: reader.hosts.join(", "), ...fields });
-      }
-      add(claims);
-      verdict = await judge(found.values());
-      if (!isOpen(verdict, found)) break;
+    const faults: unknown[] = [];
+    const answers = await Promise.all(
+      poll.l1.each().map(async (reader) => {
+        try {
+          const claims = await this.#fetch(reader, poll, range);
+          for (const claim of claims) found.set(this.#kind.keyOf(claim), claim);
+          return [{ reader, count: new Set(claims.map((claim) => this.#kind.keyOf(claim))).size }];
+        } catch (fault) {
+          poll.signal.throwIfAborted();
+          if (!(fault instanceof RpcFault || fault instanceof ProverFault)) throw fault;
+          faults.push(fault);
+          return [];
+        }
+      }),
+    );
+    if (answers.flat().length === 0) throw faults[0];
+    for (const { reader, count } of answers.flat()) {
+      if (count === found.size) continue;
+      const fields = { from_block: range.from, to_block: range.to, found: count };
+      this.#deps.log.warn("endpoint_data_invalid.logs", { endpoint: reader.hosts.join(", "), ...fields });
     }
-    const claims = this.#inOrder(found.values());
-    const last = claims.at(-1);
-    const isFinal = !isOpen(verdict, found);
-    if (isFinal && last !== undefined) this.#newest = { contract: poll.contract, claim: last };
-    return { claims, isFinal };
+    return [...found.values()];
   }
 
   async #fetch(
@@ -267,25 +296,7 @@ export class Claims<
     range: L1Range,
   ): Promise<readonly Claim[]> {
     const logs = await reader.fetchLogs({ address: contract, topics: [this.#kind.topic0] }, range, signal);
-    return readL1(this.#deps.l1, () => logs.flatMap((entry) => this.#kind.decode(entry, contract) ?? []));
-  }
-
-  async #judge(
-    found: readonly Claim[],
-    poll: ClaimPoll<State, Rules>,
-    searched: SearchedRange<Claim>,
-  ): Promise<Completeness> {
-    try {
-      return await this.#kind.judge(found, poll, searched);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("read_failed.rollup_claims", { error: fault });
-      return "unknown";
-    }
-  }
-
-  #inOrder(claims: Iterable<Claim>): readonly Claim[] {
-    return [...claims].sort((a, b) => Number(this.#kind.orderOf(a) - this.#kind.orderOf(b)));
+    return readL1(reader, () => logs.flatMap((entry) => this.#kind.decode(entry, contract) ?? []));
   }
 
   /** Tries claims in order until one can be proved. */
@@ -346,11 +357,6 @@ export class Claims<
         : `none of ${refusals.length} claims can be proved (${first.name}: ${first.refusal.code})`,
     };
   }
-}
-
-/** True while a scan is incomplete: claims are missing, or none were found and nothing confirms that. */
-function isOpen(verdict: Completeness, found: ReadonlyMap<string, unknown>): boolean {
-  return verdict === "incomplete" || (verdict === "unknown" && found.size === 0);
 }
 
 function isOfEndpoint({ refusal: { cause } }: { readonly refusal: ClaimRefusal }): boolean {

@@ -2,11 +2,11 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import { type CheckRow, eventRow, silenceRow } from "../../core/checks/check_row.ts";
+import { type CheckRow, eventRow } from "../../core/checks/check_row.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
-import { findRollupClient } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
+  findRollupClient,
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
@@ -15,23 +15,22 @@ import { RollupUpdateError } from "./spec/rollup_errors.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  evmChainId,
   type StateMachine,
   type StateMachineId,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
+import { checkChainIds } from "../evm_reader.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
+import { findUnusableReason, type UnusableReason } from "../target_client.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import type { ClaimFinding } from "./claims.ts";
-import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
+import { proverFaultRow } from "../poll_loop.ts";
+import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
 import type { FindingCode } from "../../core/checks/findings.ts";
-import { proverFaultRow } from "../poll_fault.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
 type TypedState = RollupClientState & { readonly consensusType: string | undefined };
@@ -126,18 +125,10 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
   /** Compares the chain id of every endpoint of the L1 and of the rollup with the configuration. */
   async #checkEndpoints(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { l1, l2 } = this.#deps;
-    const readers = [[l1, "beacon_rpc_url"], [l2, "rpc_urls"]] as const;
-    const found = await Promise.all(
-      readers.map(async ([reader, key]) =>
-        (await reader.fetchChainIds(signal)).flatMap((report): CheckRow[] => {
-          if (report.kind === "fault") return [silenceRow(this.chain, report.fault, true)];
-          if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
-          const found = `${key}: serves chain ${report.chainId}, and ${reader.chain} is configured`;
-          const row = { chain: this.chain, endpoint: report.host, check: "chain_id" } as const;
-          return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
-        })
-      ),
-    );
+    const found = await Promise.all([
+      checkChainIds(l1, { chain: this.chain, key: "beacon_rpc_url" }, signal),
+      checkChainIds(l2, { chain: this.chain, key: "rpc_urls" }, signal),
+    ]);
     return found.flat();
   }
 

@@ -2,8 +2,9 @@
  * Commitment of a Substrate header with pallet-ismp, as verifiers store it. Pure. Source: polytope-labs/hyperbridge:
  * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
+import { ClientError, readClientData } from "./client_error.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
-import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
+import { type Codec } from "../../core/encoding/scale.ts";
 import {
   type ConsensusDigest,
   consensusDigestCodec,
@@ -20,12 +21,8 @@ export type HeaderCommitmentErrorCode =
   | "timestamp_missing";
 
 /** A header without a usable commitment. */
-export class HeaderCommitmentError extends Error {
+export class HeaderCommitmentError extends ClientError<HeaderCommitmentErrorCode> {
   override readonly name = "HeaderCommitmentError";
-
-  constructor(readonly code: HeaderCommitmentErrorCode, options?: ErrorOptions) {
-    super(`Header without a commitment: ${code}`, options);
-  }
 }
 
 /**
@@ -62,20 +59,15 @@ const MAX_TIME_MS = (1n << 64n) - 1n;
 
 /** Unix seconds; 0 where the header names no slot. */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = decoded(() => readSlot(header)) ?? 0n;
+  const slot = readClientData(() => readSlot(header), unreadable) ?? 0n;
   const timeMs = slot * slotMs;
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }
 
 function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return decoded(() => lastAnnounced(header, engine, codec));
+  return readClientData(() => lastAnnounced(header, engine, codec), unreadable);
 }
 
-function decoded<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new HeaderCommitmentError("undecodable_header", { cause });
-    throw cause;
-  }
+function unreadable(options: ErrorOptions): HeaderCommitmentError {
+  return new HeaderCommitmentError("undecodable_header", options);
 }

@@ -8,8 +8,8 @@ import { findChainReasons, listed, programStatus } from "../../core/checks/progr
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import type { PollFailure } from "../schedule.ts";
-import type { ObservedUpdate } from "../update_observer.ts";
+import type { PollFailure } from "../poll_loop.ts";
+import type { ObservedUpdate } from "../poll_loop.ts";
 
 /** A light client as last seen. Absent: not yet. */
 const lightClient = z.object({
@@ -29,7 +29,7 @@ const lightClient = z.object({
   lastUpdate: z.custom<ObservedUpdate & { readonly atMs: number }>().optional(),
   /** Updates of ours that were accepted since the start. */
   accepted: z.number(),
-  /** Last update of the light client, whoever sent it. */
+  /** Last update of the light client, from any relayer. */
   updatedMs: z.number().optional(),
   isFrozen: z.boolean().optional(),
   /** Height of the chain that the target knows. */
@@ -59,7 +59,7 @@ export const consensusGauges: SnapshotGauges<ConsensusStatus> = gaugesOf(
   ["chain", "target"],
   {
     causeway_update_age_seconds: [
-      "Time since the light client of `chain` on `target` last accepted an update, whoever sent it",
+      "Time since the light client of `chain` on `target` last accepted an update of any relayer",
       ({ updatedMs = 0 }, { nowMs }) => Math.max(0, nowMs - updatedMs) / 1_000,
     ],
   },

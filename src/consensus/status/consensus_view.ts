@@ -5,9 +5,9 @@ import {
   type Cell,
   coloured,
   type Column,
-  number,
+  numberColumn,
   tableSection,
-  text,
+  textColumn,
 } from "../../core/telemetry/status_sections.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteReading } from "./consensus_status.ts";
 
@@ -23,7 +23,10 @@ export const consensusView: ProgramView<ConsensusStatus> = {
   sections: (status, shows) => {
     const { nowMs, lightClients, chains } = status;
     const { age, short } = shows;
-    const name: Column<Client> = text("light client", ({ chain, target }) => short(`${chain} on ${target}`));
+    const name: Column<Client> = textColumn(
+      "light client",
+      ({ chain, target }) => short(`${chain} on ${target}`),
+    );
     /** What the light client knows is final, whenever the endpoints were asked last. */
     const newest = ({ chain, knownHeight }: Client): number | undefined => {
       const { head, final } = chains.find((each) => each.chain === chain) ?? {};
@@ -33,39 +36,39 @@ export const consensusView: ProgramView<ConsensusStatus> = {
     return [
       tableSection("Light clients", lightClients, [
         name,
-        number("knows", ({ knownHeight }) => knownHeight),
-        number("newest", newest),
-        number("last update", (client) => showAge(client, nowMs)),
-        text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
-        number(
+        numberColumn("knows", ({ knownHeight }) => knownHeight),
+        numberColumn("newest", newest),
+        numberColumn("last update", (client) => showAge(client, nowMs)),
+        textColumn("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
+        numberColumn(
           "expires in",
           ({ expiresMs }) => expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
         ),
-        number("our updates", ({ accepted }) => accepted),
-        number("polled", ({ lastPollMs }) => lastPollMs && age(lastPollMs)),
-        text("now", (client) => showNow(client, nowMs)),
-        text("trusts", ({ trusts }) => trusts),
+        numberColumn("our updates", ({ accepted }) => accepted),
+        numberColumn("polled", ({ lastPollMs }) => lastPollMs && age(lastPollMs)),
+        textColumn("now", (client) => showNow(client, nowMs)),
+        textColumn("trusts", ({ trusts }) => trusts),
       ]),
       tableSection("Chains", chains, chainColumns(status, shows)),
       tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), [
         name,
-        number("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
-        text(
+        numberColumn("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
+        textColumn(
           "result",
           ({ lastUpdate: { result = "" } = {} }) => coloured(result === "accepted" ? "good" : "warn", result),
         ),
-        number("bytes", ({ lastUpdate }) => lastUpdate?.bytes),
-        number(
+        numberColumn("bytes", ({ lastUpdate }) => lastUpdate?.bytes),
+        numberColumn(
           "took",
           ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
         ),
-        text("what", ({ lastUpdate }) => lastUpdate?.detail),
+        textColumn("what", ({ lastUpdate }) => lastUpdate?.detail),
       ]),
       tableSection("Last failures", lightClients.filter(({ lastFailure }) => lastFailure !== undefined), [
         name,
-        number("when", ({ lastFailure }) => lastFailure && age(lastFailure.atMs)),
-        text("endpoint", ({ lastFailure }) => lastFailure?.host),
-        text("what", ({ lastFailure }) => lastFailure?.text),
+        numberColumn("when", ({ lastFailure }) => lastFailure && age(lastFailure.atMs)),
+        textColumn("endpoint", ({ lastFailure }) => lastFailure?.host),
+        textColumn("what", ({ lastFailure }) => lastFailure?.text),
       ]),
     ];
   },

@@ -5,10 +5,15 @@ import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/
 import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metrics.ts";
-import { neverExpires } from "../client_usability.ts";
+import { neverExpires } from "../target_client.ts";
 import type { ConsensusProver } from "../prover.ts";
-import { planPause, type PollResult } from "../schedule.ts";
-import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
+import {
+  type ObservedUpdate,
+  planPause,
+  type PollResult,
+  type UpdateObserver,
+  type UpdateRoute,
+} from "../poll_loop.ts";
 import type { RouteReading } from "./consensus_status.ts";
 
 /** Names under which a target stores a light client and its heights; a rollup's may change when the hub was read. */

@@ -92,7 +92,7 @@ export function judgeKnownHeight(
       ...row,
       result: "failed",
       found: `the light client "${id}" on ${observer} is frozen`,
-      advice: `ask the governance of ${observer}: nothing of ${chain} is accepted until it thaws the client`,
+      advice: `ask the governance of ${observer}: ${chain} is rejected until the client is unfrozen`,
     };
   }
   if (view.height === 0n) {

@@ -233,7 +233,7 @@ export type SubmissionOutcome =
     readonly refusal: Refusal | undefined;
   };
 
-/** Trial of deliveries without sending anything. */
+/** Simulation of deliveries without sending anything. */
 export interface Simulator {
   /** Simulates the delivery at the current state. */
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation>;

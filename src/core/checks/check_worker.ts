@@ -36,7 +36,7 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
   };
 }
 
-/** Logs a check whose result changed; that everything is in order is no news at the start. */
+/** Logs a check whose result changed; an initial pass is not logged. */
 export function logChange(log: Log, { row, before }: CheckChange): void {
   const { chain, endpoint, check, result, found, advice } = row;
   const fields = { chain, endpoint, check, found, advice };

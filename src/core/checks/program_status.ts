@@ -59,7 +59,7 @@ type ChainStatus = ProgramStatus["chains"][number];
 /** Gauges of both programs. */
 export const programGauges: SnapshotGauges<ProgramStatus> = {
   ...gaugesOf((status) => [status], ["program", "version"], {
-    causeway_build_info: ["Always 1; the labels say what runs", () => 1],
+    causeway_build_info: ["Always 1, with the program and its version as labels", () => 1],
   }),
   ...gaugesOf((status) => [status], [], {
     causeway_start_time_seconds: ["Start, Unix seconds", ({ startedAtMs = 0 }) => startedAtMs / 1_000],

@@ -10,10 +10,10 @@ import {
   type Column,
   formatSection,
   mapTexts,
-  number,
+  numberColumn,
   type StatusSection,
   tableSection,
-  text,
+  textColumn,
 } from "../telemetry/status_sections.ts";
 import type { ProgramStatus } from "./program_status.ts";
 
@@ -82,14 +82,14 @@ function stateOf<S extends ProgramStatus>(
     ? "no checks made yet"
     : `checks in order: ${good} of ${checks.length}, ${age(checkedAtMs)}`;
   const table = tableSection("State", reasons, [
-    text("where", ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg)),
-    text(
+    textColumn("where", ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg)),
+    textColumn(
       "effect",
       ({ isWarning }) => isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
     ),
     // The database alone does not know since when.
-    text("for", ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined),
-    text("what", (reason) => ({ text: describeReason(reason, nowMs), note: reason.code })),
+    textColumn("for", ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined),
+    textColumn("what", (reason) => ({ text: describeReason(reason, nowMs), note: reason.code })),
   ]);
   const facts = startedAtMs === undefined ? view.facts(status) : [...view.facts(status), made];
   return { ...table, head: headOf(status, view.countWaiting?.(status) ?? 0), facts };
@@ -110,7 +110,7 @@ function headOf(
     const sinceMs = Math.min(...stops.map((reason) => reason.sinceMs));
     return coloured("bad", `Not ready for ${formatDuration(nowMs - sinceMs)}`);
   }
-  if (reasons.length > 0) return coloured("warn", `Ready, ${reasons.length} to look at`);
+  if (reasons.length > 0) return coloured("warn", `Ready, warnings: ${reasons.length}`);
   return coloured(
     "good",
     waiting === 0
@@ -127,10 +127,10 @@ export function chainColumns(
   const height = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
   return [
-    text("chain", ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain),
-    number("head", ({ head }) => height(head)),
-    number("final", ({ final }) => height(final)),
-    text("endpoints", ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs))),
+    textColumn("chain", ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain),
+    numberColumn("head", ({ head }) => height(head)),
+    numberColumn("final", ({ final }) => height(final)),
+    textColumn("endpoints", ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs))),
   ];
 }
 
@@ -140,11 +140,11 @@ function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
     result === "warning" || (result === "failed" && endpoint !== undefined)
   );
   return tableSection("Checks", rows, [
-    text("chain", ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`),
-    text("result", ({ result }) => coloured(result === "failed" ? "bad" : "warn", result)),
-    text("found", ({ found, check }) => ({ text: `${found}.`, note: check })),
-    text("advice", ({ advice }) => advice),
-    text("for", ({ sinceMs }) => formatDuration(nowMs - sinceMs)),
+    textColumn("chain", ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`),
+    textColumn("result", ({ result }) => coloured(result === "failed" ? "bad" : "warn", result)),
+    textColumn("found", ({ found, check }) => ({ text: `${found}.`, note: check })),
+    textColumn("advice", ({ advice }) => advice),
+    textColumn("for", ({ sinceMs }) => formatDuration(nowMs - sinceMs)),
   ]);
 }
 
@@ -160,11 +160,14 @@ function warningsOf({ warnings, nowMs }: ProgramStatus, { age }: Shows): StatusS
     isPast: warning.endedAtMs !== undefined || nowMs - warning.atMs > FADED_MS,
   }));
   return tableSection("Last warnings", rows, [
-    text("when", ({ atMs }) => age(atMs)),
-    text("level", ({ level, isPast, endedAtMs }) => ({
+    textColumn("when", ({ atMs }) => age(atMs)),
+    textColumn("level", ({ level, isPast, endedAtMs }) => ({
       ...coloured(isPast ? "faint" : level === "error" ? "bad" : "warn", level),
       note: endedAtMs === undefined ? undefined : `over ${age(endedAtMs)}`,
     })),
-    text("what", ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } })),
+    textColumn(
+      "what",
+      ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } }),
+    ),
   ]);
 }

@@ -103,25 +103,34 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
 
   /** Worker that measures how late a timer comes, and worker that takes snapshots nobody asks for. */
   protected watchers(): readonly Worker[] {
-    return [{
-      name: "event loop",
+    let dueMs = Infinity;
+    const measure = (): void => {
+      const nowMs = this.clock.now();
+      const lateMs = Math.max(0, nowMs - dueMs);
+      if (dueMs < Infinity) this.registry.observe("causeway_event_loop_lag_seconds", {}, lateMs / 1_000);
+      dueMs = nowMs + LOOP_EVERY_MS;
+    };
+    return [
+      this.every("event loop", LOOP_EVERY_MS, measure),
+      this.every("reasons", LOOK_EVERY_MS, () => void this.status()),
+    ];
+  }
+
+  /** Worker that does something again and again. */
+  protected every(
+    name: string,
+    everyMs: number,
+    work: (signal: AbortSignal) => Promise<void> | void,
+  ): Worker {
+    return {
+      name,
       run: async (signal) => {
         while (!signal.aborted) {
-          const startMs = this.clock.now();
-          await this.clock.sleep(LOOP_EVERY_MS, signal);
-          const lateMs = Math.max(0, this.clock.now() - startMs - LOOP_EVERY_MS);
-          this.registry.observe("causeway_event_loop_lag_seconds", {}, lateMs / 1_000);
+          await work(signal);
+          await this.clock.sleep(everyMs, signal);
         }
       },
-    }, {
-      name: "reasons",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          this.status();
-          await this.clock.sleep(LOOK_EVERY_MS, signal);
-        }
-      },
-    }];
+    };
   }
 
   /** Reasons for which the program is not ready. */

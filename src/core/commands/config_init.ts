@@ -159,7 +159,7 @@ function addChains(text: string, before: readonly NamedChain[] = []): readonly N
   return [...new Set([...before, ...found])];
 }
 
-/** What is no pair goes under an empty name: an error of the parser would repeat the text, which may hold a key. */
+/** Arguments that are not name=value get an empty name, so that the parser's error does not repeat a key. */
 function addPair(
   text: string,
   before: ReadonlyMap<string, readonly string[]> = new Map(),

@@ -184,7 +184,7 @@ export const evmKeys = (files: ConfigFiles) => ({
   }),
   clientType: withDefault(oneOf(["Geth", "Erigon"]), "Geth", {
     name: "client_type",
-    description: "What the node runs. The two trace differently.",
+    description: "Software of the node. The two trace differently.",
   }),
   ...scanKeys,
 });

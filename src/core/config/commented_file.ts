@@ -89,7 +89,7 @@ function comment(text: string): string {
   return lines.map((line) => `# ${line}`).join("\n");
 }
 
-/** What the operator has said; what is missing becomes a blank. */
+/** The operator's answers; missing ones become placeholders. */
 export interface InitAnswers {
   readonly network: Network;
   /** At least one, all of that network. */

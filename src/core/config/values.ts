@@ -171,7 +171,8 @@ export function remarksOnUrl(given: unknown): readonly Remark[] {
   const host = url.hostname.replaceAll(/[[\]]/g, "");
   if (isLoopback(host) || !/[.:]/.test(host)) return [];
   const found = `"${redactUrl(url.href)}", another machine without encryption`;
-  const hint = "whoever is between can read keys and change answers, unless the network itself is encrypted";
+  const hint =
+    "a machine in between can read keys and change answers, unless the network itself is encrypted";
   return [{ kind: "warning", path: [], found, expected: "https:// or wss://", hint }];
 }
 

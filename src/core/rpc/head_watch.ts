@@ -39,7 +39,7 @@ const TOLERATED: Lag = { blocks: 3, seconds: 15 };
 /**
  * How far the endpoint of `own` is behind; `undefined`: it is not, as far as one can tell. It is when another endpoint
  * names a block that is at least {@link TOLERATED} newer in height and in time, not counting the time between both
- * readings. Whoever is behind stays so until it is nearer than half of that time.
+ * readings. An endpoint that is behind stays so until it is nearer than half of that time.
  *
  * A block's time counts up to the time of reading by our clock, so another endpoint's claim cannot exceed the age of our
  * own endpoint's newest block: one that follows its chain is not behind, whatever height another one invents. A liar can

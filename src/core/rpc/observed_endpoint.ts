@@ -1,5 +1,5 @@
 /**
- * What endpoints tell whoever watches them: how each request ended, the heights that answers named, and the state of
+ * Reports of endpoints to their observer: how each request ended, the heights that answers named, and the state of
  * the endpoint.
  */
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";

@@ -89,7 +89,7 @@ export class SocketLink {
     });
   }
 
-  /** Aborted with a {@link LinkEnded} when the connection has ended, whoever ended it. */
+  /** Aborted with a {@link LinkEnded} when the connection has ended, on either side. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }

@@ -56,7 +56,7 @@ export async function runRounds<C>(
   }
 }
 
-/** The end of a round: its abort is none of the program. */
+/** The end of a round: aborting it does not stop the program. */
 async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<ExitCode> {
   try {
     return await work;

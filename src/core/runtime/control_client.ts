@@ -61,7 +61,7 @@ export async function askControl(
   }
 }
 
-/** True when a living process serves a socket, whoever may use it. */
+/** True when a living process serves a socket, for this user or another. */
 export async function isControlServed(path: string): Promise<boolean> {
   try {
     const connection = await connect(path);

@@ -1,8 +1,8 @@
 /**
- * The fence of a program: a file by which whoever has started it says that it may work. Two machines that share a lock
+ * The fence of a program: a file by which the script that started it allows it to work. Two machines that share a lock
  * keep it while they hold the lock, so that a machine which has lost it, or is cut off, stops before the other one
  * starts. It is looked at all the time, and again right before anything is sent: a program that was paused may continue
- * when its time is long over. Nothing is finished then: what was journalled is settled by whoever works next.
+ * when its time is long over. Nothing is finished then: the machine that works next settles what was journalled.
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
@@ -13,9 +13,9 @@ const LOOK_EVERY_MS = 250;
 
 /** What the clocks of the machine say at one moment. */
 export interface FenceTime {
-  /** Unix time, ms, as the machine has it: whoever writes the file reads the same clock. */
+  /** Unix time, ms, as the machine has it: the writer of the file reads the same clock. */
   readonly wallMs: number;
-  /** A timer that nobody sets, ms. */
+  /** Monotonic milliseconds. */
   readonly timerMs: number;
 }
 
@@ -41,7 +41,7 @@ export function remainingMs(text: string | undefined, nowMs: number): number {
 }
 
 /**
- * What a look finds. A clock that is set back prolongs nothing: what a text allowed at the look before is counted down.
+ * What a look finds. Moving the clock back does not extend the lease: time allowed by the text before is counted down.
  * @param before the look before this one
  */
 export function lookAtFence(

@@ -40,7 +40,7 @@ export interface RetryOptions {
   readonly withinMs?: number;
 }
 
-/** Surroundings of {@link retry}. */
+/** Dependencies of {@link retry}. */
 export interface RetryContext {
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -10,7 +10,7 @@ const SLOW = 0.5;
  * for that was noted before is so reached in at most twice the wait, instead of after the whole step. Forward it follows
  * at once.
  * @param wall the machine's time, Unix milliseconds
- * @param elapsed milliseconds of a timer that nobody sets
+ * @param elapsed monotonic milliseconds
  */
 export function steadyNow(wall: () => number, elapsed: () => number): () => number {
   let timeMs = wall();
@@ -46,7 +46,7 @@ export const systemClock: Clock = {
   after,
 };
 
-/** What the machine's own clocks say: the time as it is set, and a timer that nobody sets. */
+/** The machine's own clocks: the time as it is set, and a monotonic one. */
 export function machineTime(): FenceTime {
   return { wallMs: Date.now(), timerMs: performance.now() };
 }

@@ -34,12 +34,12 @@ export interface Column<Row> {
 }
 
 /** A column of texts. */
-export function text<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+export function textColumn<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
   return { name, cell };
 }
 
 /** A column of numbers. */
-export function number<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
+export function numberColumn<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
   return { name, isNumber: true, cell };
 }
 

@@ -82,7 +82,7 @@ function toKnown(highest: bigint | undefined): KnownNonces {
 const ONLY_LOCK = "connections of an instance with another database cannot be seen from here";
 
 /**
- * Rows about the database at `path`, and about another instance that uses it. @param isAnswered true: whoever holds the
+ * Rows about the database at `path`, and about another instance that uses it. @param isAnswered true: the holder of the
  * database answers at its socket, so it is a relayer that runs.
  */
 function judgeDatabase(

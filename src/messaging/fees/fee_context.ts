@@ -107,7 +107,7 @@ export function payingChains(context: FeeContext): readonly PayingChain[] {
   );
 }
 
-/** True for our own accounts on the chain, whoever requested the payment. */
+/** True for our own accounts on the chain, also for payments that others requested. */
 export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, account: Uint8Array): boolean {
   return equalBytes(ownAddress, account) || findKey(context, account) !== undefined;
 }

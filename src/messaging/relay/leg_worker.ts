@@ -15,7 +15,6 @@ import { expire } from "./receipts.ts";
 import { holdBlocked, releaseBlocked } from "./obstacles.ts";
 import { ProofDelivery, wakeUnpaid } from "./deliver/consensus_proofs.ts";
 import { scanLeg, startCursor } from "./scan.ts";
-import type { Log } from "../../core/telemetry/log.ts";
 
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
@@ -55,13 +54,13 @@ export function legWorker(leg: Leg): Worker {
 class LegLoop {
   readonly #leg: Leg;
   readonly #notices: WaitNotices;
-  readonly #freezes: FreezeNotices;
   readonly #proofs: ProofDelivery | undefined;
   readonly #scanWidth = new ScanWidth();
   readonly #heights: MaturedHeights;
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
   #hasStarted = false;
+  #isFrozen = false;
   /** True when the last check found an obstacle. */
   #isBlocked: boolean | undefined;
   #failures = 0;
@@ -70,7 +69,6 @@ class LegLoop {
     this.#leg = leg;
     this.#notices = new WaitNotices(leg);
     this.#heights = new MaturedHeights(leg.target);
-    this.#freezes = new FreezeNotices(leg.log, leg);
     const everyMs = Math.round(leg.pollIntervalMs * MIN_SHARE);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofDelivery(leg, leg.bundles, everyMs);
   }
@@ -104,7 +102,7 @@ class LegLoop {
    */
   async #round(leg: LegRun): Promise<number> {
     const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
-    this.#freezes.note(view);
+    this.#noteFreeze(view);
     const obstacle = await this.#findObstacle(leg);
     if (obstacle !== undefined) return await this.#holdRound(leg, { obstacle, view });
     const known = view.height > 0n ? await this.#deliverKnown(leg, view) : undefined;
@@ -251,32 +249,20 @@ class LegLoop {
   #jittered(ms: number): number {
     return Math.round(ms * (1 + JITTER * (2 * this.#leg.random.fraction() - 1)));
   }
-}
 
-/** Reported state of one leg. */
-class FreezeNotices {
-  readonly #log: Log;
-  readonly #leg: Leg;
-  #isFrozen = false;
-
-  constructor(log: Log, leg: Leg) {
-    this.#log = log;
-    this.#leg = leg;
-  }
-
-  /** Records the state observed in a round. */
-  note({ isFrozen }: Pick<CounterpartyView, "isFrozen">): void {
+  /** Logs when the target, or its client of the source, freezes and when that ends. */
+  #noteFreeze({ isFrozen }: Pick<CounterpartyView, "isFrozen">): void {
     if (isFrozen === this.#isFrozen) return;
     this.#isFrozen = isFrozen;
-    const { source, target } = this.#leg;
+    const { source, target, log } = this.#leg;
     const fields = { leg: legName(this.#leg), chain: target.id.stateMachine };
     if (!isFrozen) {
-      this.#log.info("host_resumed", fields);
+      log.info("host_resumed", fields);
     } else if (target.capabilities.freezes === "host") {
-      this.#log.warn("host_unusable.frozen", fields);
+      log.warn("host_unusable.frozen", fields);
     } else {
       const client = source.id.consensusStateId;
-      this.#log.warn("client_unusable.frozen", {
+      log.warn("client_unusable.frozen", {
         ...fields,
         client,
       });

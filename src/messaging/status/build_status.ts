@@ -94,14 +94,7 @@ export function buildStatus(input: StatusInput): RelayStatus {
       }))
     ),
     legs: listLegs(input),
-    delivered: ledger.statistics.listLastDelivered(LAST_ROWS).map((row) => ({
-      source: row.source,
-      target: row.target,
-      commitment: row.commitment,
-      hash: row.hash,
-      seenAtMs: row.seenAtMs,
-      deliveredAtMs: row.endedAtMs,
-    })),
+    delivered: ledger.statistics.listLastDelivered(LAST_ROWS),
     claims: listClaims(input),
     withdrawals: listWithdrawals(input),
     reconciliationGaps: countGaps(ledger),

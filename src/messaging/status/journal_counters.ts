@@ -11,24 +11,19 @@ interface JournalDeps {
   readonly feeDecimalsOf: (chain: StateMachine) => number | undefined;
 }
 
-/** Reads the ledger's news into the registry; counters begin at the start of the program, as those of Prometheus do. */
-export class JournalCounters {
-  readonly #deps: JournalDeps;
-  #readUntilMs: number;
-
-  constructor(deps: JournalDeps, startMs: number) {
-    this.#deps = deps;
-    this.#readUntilMs = startMs;
-  }
-
-  /**
-   * Reads what was written before `nowMs`. May throw a `LedgerFault`: then the period is read next time. Everything is
-   * read before anything is counted, so that a fault counts nothing twice.
-   */
-  read(nowMs: number): void {
-    const { registry, statistics, feeDecimalsOf } = this.#deps;
+/**
+ * Makes what reads the ledger's news into the registry; counters begin at the start of the program, as those of Prometheus
+ * do. It reads what was written before `nowMs`, and may throw a `LedgerFault`: then the period is read next time.
+ * Everything is read before anything is counted, so that a fault counts nothing twice.
+ */
+export function createJournalCounters(
+  { registry, statistics, feeDecimalsOf }: JournalDeps,
+  startMs: number,
+): (nowMs: number) => void {
+  let readUntilMs = startMs;
+  return (nowMs) => {
     // Rows of this very millisecond may still be written.
-    const period = { afterMs: this.#readUntilMs, untilMs: nowMs - 1 };
+    const period = { afterMs: readUntilMs, untilMs: nowMs - 1 };
     if (period.untilMs <= period.afterMs) return;
     const [ended, sums, mined, sending, finality, claimed, withdrawn] = [
       statistics.countEnded(period),
@@ -39,7 +34,7 @@ export class JournalCounters {
       statistics.sumClaimed(period),
       statistics.sumWithdrawn(period),
     ];
-    this.#readUntilMs = period.untilMs;
+    readUntilMs = period.untilMs;
     for (const { source, target, state, count } of ended) {
       registry.add("causeway_messages_ended_total", { source, target, status: state }, count);
     }
@@ -67,5 +62,5 @@ export class JournalCounters {
     for (const { chain, units } of withdrawn) {
       registry.add("causeway_fees_withdrawn_total", { chain }, toTokens(chain, units));
     }
-  }
+  };
 }

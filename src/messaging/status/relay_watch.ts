@@ -15,7 +15,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
 import { buildStatus, emptyStatus, type LedgerHistory, sumHistory } from "./build_status.ts";
 import { pageMessages } from "./message_pages.ts";
-import { JournalCounters } from "./journal_counters.ts";
+import { createJournalCounters } from "./journal_counters.ts";
 import { ofDatabase } from "./relay_reasons.ts";
 import { relayGauges, type RelayStatus } from "./relay_status.ts";
 import { relayView } from "./status_view.ts";
@@ -44,7 +44,7 @@ type WatchedChain = { readonly chain: Chain };
 /** The ledger and the chains while a session is open. */
 interface WatchedSession {
   readonly ledger: Ledger;
-  readonly counters: JournalCounters;
+  readonly count: (nowMs: number) => void;
   readonly history: Refreshed<LedgerHistory>;
   readonly hub: StateMachine;
   readonly chains: readonly Chain[];
@@ -83,14 +83,14 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
   /** Begins to read the ledger of a session; returns it with its transactions timed. */
   open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id">, WatchedChain>): Ledger {
     const { registry, clock } = this;
-    const counters = new JournalCounters({
+    const count = createJournalCounters({
       registry,
       statistics: ledger.statistics,
       feeDecimalsOf: (chain) => this.#chains.read(chain).feeTokenDecimals,
     }, clock.now());
     this.#session = {
       ledger,
-      counters,
+      count,
       history: new Refreshed(clock, {
         everyMs: HISTORY_EVERY_MS,
         make: () => sumHistory(ledger, clock.now()),
@@ -134,32 +134,20 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       if (fault === undefined) log.info("database_restored");
       else log.error("database_fault", { code: fault.code, explanation: fault.message });
     });
-    return [...this.watchers(), {
-      name: "database",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          this.#probe();
-          await this.clock.sleep(PROBE_EVERY_MS, signal);
-        }
-      },
-    }, {
-      name: "balances",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await this.#readBalances(log, signal);
-          await this.clock.sleep(BALANCE_EVERY_MS, signal);
-        }
-      },
-    }];
+    return [
+      ...this.watchers(),
+      this.every("database", PROBE_EVERY_MS, () => this.#probe()),
+      this.every("balances", BALANCE_EVERY_MS, (signal) => this.#readBalances(log, signal)),
+    ];
   }
 
   protected read(): RelayStatus {
     const place = this.place(this.#session?.hub ?? "");
     if (this.#session === undefined) return emptyStatus(place, [STARTING]);
-    const { ledger, hub, chains, counters, history } = this.#session;
+    const { ledger, hub, chains, count, history } = this.#session;
     const readChain = (chain: StateMachine): ReturnType<ChainBoard["read"]> => this.#chains.read(chain);
     try {
-      counters.read(place.nowMs);
+      count(place.nowMs);
       return buildStatus({
         ...place,
         ledger,

@@ -12,10 +12,10 @@ import {
   type Cell,
   coloured,
   type Column,
-  number,
+  numberColumn,
   type StatusSection,
   tableSection,
-  text,
+  textColumn,
 } from "../../core/telemetry/status_sections.ts";
 import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
@@ -23,7 +23,7 @@ import type { LegStatus, RelayStatus } from "./relay_status.ts";
 const OLD_HEIGHT_MS = { warn: 2 * 3_600_000, bad: 6 * 3_600_000 } as const;
 
 /** Number of deliveries that are shown. */
-const SHOWN_DELIVERIES = 5;
+const SHOWN_DELIVERIES = 3;
 
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
@@ -67,10 +67,10 @@ function countOpen({ open }: LegStatus): number {
 
 function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): StatusSection {
   return tableSection("Legs", legs, [
-    text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
-    number("read up to", ({ cursor }) => cursor),
-    number("open", countOpen),
-    text("waits for", ({ source, target, open }) => [
+    textColumn("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+    numberColumn("read up to", ({ cursor }) => cursor),
+    numberColumn("open", countOpen),
+    textColumn("waits for", ({ source, target, open }) => [
       // What stops a leg or one of its chains stops its messages, whether any are known yet or not.
       ...reasons.filter(({ isWarning, leg, chain }) =>
         isWarning !== true && (leg ?? chain) !== undefined &&
@@ -78,12 +78,12 @@ function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): Status
       ).map(({ code }) => coloured("bad", code)),
       ...showWaiting(open, nowMs),
     ]),
-    text(
+    textColumn(
       "ended in 24 h",
       ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
     ),
-    text("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
-    text(
+    textColumn("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
+    textColumn(
       "bandwidth left at the hub",
       ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
     ),
@@ -106,12 +106,12 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
   const rows = status.chains.filter(({ inFlight }) => startedAtMs !== undefined || inFlight !== undefined);
   return tableSection("Chains", rows, [
     ...chainColumns(status, shows),
-    number(
+    numberColumn(
       "gas price",
       ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
     ),
-    text("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
-    number("in flight", ({ inFlight }) =>
+    textColumn("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
+    numberColumn("in flight", ({ inFlight }) =>
       inFlight &&
       { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` }),
   ]);
@@ -119,14 +119,17 @@ function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
 
 function walletsOf({ wallets }: RelayStatus): StatusSection {
   return tableSection("Wallets", wallets, [
-    text("wallet", ({ chain }) => chain),
-    text(
+    textColumn("wallet", ({ chain }) => chain),
+    textColumn(
       "account",
       ({ chain, address }) => address && { text: address, href: explorerPage(chain, "address", address) },
     ),
-    number("balance", ({ balance, unit }) => `${shortAmount(balance)} ${unit}`),
-    number("runway", ({ runwayHours }) => showRunway(runwayHours)),
-    number("top up for 7 d", ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`)),
+    numberColumn("balance", ({ balance, unit }) => `${shortAmount(balance)} ${unit}`),
+    numberColumn("runway", ({ runwayHours }) => showRunway(runwayHours)),
+    numberColumn(
+      "top up for 7 d",
+      ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`),
+    ),
   ]);
 }
 
@@ -141,12 +144,12 @@ function earningsOf({ money }: RelayStatus): StatusSection {
     cell: ({ day, month }) => ({ text: dollars(value(day)), note: `30 d ${dollars(value(month))}` }),
   });
   return tableSection("Earnings in 24 h", money, [
-    text("chain", ({ chain }) => chain),
+    textColumn("chain", ({ chain }) => chain),
     column("earned", ({ earnedUsd }) => earnedUsd),
     column("spent", ({ spentUsd }) => spentUsd),
     column("wasted", ({ wastedUsd }) => wastedUsd),
     column("profit", ({ profitUsd }) => profitUsd),
-    text("24 h", ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" })),
+    textColumn("24 h", ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" })),
   ]);
 }
 
@@ -160,7 +163,7 @@ function explorerPage(chain: string, kind: "address" | "tx", id: string): string
 }
 
 function showRunway(hours: number | undefined): Cell {
-  if (hours === undefined) return coloured("faint", "nothing spent in 24 h");
+  if (hours === undefined) return coloured("faint", "no cost in 24 h");
   return coloured(hours < SHORT_RUNWAY_HOURS ? "bad" : "good", formatDuration(hours * 3_600_000));
 }
 
@@ -168,14 +171,14 @@ function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Sh
   const colourOf = (ageMs: number): "good" | "warn" | "bad" =>
     ageMs > OLD_HEIGHT_MS.bad ? "bad" : ageMs > OLD_HEIGHT_MS.warn ? "warn" : "good";
   return tableSection("Light clients", lightClients, [
-    text("light client", ({ chain, counterparty }) => short(`${counterparty} on ${chain}`)),
-    number("height", ({ height }) => height),
-    number(
+    textColumn("light client", ({ chain, counterparty }) => short(`${counterparty} on ${chain}`)),
+    numberColumn("height", ({ height }) => height),
+    numberColumn(
       "last update",
       ({ roseAtMs, isFrozen }) =>
         isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
     ),
-    text("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
+    textColumn("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
   ]);
 }
 
@@ -183,27 +186,27 @@ function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Sh
 function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short }: Shows): StatusSection[] {
   return [
     tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
-      text("message", ({ commitment }) => commitment),
-      text(
+      textColumn("message", ({ commitment }) => commitment),
+      textColumn(
         "transaction",
         ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
       ),
-      text("leg", ({ source, target }) => short(`${source} -> ${target}`)),
-      number("delivered", ({ deliveredAtMs }) => age(deliveredAtMs)),
-      number("took", (row) => formatDuration(row.deliveredAtMs - row.seenAtMs)),
+      textColumn("leg", ({ source, target }) => short(`${source} -> ${target}`)),
+      numberColumn("delivered", ({ deliveredAtMs }) => age(deliveredAtMs)),
+      numberColumn("took", (row) => formatDuration(row.deliveredAtMs - row.seenAtMs)),
     ]),
     tableSection("Claims", claims, [
-      text("fees paid on", ({ source }) => source),
-      text("state", ({ state }) => state),
-      number("deliveries", ({ count }) => count),
-      number("fee tokens", ({ fees }) => fees && shortAmount(fees)),
+      textColumn("fees paid on", ({ source }) => source),
+      textColumn("state", ({ state }) => state),
+      numberColumn("deliveries", ({ count }) => count),
+      numberColumn("fee tokens", ({ fees }) => fees && shortAmount(fees)),
     ]),
     tableSection("Last withdrawals", withdrawals, [
-      text("chain", ({ chain }) => chain),
-      text("state", ({ state }) => state),
-      number("amount", ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`),
-      number("changed", ({ changedAtMs }) => age(changedAtMs)),
-      text("detail", ({ detail }) => detail),
+      textColumn("chain", ({ chain }) => chain),
+      textColumn("state", ({ state }) => state),
+      numberColumn("amount", ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`),
+      numberColumn("changed", ({ changedAtMs }) => age(changedAtMs)),
+      textColumn("detail", ({ detail }) => detail),
     ]),
   ];
 }

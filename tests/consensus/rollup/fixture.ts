@@ -2,6 +2,7 @@
  * An L1 node, an L2 node and a hub for tests of the rollups' provers.
  */
 import assert from "node:assert/strict";
+import { createTestClient, http } from "viem";
 import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
 import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
@@ -69,6 +70,11 @@ export async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigin
   };
   hub.commit({ height: { id: l1Id, height: header.number }, commitment });
   return header.number;
+}
+
+/** Makes a new block on the L1. */
+export async function mineL1({ l1 }: Nodes): Promise<void> {
+  await createTestClient({ mode: "anvil", transport: http(l1.rpcUrl) }).mine({ blocks: 1 });
 }
 
 /** The updates of a finding; fails for other findings. */

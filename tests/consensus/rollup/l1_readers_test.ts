@@ -1,7 +1,6 @@
 /** One reader for the rollups of an L1: who shares it, and what is never mixed. */
 import assert from "node:assert/strict";
-import { L1Readers } from "../../../src/consensus/rollup/l1_readers.ts";
-import type { EvmReader } from "../../../src/consensus/evm_reader.ts";
+import { type EvmReader, L1Readers } from "../../../src/consensus/evm_reader.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";

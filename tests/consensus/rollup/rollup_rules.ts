@@ -1,11 +1,11 @@
 /** Rules of the hub's clients of rollups with what its storage holds: for OP stack chains those of the simulated hub. */
 import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
+  arbitrumConsensusStateCodec,
   blacklistedClaimKey,
   rollupCoreKey,
-} from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
   claimOf,
   decodeArbitrumState,
@@ -17,7 +17,7 @@ import {
   decodeGameRules,
   disputeGameRulesKey,
   outputOracleKey,
-} from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/op_stack/spec/update.ts";
 import { checkOpStackUpdate } from "../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import { addressCodec } from "../../../src/core/evm/address.ts";
 import type { UpdateRules } from "../../support/memory_target.ts";

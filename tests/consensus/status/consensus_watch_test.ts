@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
-import { describeFailure } from "../../../src/consensus/poll_fault.ts";
+import { describeFailure } from "../../../src/consensus/poll_loop.ts";
 import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
@@ -290,6 +290,12 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
     "a.example",
     "eth_call on EVM-97: timeout",
   ]]);
+  watch.updates.noteHost(route, { ...onHost, hubHeight: 70n });
+  assert.match(
+    formatConsensusStatus(watch.status()),
+    /EVM-97 +70 +70 /,
+    "what is known is never above the newest",
+  );
   const page = await watch.sources().page();
   assert.match(page, /relay block 1234, authority set 9/);
   assert.match(page, /a\.example.*eth_call on EVM-97: timeout/s);

@@ -150,7 +150,7 @@ const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "an endpoint of none",
     ["--chain=base", "--url=https://key@x"],
-    /--url, --signer and --signer-address take the name of a chain/,
+    /--url, --signer and --signer-address need the name of a chain/,
   ],
 ];
 

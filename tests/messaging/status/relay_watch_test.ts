@@ -379,6 +379,23 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   ledger.close();
 });
 
+Deno.test("watch: a paused leg shows why beside its messages, and its warning fades when it resumes", () =>
+  withServer(async ({ get, watch, clock }) => {
+    const fields = { leg: `${ethereum} -> ${hub}` };
+    const warning = { atMs: clock.now(), level: "warn", event: "leg_paused", text: "Leg paused" } as const;
+    watch.noteWarning(warning, fields);
+    watch.noteEvent("leg_paused", fields, () => "");
+    const paused = await (await get("/")).text();
+    assert.match(paused, /<td class="text" data-name="waits for"><span><div><span class="bad">leg_paused</);
+    assert.match(paused, /<span class="warn">warn<\/span>/);
+    await clock.advance(10_000);
+    watch.noteEvent("leg_resumed", fields, () => "");
+    await clock.advance(10_000);
+    const resumed = await (await get("/")).text();
+    assert.doesNotMatch(resumed, /"bad">leg_paused/);
+    assert.match(resumed, /<span class="faint">warn<\/span> <span class="faint">over 10 s ago</);
+  }));
+
 Deno.test("watch: messages are served page by page, by state and by the names of their chains", () =>
   withServer(async ({ get, ledger, watch }) => {
     for (let number = 1; number <= 5; number++) ledger.messages.record(newMessage(number));

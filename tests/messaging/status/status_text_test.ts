@@ -146,7 +146,7 @@ Deno.test(
   "status: the runway follows from the first cost on, an hour's worth at least, and is no number before",
   withScene(async ({ clock, ledger, running }) => {
     assert.deepEqual(running().runwayHours, undefined);
-    assert.match(running().text, /EVM-1\) +10 ETH +nothing spent in 24 h/);
+    assert.match(running().text, /EVM-1\) +10 ETH +no cost in 24 h/);
     spendOne(ledger, 1);
     await clock.advance(60_000);
     assert.equal(running().runwayHours, 10, "one token in an hour");

@@ -3,6 +3,8 @@ import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
+import type { Chain } from "../../../src/core/chains/port.ts";
+import { withMethods } from "../../support/with_methods.ts";
 import { connectionsOf } from "../../messaging/status/watched_chains.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
@@ -75,6 +77,56 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
     });
   }
   await clock.advance(MINUTE_MS);
+  return { watch, ledger, clock };
+}
+
+/** Makes a relayer of four chains that has delivered every hour of a day, with nothing in its way. */
+export async function makeHealthyRelayer(): Promise<SampleRelayer> {
+  const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+  const others = ["EVM-10", "EVM-8453"].map(parseStateMachine);
+  const watch = new RelayWatch(
+    clock,
+    new ChainNames([
+      { section: "hub", stateMachine: hub },
+      { section: "ethereum", stateMachine: ethereum },
+      ...others.map((stateMachine, index) => ({ section: `rollup-${index}`, stateMachine })),
+    ]),
+  );
+  const [first] = connectionsOf(clock).chains;
+  if (first === undefined) throw new Error("There is a chain");
+  const { chain } = first;
+  const chains = [chain, ...others.map((stateMachine) => ({ ...chain, id: { ...chain.id, stateMachine } }))];
+  const withHeight = (known: Chain): Chain => ({
+    ...known,
+    reads: withMethods(known.reads, {
+      fetchView: async (...args) => ({ ...await known.reads.fetchView(...args), height: 1_000_000n }),
+    }),
+  });
+  const connections = watch.observe({
+    hub: withHeight(connectionsOf(clock).hub),
+    chains: chains.map((each) => ({ chain: withHeight(each) })),
+  });
+  const ledger = watch.open(openMemoryLedger({ clock }), connections);
+  const { signal } = new AbortController();
+  for (let hour = 0; hour < 24; hour++) {
+    ledger.messages.record(newMessage(hour, { source: ethereum, target: hub }));
+    await clock.advance(60 * MINUTE_MS);
+    ledger.messages.transition(hashOf(hour), hub, { to: "delivered", reason: "handled_by_us" });
+    for (const { chain: each } of connections.chains) {
+      await each.reads.fetchView(connections.hub.id, signal);
+      await connections.hub.reads.fetchView(each.id, signal);
+      await each.gas?.fetchBalance(signal);
+      await each.gas?.fetchGasQuote(signal);
+    }
+    watch.status();
+  }
+  for (const known of [connections.hub, ...connections.chains.map((each) => each.chain)]) {
+    watch.endpoints.noteRequest({
+      ...{ chain: known.id.stateMachine, endpointHost: "node-provider.example:8545", tookMs: 40 },
+      ...{ calls: [{ method: "eth_call", outcome: "ok" }], head: 24_000_123n, final: 24_000_059n },
+    });
+  }
+  await clock.advance(10_000);
   return { watch, ledger, clock };
 }
 

@@ -2,18 +2,6 @@
  * Claims of a rollup contract: assertions of one with BoLD, nodes of an older one. The newest that nobody contests is
  * proved.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import { type ClaimKind, type ClaimPoll, ClaimRefusal } from "../../rollup/claims.ts";
-import type { RollupDeps } from "../../rollup/rollup_options.ts";
-import { RollupDataError } from "../../rollup/spec/rollup_errors.ts";
-import {
-  assertionProofSlots,
-  buildAssertionProof,
-  buildNodeProof,
-  nodeProofSlots,
-} from "./spec/build_update.ts";
 import {
   ASSERTION_CREATED,
   type AssertionCreated,
@@ -22,19 +10,23 @@ import {
   NODE_CREATED,
   type NodeCreated,
 } from "./spec/claim_events.ts";
+import { assertionHash, assertionSlot, contestReason, nodeClaimHash, nodeSlot } from "./spec/claim_hashes.ts";
 import {
-  assertionHash,
-  assertionSlot,
-  contestReason,
-  latestNodeIn,
-  nodeClaimHash,
-  nodeNumbersSlot,
-  parseAssertionWord,
-} from "./spec/claim_hashes.ts";
-import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
-import { blacklistedClaimKey } from "./spec/hub_storage.ts";
-import { type ArbitrumProof, arbitrumUpdateCodec } from "./spec/update.ts";
+  type ArbitrumConsensusState,
+  type ArbitrumProof,
+  arbitrumUpdateCodec,
+  type AssertionProof,
+  blacklistedClaimKey,
+  type GlobalState,
+  type NodeProof,
+} from "./spec/update.ts";
 import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
+import { type ClaimKind, type ClaimPoll, ClaimRefusal, type RollupDeps } from "../../rollup/claims.ts";
+import { accountNodesOf, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import { RollupDataError } from "../../rollup/spec/rollup_errors.ts";
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../core/evm/block_header.ts";
+import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
 
 /** A claim with the L1 block of its log. */
 interface FoundClaim<Event> {
@@ -48,9 +40,10 @@ type Poll = ClaimPoll<ArbitrumConsensusState>;
 export type ArbitrumClaimKind<Event> = ClaimKind<ArbitrumConsensusState, FoundClaim<Event>>;
 
 /** Differences between the generations of the rollup contract. */
-interface ClaimGeneration<Event>
-  extends Pick<ArbitrumClaimKind<Event>, "noun" | "topic0" | "judge" | "orderOf"> {
+interface ClaimGeneration<Event> extends Pick<ArbitrumClaimKind<Event>, "noun" | "topic0"> {
   decode(...log: Parameters<ArbitrumClaimKind<Event>["decode"]>): Event | undefined;
+  /** Place of a claim among others. */
+  orderOf(claim: FoundClaim<Event>): bigint;
   /** Unique name within one contract. */
   nameOf(event: Event): string;
   /** Name of the claim in the hub's blacklist. */
@@ -148,19 +141,6 @@ export function assertionClaims(deps: RollupDeps): ArbitrumClaimKind<AssertionCr
     claimHash: (event) => event.assertionHash,
     blockHash: (event) => event.afterState.globalState.blockHash,
     contestSlot: (event) => assertionSlot(event.previousAssertionHash),
-    // Every assertion stores when its first child was created: a child without a log is missing.
-    judge: async (found, poll, { newest }) => {
-      const events = found.map(({ event }) => event);
-      const parents = newest === undefined ? events : [newest.event, ...events];
-      if (parents.length === 0) return "unknown";
-      const words = await readWords(poll, parents.map(({ assertionHash }) => assertionSlot(assertionHash)));
-      const isMissing = parents.some(({ assertionHash }, index) => {
-        const word = words[index];
-        if (word === undefined || parseAssertionWord(word).firstChildBlock === 0n) return false;
-        return !events.some(({ previousAssertionHash }) => previousAssertionHash === assertionHash);
-      });
-      return isMissing ? "incomplete" : "complete";
-    },
     slots: assertionProofSlots,
     build: (parts) => ({ tag: "ArbitrumBold", value: buildAssertionProof(parts) }),
   });
@@ -176,17 +156,72 @@ export function nodeClaims(deps: RollupDeps): ArbitrumClaimKind<NodeCreated> {
     orderOf: ({ event }) => event.nodeNumber,
     claimHash: nodeClaimHash,
     blockHash: (event) => event.globalState.blockHash,
-    // Nodes are numbered: the ones found must reach from the last known node to the contract's newest.
-    judge: async (found, poll, { newest }) => {
-      const [word] = await readWords(poll, [nodeNumbersSlot]);
-      const latest = word === undefined ? 0n : latestNodeIn(word);
-      const numbers = new Set(found.map(({ event }) => event.nodeNumber));
-      if (newest !== undefined) numbers.add(newest.event.nodeNumber);
-      const [first] = [...numbers].sort((a, b) => Number(a - b));
-      if (latest === 0n || first === undefined || first > latest) return "unknown";
-      return latest - first + 1n === BigInt(numbers.size) ? "complete" : "incomplete";
-    },
     slots: nodeProofSlots,
     build: (parts) => ({ tag: "ArbitrumOrbit", value: buildNodeProof(parts) }),
   });
+}
+
+/** Slots of `eth_getProof` for the rollup, in the order that {@link buildAssertionProof} expects. */
+export function assertionProofSlots(event: AssertionCreated): readonly Hash256[] {
+  return [assertionSlot(event.assertionHash), assertionSlot(event.previousAssertionHash)];
+}
+
+/** Slots of `eth_getProof` for the rollup, as {@link buildNodeProof} expects. */
+export function nodeProofSlots(event: NodeCreated): readonly Hash256[] {
+  return [nodeSlot(event.nodeNumber)];
+}
+
+function checkBlock(header: EvmBlockHeader, state: GlobalState): void {
+  if (hashBlockHeader(header) !== state.blockHash) throw new RollupDataError("wrong_block");
+}
+
+/**
+ * Builds the proof of an assertion. @param parts.header of the block that {@link AssertionCreated.afterState} names.
+ * @param parts.rollup answer of `eth_getProof` at the L1 height of the update. @throws {RollupDataError} `wrong_block`;
+ * `false_claim` when the parts of the event do not hash to its name @throws {EvmProofError} malformed_answer
+ */
+export function buildAssertionProof(
+  parts: {
+    readonly event: AssertionCreated;
+    readonly header: EvmBlockHeader;
+    readonly rollup: AccountProofAnswer;
+  },
+): AssertionProof {
+  const { event, header, rollup } = parts;
+  if (assertionHash(event) !== event.assertionHash) throw new RollupDataError("false_claim");
+  checkBlock(header, event.afterState.globalState);
+  return {
+    header,
+    afterState: event.afterState,
+    previousAssertionHash: event.previousAssertionHash,
+    sequencerBatchAcc: event.sequencerBatchAcc,
+    storageProof: slotNodesOf(rollup, 0),
+    contractProof: accountNodesOf(rollup),
+    challengeProof: slotNodesOf(rollup, 1),
+  };
+}
+
+/**
+ * Builds the proof of a node. @param parts.header of the block that {@link NodeCreated.globalState} names. @param
+ * parts.rollup answer of `eth_getProof` at the L1 height of the update. @throws {RollupDataError} `wrong_block` @throws
+ * {EvmProofError} malformed_answer
+ */
+export function buildNodeProof(
+  parts: {
+    readonly event: NodeCreated;
+    readonly header: EvmBlockHeader;
+    readonly rollup: AccountProofAnswer;
+  },
+): NodeProof {
+  const { event, header, rollup } = parts;
+  checkBlock(header, event.globalState);
+  return {
+    header,
+    globalState: event.globalState,
+    machineStatus: event.machineStatus,
+    inboxMaxCount: event.inboxMaxCount,
+    nodeNumber: event.nodeNumber,
+    storageProof: slotNodesOf(rollup, 0),
+    contractProof: accountNodesOf(rollup),
+  };
 }

@@ -19,14 +19,13 @@ import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { createAcceptedSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
-import { hostWorker } from "./host_worker.ts";
+import { hostWorker, proveHost } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork, type WorkHub } from "../../../core/hub_proofs/hub_work.ts";
 import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
-import { proveHost } from "./prove_host.ts";
 import { createRelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
-import type { RecoverAuthority } from "./spec/authorities.ts";
+import type { RecoverAuthority } from "./spec/verify_proof.ts";
 import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ChainEvents } from "../../../core/chains/reads.ts";
@@ -69,8 +68,7 @@ const proverKeys = {
 type ProverValues = SectionValues<typeof proverKeys>;
 
 /** `[hub] type = "beefy"`. Without `[hub.prover]`, proofs are taken from the hub only, and none are built. */
-export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
-  type: "beefy",
+export const beefyClient: HubClient<ProverValues | undefined> = {
   typeText: "`beefy` for EVM chains. With `beefy` there is no [hub.grandpa]: the proofs that " +
     "the hub has accepted are delivered, which needs a node behind `rpc_ws` of [hub.substrate] with " +
     "`--rpc-methods=unsafe` and `--enable-offchain-indexing=true`; a section [hub.prover] makes proofs where the " +

@@ -11,7 +11,7 @@ import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
-import { SUSPENDED_MS } from "../../schedule.ts";
+import { SUSPENDED_MS } from "../../poll_loop.ts";
 
 /** Dependencies of a {@link DailyLoss}. */
 export interface DailyLossDeps {

@@ -16,7 +16,7 @@ import {
 import { type StateMachineId, toParaId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import type { UpdateObserver, UpdateRoute } from "../../update_observer.ts";
+import type { UpdateObserver, UpdateRoute } from "../../poll_loop.ts";
 import { HostWatch, judgeHost, type UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import {
   areStillNeeded,
@@ -27,7 +27,7 @@ import {
   type NoProofs,
   ProofFinder,
 } from "./proof_finder.ts";
-import type { RecoverAuthority } from "./spec/authorities.ts";
+import type { RecoverAuthority } from "./spec/verify_proof.ts";
 import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import {
   type ProofsOutcome,

@@ -4,7 +4,7 @@
  * docs/protocol/hub-consensus.md section 5.4.
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import { decodeAuthorities } from "./spec/authorities.ts";
+import { decodeAuthorities, headLeaf } from "./spec/verify_proof.ts";
 import type { BeefyJustification, BeefyMmrLeaf } from "../../../core/beefy/commitment.ts";
 import { authoritySetCodec, BeefyError, beefyMmrLeafHash, decoded } from "../../../core/beefy/commitment.ts";
 import {
@@ -17,7 +17,6 @@ import {
 } from "./spec/build_proof.ts";
 import { merkleRoot } from "./spec/merkle_tree.ts";
 import { leafProofCodec, parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
-import { headLeaf } from "./spec/verify_proof.ts";
 import {
   decodeHeadData,
   parachainHeadKey,

@@ -13,10 +13,14 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "../../../core/hub_proofs/accepted_source.ts";
-import { type RecoverAuthority, recoverAuthority } from "./spec/authorities.ts";
+import {
+  type CheckedProof,
+  checkProof,
+  loadCurve,
+  type RecoverAuthority,
+  recoverAuthority,
+} from "./spec/verify_proof.ts";
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
-import { loadCurve } from "./spec/curve_points.ts";
-import { type CheckedProof, checkProof } from "./spec/verify_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 
 /** Dependencies of the search. */

@@ -6,11 +6,9 @@
 import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { BeefyError, decoded } from "../../../core/beefy/commitment.ts";
-import type { RecoverAuthority } from "./spec/authorities.ts";
-import { loadCurve } from "./spec/curve_points.ts";
+import { loadCurve, type RecoverAuthority, verifyNaiveProof } from "./spec/verify_proof.ts";
 import { buildNaiveProof } from "./spec/build_proof.ts";
 import { encodeNaiveProof } from "../../../core/beefy/naive_proof.ts";
-import { verifyNaiveProof } from "./spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../../core/substrate/header.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";

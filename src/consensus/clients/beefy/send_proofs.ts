@@ -20,7 +20,7 @@ import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
+import { delayAbort, SHUTDOWN_GRACE_MS } from "../../poll_loop.ts";
 import type { DailyLoss } from "./daily_loss.ts";
 
 /** Parts of the chain that sending needs. */

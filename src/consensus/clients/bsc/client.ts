@@ -1,17 +1,47 @@
 /** Light client of BSC-type chains, as the registry lists it. */
-import { withDefault } from "../../../core/config/schema.ts";
-import { integer, UINT32_MAX } from "../../../core/config/values.ts";
-import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
+import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
+import {
+  BscError,
+  type BscNetwork,
+  epochBlock,
+  epochOfBlock,
+  ExtraDataError,
+  findBscNetwork,
+  parseExtraData,
+} from "./spec/extra_data.ts";
+import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
+import {
+  BSC_CHALLENGE_SEC,
+  BSC_UNBONDING_SEC,
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  type BscUpdate,
+  bscUpdateCodec,
+  epochLengthCodec,
+  epochLengthKey,
+  initialBscState,
+} from "./spec/update.ts";
+import { decodeBscState } from "./spec/verify_update.ts";
 import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
-import { type EvmReader, openEvmReader } from "../../evm_reader.ts";
-import { createBscProver } from "./bsc_prover.ts";
-import { findBscNetwork } from "./spec/bsc_network.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { BlockRange } from "./spec/plan_update.ts";
+import { checkChainIds, fetchEvmHeader, openEvmReader } from "../../evm_reader.ts";
+import {
+  BaseProver,
+  type ConsensusProver,
+  type InitialConsensusState,
+  type ProverFinding,
+  type ProverOptions,
+} from "../../prover.ts";
+import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
+import { withDefault } from "../../../core/config/schema.ts";
+import { integer, UINT32_MAX } from "../../../core/config/values.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { BscHeaders } from "./find_update.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
+import { evmChainId } from "../../../core/ismp/state_machine.ts";
 
 /** Values of the host section. */
 interface BscHost {
@@ -20,8 +50,8 @@ interface BscHost {
 }
 
 /** `type = "bsc"`: votes in the chain's own headers. */
-export const bscClient: ChainClient<"bsc", BscHost> = {
-  type: "bsc",
+export const bscClient: ChainClient<BscHost> = {
+  knownChains: [56, 97],
   networks: { bsc_testnet: 97 },
   host: {
     description: "Of type `bsc`: votes in the chain's own headers.",
@@ -53,7 +83,7 @@ export const bscClient: ChainClient<"bsc", BscHost> = {
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
-    const headers = bscHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
+    const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return createBscProver({ hub: context.hub, headers }, {
       stateMachine,
       consensusStateId,
@@ -63,42 +93,275 @@ export const bscClient: ChainClient<"bsc", BscHost> = {
   },
 };
 
-/** Headers per request: an ancestry may need a thousand. */
-const PER_REQUEST = 64n;
-
-/** Creates the header source of a reader. */
-export function bscHeadersOf(
-  reader: Pick<EvmReader, "hosts" | "fetchHeaders" | "fetchChainIds">,
-): BscHeaders {
-  return {
-    hosts: reader.hosts,
-    fetchHead: (signal) => fetchOne(reader, "latest", signal),
-    fetchByHash: (hash, signal) => fetchOne(reader, hash, signal),
-    fetchRange: (range, signal) => fetchRange(reader, range, signal),
-    fetchChainIds: (signal) => reader.fetchChainIds(signal),
-  };
+/** Dependencies of the prover. */
+export interface BscProverDeps {
+  readonly hub: ConsensusTarget;
+  readonly headers: BscHeaders;
 }
 
-async function fetchOne(
-  reader: Pick<EvmReader, "fetchHeaders">,
-  which: "latest" | Hash256,
-  signal: AbortSignal,
-): Promise<EvmBlockHeader> {
-  const [found] = await reader.fetchHeaders([which], signal);
-  if (found === undefined) throw new Error("A block was asked for and not answered");
-  return found.header;
+/** Configured options. */
+interface BscProverOptions extends ProverOptions {
+  /** Blocks of an epoch; the hub's own value takes precedence. */
+  readonly epochLength: bigint;
 }
 
-async function fetchRange(
-  reader: Pick<EvmReader, "fetchHeaders">,
-  { from, to }: BlockRange,
-  signal: AbortSignal,
-): Promise<readonly EvmBlockHeader[]> {
-  const headers: EvmBlockHeader[] = [];
-  for (let first = from; first <= to; first += PER_REQUEST) {
-    const count = to - first + 1n < PER_REQUEST ? to - first + 1n : PER_REQUEST;
-    const wanted = Array.from({ length: Number(count) }, (_, at) => first + BigInt(at));
-    headers.push(...(await reader.fetchHeaders(wanted, signal)).map(({ header }) => header));
+/** Polls per epoch: an announced set must be staged and enacted within its epoch. */
+const POLLS_PER_EPOCH = 10;
+
+/** Creates the prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
+export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
+  const network = findBscNetwork(evmChainId(options.stateMachine));
+  if (network === undefined) {
+    throw new RangeError(`${options.stateMachine}: the hub's BSC client knows EVM-56 and EVM-97 only`);
   }
-  return headers;
+  return new BscProver(deps, options, network);
+}
+
+/** State of the hub's client. */
+interface TrustedState extends ClientState<BscConsensusState> {
+  readonly epochLength: bigint;
+}
+
+class BscProver extends BaseProver implements ConsensusProver {
+  readonly #deps: BscProverDeps;
+  readonly #network: BscNetwork;
+  readonly #options: BscProverOptions;
+  readonly #epochs: EpochReader;
+  readonly #client: TargetClient<BscConsensusState>;
+
+  constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
+    super(options);
+    this.#deps = deps;
+    this.#options = options;
+    this.#network = network;
+    this.#epochs = new EpochReader(deps.headers, network);
+    const { chain, consensusStateId } = this;
+    const clientId = consensusClientIds.bsc;
+    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode: decodeBscState });
+  }
+
+  /** Poll interval: rotations are polled for more often than advances are due. */
+  get intervalMs(): number {
+    const { intervalMs } = this.#options;
+    const { epochMs } = this.#epochs;
+    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { headers } = this.#deps;
+    const ofChain = checkChainIds(headers, { chain: this.chain, key: "rpc_urls" }, signal);
+    return (await Promise.all([ofChain, this.checkHub(signal)])).flat();
+  }
+
+  async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const epochLength = await this.#fetchEpochLength(signal);
+    if (epochLength === undefined || epochLength === this.#options.epochLength) return [];
+    const found = `epoch_length is ${this.#options.epochLength} in the configuration, but ` +
+      `${epochLength} on the hub; the hub's value is used`;
+    return [eventRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    if (trusted === undefined) return UNTIL_FINAL;
+    const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
+    await this.#epochs.measure(head, trusted.epochLength, signal);
+    return await this.#collect(trusted, head, signal);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
+    const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
+    const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
+    const epochHeader = await fetchEvmHeader(this.#deps.headers, first, signal);
+    return {
+      clientId: consensusClientIds.bsc,
+      state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
+      unbondingSec: BSC_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
+      commitments: [],
+    };
+  }
+
+  #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
+    try {
+      return initialBscState(this.#network, epochHeader, epochLength);
+    } catch (error) {
+      if (!(error instanceof BscError)) throw error;
+      const detail =
+        `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
+        "that of the chain";
+      throw this.fault("bad_data", detail, { cause: error });
+    }
+  }
+
+  async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {
+    const [stored] = await this.#deps.hub.reads.fetchStorage([epochLengthKey()], signal);
+    return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
+  }
+
+  /** Fetches the client's state; `undefined` while it is not final. */
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
+    const [client, epochLength] = await Promise.all([
+      this.#client.fetchFinal(signal),
+      this.#fetchEpochLength(signal),
+    ]);
+    if (client === undefined) return undefined;
+    if (epochLength === undefined || epochLength === 0n) {
+      throw this.#client.fault("the hub has no epoch length for BSC and refuses every update");
+    }
+    return { ...client, epochLength };
+  }
+
+  /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
+  async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
+    const { epochLength } = trusted;
+    const context: SearchContext = {
+      headers: this.#deps.headers,
+      network: this.#network,
+      epochLength,
+      hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
+    };
+    const updates: BscUpdate[] = [];
+    let { state } = trusted;
+    let said = "";
+    while (updates.length < MAX_CHAINED_UPDATES) {
+      const turnLength = await this.#epochs.fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
+      if (plan.action !== "search") {
+        if (updates.length > 0) break;
+        return this.#idle(plan);
+      }
+      const dueInMs = this.#options.intervalMs - trusted.ageMs;
+      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
+      const result = await findBscUpdate(context, { trusted: state, wanted: plan }, signal);
+      if (result.kind === "none") {
+        if (updates.length > 0) break;
+        return this.#foundNothing(result);
+      }
+      updates.push(result.update);
+      state = result.verified.consensusState;
+      said = describe(state);
+      if (!isChainable(plan)) break;
+    }
+    return {
+      kind: "updates",
+      proofs: updates.map((update) => bscUpdateCodec.enc(update)),
+      madeOn: trusted.bytes,
+      height: state.finalizedHeight,
+      summary: said,
+      hasMore: updates.length === MAX_CHAINED_UPDATES,
+    };
+  }
+
+  #idle(plan: Exclude<BscPlan, { action: "search" }>): ProverFinding {
+    if (plan.action === "unrecoverable") {
+      const detail =
+        `no update can advance the client on the hub (${unrecoverableTexts[plan.reason]}): the hub's ` +
+        "governance must give it a new state (log-consensus-state prints it)";
+      throw this.#client.fault(detail);
+    }
+    return { kind: "nothing", reason: waitTexts[plan.reason] };
+  }
+
+  /**
+   * Defers an advance until it is due: advances follow the configured interval, rotations happen as soon as possible.
+   */
+  #early(dueInMs: number): ProverFinding {
+    const reason = `the client was updated ${
+      Math.round((this.#options.intervalMs - dueInMs) / 1_000)
+    } s ago, and the next advance is due in ${Math.ceil(dueInMs / 1_000)} s`;
+    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
+  }
+
+  #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {
+    const [first] = refused;
+    if (first !== undefined) {
+      const { hosts } = this.#deps.headers;
+      const isOne = hosts.length === 1;
+      const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
+      const detail = `votes and headers do not match (${first.code}): ${who} serves another chain ` +
+        "or invalid data; compare it with another one";
+      throw this.fault("bad_data", detail, { endpoint: isOne ? hosts[0] : undefined, cause: first });
+    }
+    const why = reason === undefined ? "" : ` (the last one: ${reason})`;
+    return { kind: "nothing", reason: `no block has votes that the hub accepts${why}` };
+  }
+}
+
+function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensusState): string {
+  const staged = nextValidators === undefined
+    ? ""
+    : `, next set of ${nextValidators.validators.length} validators`;
+  return `finalized block ${finalizedHeight}, validators of epoch ${currentEpoch}${staged}`;
+}
+
+const waitTexts = {
+  no_new_block: "no newer block has usable votes",
+  node_behind: "the node is behind the hub",
+  rotation_not_reached: "the next validator set does not sign yet",
+} as const;
+
+const unrecoverableTexts = {
+  enactment_missed: "the epoch in which the next validators could be enacted is over",
+  staging_missed: "the epoch that announces the next validators is over",
+  epochs_skipped: "it is two epochs ahead of its validators",
+} as const;
+
+/** Default block time, milliseconds: BSC since Fermi. */
+const USUAL_BLOCK_MS = 450;
+
+/**
+ * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
+ * may throw an `RpcFault`.
+ */
+class EpochReader {
+  readonly #headers: Pick<BscHeaders, "fetchHeaders">;
+  readonly #network: BscNetwork;
+  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
+  #epochMs: number | undefined;
+
+  constructor(headers: Pick<BscHeaders, "fetchHeaders">, network: BscNetwork) {
+    this.#headers = headers;
+    this.#network = network;
+  }
+
+  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
+  get epochMs(): number | undefined {
+    return this.#epochMs;
+  }
+
+  /**
+   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
+   */
+  async fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turnLength?.epoch !== epoch) {
+      const header = await fetchEvmHeader(this.#headers, epochBlock(epoch, epochLength), signal);
+      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turnLength.blocks;
+  }
+
+  /** Measures the duration of the newest epoch. */
+  async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
+    if (this.#epochMs !== undefined || head.number < epochLength) {
+      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
+      return;
+    }
+    const before = await fetchEvmHeader(this.#headers, head.number - epochLength, signal);
+    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
+  }
+}
+
+function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
+  try {
+    return parseExtraData(network, header).announcement?.turnLength ?? 1;
+  } catch (error) {
+    if (error instanceof ExtraDataError) return undefined;
+    throw error;
+  }
 }

@@ -1,15 +1,23 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
-import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
-import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
-import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
+import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
 import type { FollowerConfig } from "../../config/chain_keys.ts";
 import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";
-import { FollowerProver } from "../../followers/follower_prover.ts";
 import type { HubFollower } from "../../followers/hub_consensus.ts";
+import {
+  BaseProver,
+  type ConsensusProver,
+  type InitialConsensusState,
+  type ProverFinding,
+} from "../../prover.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
+import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
+import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
+import type { ConsensusClientId } from "../../../core/ismp/state_machine.ts";
 
 const grandpaKeys = {
   rpc: required(webSocketUrl, {
@@ -39,8 +47,7 @@ const grandpaKeys = {
 type GrandpaValues = SectionValues<typeof grandpaKeys>;
 
 /** `[hub] type = "grandpa"`. */
-export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {
-  type: "grandpa",
+export const grandpaClient: HubClient<GrandpaValues> = {
   typeText: "`grandpa` for Substrate chains (entries of type `substrate`; EVM chains are left out then)",
   sectionName: "grandpa",
   section: { description: "The chain that finalizes a hub of type `grandpa`.", keys: grandpaKeys },
@@ -115,4 +122,50 @@ function toProverOptions(
     slotDurationMs,
     intervalMs: consensusUpdateFrequencySec * 1_000,
   };
+}
+
+/** Provers of the hub for one chain, which share their connections. */
+interface FollowerProvers {
+  /** For all clients that have no prover of their own. */
+  readonly usual: ConsensusProver;
+  readonly byClient: ReadonlyMap<ConsensusClientId, ConsensusProver>;
+}
+
+/** Prover of the hub for one chain, for whichever client its governance chooses, now or later. */
+export class FollowerProver extends BaseProver implements ConsensusProver {
+  readonly intervalMs: number;
+  readonly #target: Pick<ConsensusTarget, "reads">;
+  readonly #provers: FollowerProvers;
+
+  constructor(target: Pick<ConsensusTarget, "reads">, provers: FollowerProvers) {
+    const { chain: stateMachine, consensusStateId, intervalMs } = provers.usual;
+    super({ stateMachine, consensusStateId });
+    this.#target = target;
+    this.#provers = provers;
+    this.intervalMs = intervalMs;
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    return await (await this.#choose(signal)).check(signal);
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    return await (await this.#choose(signal)).next(signal);
+  }
+
+  /** Fetches the initial state of the usual client. */
+  fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    return this.#provers.usual.fetchInitialState(signal);
+  }
+
+  /** Closes the connections, which all provers share. */
+  override close(): Promise<void> {
+    return this.#provers.usual.close();
+  }
+
+  async #choose(signal: AbortSignal): Promise<ConsensusProver> {
+    const { usual, byClient } = this.#provers;
+    const client = await this.#target.reads.fetchClient(this.consensusStateId, "best", signal);
+    return client && byClient.get(client.clientId) || usual;
+  }
 }

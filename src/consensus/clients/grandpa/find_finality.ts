@@ -4,9 +4,14 @@
  * section 4.4.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { GrandpaError } from "./spec/grandpa_error.ts";
-import { GRANDPA_ENGINE, type GrandpaConsensusState, type GrandpaFinalityProof } from "./spec/message.ts";
-import { forcesChange, scheduledAuthorities } from "./spec/set_change.ts";
+import {
+  forcesChange,
+  GRANDPA_ENGINE,
+  type GrandpaConsensusState,
+  GrandpaError,
+  type GrandpaFinalityProof,
+  scheduledAuthorities,
+} from "./spec/message.ts";
 import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
 import { type VerifiedFinality, verifyFinality } from "./spec/verify_message.ts";
 import { bytes, decodePrefix, hash256, ScaleError, Struct } from "../../../core/encoding/scale.ts";

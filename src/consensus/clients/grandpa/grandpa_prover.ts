@@ -6,12 +6,12 @@ import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
   currentSetIdKey,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  GrandpaError,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
@@ -39,7 +39,7 @@ import {
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
-import { findCoprocessorMismatch, TargetClient } from "./target_client.ts";
+import { findCoprocessorMismatch, GrandpaClient } from "./grandpa_client.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {
@@ -75,7 +75,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
-  readonly #client: TargetClient;
+  readonly #client: GrandpaClient;
   readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
@@ -83,7 +83,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
     this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#options = options;
-    this.#client = new TargetClient(deps.target, options);
+    this.#client = new GrandpaClient(deps.target, options);
     this.#search = new FinalitySearch(deps.relay, options.maxBlockRange);
   }
 

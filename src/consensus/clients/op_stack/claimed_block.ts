@@ -1,14 +1,12 @@
 /** Parts of updates: the block of a claim with the storage root of the message passer in it, and the verified whole. */
-import type { RollupView } from "../../rollup/rollup_options.ts";
-import type { OpStackConsensusState } from "./spec/consensus_state.ts";
-import { type OpStackProof, opStackUpdateCodec } from "./spec/update.ts";
+import { ClaimRefusal, type RollupView } from "../../rollup/claims.ts";
+import { type OpStackConsensusState, type OpStackProof, opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, type OpStackHubView, verifyOpStackUpdate } from "./spec/verify_update.ts";
 import { type ClaimedL2Block, type ClaimedOutput, withdrawalRootOf } from "./spec/build_update.ts";
 import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { EvmReader } from "../../evm_reader.ts";
-import { ClaimRefusal } from "../../rollup/claims.ts";
 
 /**
  * Fetches the block that a claim is about. Its header contains the storage root since Isthmus; otherwise the endpoint

@@ -9,12 +9,11 @@ import { dropOldest } from "../../../core/runtime/slices.ts";
 import type {
   ClaimKind,
   ClaimPoll,
-  Completeness,
   Keep,
+  OpStackOptions,
   ProvenClaim,
-  SearchedRange,
+  RollupDeps,
 } from "../../rollup/claims.ts";
-import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
 import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
@@ -23,16 +22,19 @@ import {
   fetchBlockAt,
   fetchChallenges,
   fetchHead,
-  fetchNewestGames,
   fetchUnlistedGames,
   type Game,
   GameDetails,
 } from "./game_reads.ts";
 import { buildDisputeGameProof, type ClaimedOutput, factoryProofSlots } from "./spec/build_update.ts";
 import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
-import type { GameTypeConfig, OpStackConsensusState } from "./spec/consensus_state.ts";
-import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
-import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
+import {
+  blacklistedGameKey,
+  type DisputeGameRules,
+  type GameTypeConfig,
+  type OpStackConsensusState,
+} from "./spec/update.ts";
+import { challengeWord, gameImplementationSlot, type SuperRootClaim } from "./spec/output_root.ts";
 import {
   findUnknownImplementations,
   type FoundGame,
@@ -43,7 +45,6 @@ import {
   skipReason,
   typesOtherThanRespected,
 } from "./spec/plan_update.ts";
-import type { SuperRootClaim } from "./spec/super_root.ts";
 
 /** Time without a game of a listed type after which that is reported, seconds of the L1. */
 const UNLISTED_AFTER_SEC = 3_600n;
@@ -68,7 +69,6 @@ export class DisputeGames
   readonly noun = "dispute games";
   readonly topic0 = DISPUTE_GAME_CREATED;
   readonly keyOf = ({ game }: FoundGame): string => game.proxy;
-  readonly orderOf = ({ l1Height }: FoundGame): bigint => l1Height;
   readonly describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">;
@@ -91,26 +91,6 @@ export class DisputeGames
   decode(log: RawLog & { readonly blockNumber: bigint }, factory: Address): FoundGame | undefined {
     const game = decodeDisputeGameCreated(log, factory);
     return game && { game, l1Height: log.blockNumber };
-  }
-
-  /**
-   * Compares the number of games found from an L1 block up to the hub's with the factory's own list: the game before
-   * them must be older than that block.
-   */
-  async judge(
-    found: readonly FoundGame[],
-    { contract: factory, l1, view, signal }: Poll,
-    { range: { from } }: SearchedRange<FoundGame>,
-  ): Promise<Completeness> {
-    const at = { l1, at: view.l1.height, signal };
-    const skipped = { most: 1n, skip: BigInt(found.length) };
-    const { count, newest: [before] } = await fetchNewestGames(at, factory, skipped);
-    if (count === 0n || BigInt(found.length) > count) return "unknown";
-    if (before === undefined) return "complete";
-    if (from === 0n) return "incomplete";
-    const outside = await l1.fetchHeader(from - 1n, signal);
-    if (outside === undefined) return "unknown";
-    return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
   /** Selects by log, claim, height, challenges, blacklist and implementation, in the order of their cost. */

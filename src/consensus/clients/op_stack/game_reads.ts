@@ -2,17 +2,9 @@
  * Reads of dispute games on the L1 and of the blocks that they are about: properties of games, their challenge words,
  * their place in the factory, and the newest of all.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import type { Address } from "../../../core/evm/address.ts";
-import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
-import type { ContractRead, EvmReader } from "../../evm_reader.ts";
-import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import { type BlockTime, findBlockAt } from "./spec/block_at_time.ts";
 import { factoryProofSlots } from "./spec/build_update.ts";
 import { decodeDetails, type Details, disputeGameCalls } from "./spec/claim_events.ts";
-import type { DisputeGameRules } from "./spec/hub_storage.ts";
+import type { DisputeGameRules } from "./spec/update.ts";
 import {
   type ChallengeStatus,
   challengeStatus,
@@ -30,6 +22,13 @@ import {
   type ListedGame,
   type UnlistedGames,
 } from "./spec/plan_update.ts";
+import type { ContractRead, EvmReader } from "../../evm_reader.ts";
+import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** Newest games of a factory that are compared with the hub's list. */
 const MAX_NEWEST = 64n;
@@ -103,21 +102,16 @@ export async function fetchChallenges(
   return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
 }
 
-/** Fetches the newest games of all types from the factory's own list, the newest first. @param most number of games */
-export async function fetchNewestGames(
-  at: WordReads,
-  account: Address,
-  { most, skip = 0n }: { readonly most: bigint; readonly skip?: bigint },
-): Promise<{ readonly count: bigint; readonly newest: readonly GameId[] }> {
+/** Fetches the newest games of all types from the factory's own list, the newest first. */
+async function fetchNewestGames(at: WordReads, account: Address): Promise<readonly GameId[]> {
   const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
   // A factory with another storage layout has none here.
   const count = BigInt(length ?? 0n);
-  const left = count > skip ? count - skip : 0n;
   const places = Array.from(
-    { length: Number(left < most ? left : most) },
-    (_, index) => ({ account, slot: gameAtSlot(left - 1n - BigInt(index)) }),
+    { length: Number(count < MAX_NEWEST ? count : MAX_NEWEST) },
+    (_, index) => ({ account, slot: gameAtSlot(count - 1n - BigInt(index)) }),
   );
-  return { count, newest: (await fetchWords(at, places)).map(parseGameIdWord) };
+  return (await fetchWords(at, places)).map(parseGameIdWord);
 }
 
 /** Fetches the newest games if the hub lists none of their types, with the implementations of these. */
@@ -125,8 +119,7 @@ export async function fetchUnlistedGames(
   at: WordReads,
   { factory: account, gameTypes }: DisputeGameRules,
 ): Promise<(UnlistedGames & { readonly implementations: readonly string[] }) | undefined> {
-  const { newest } = await fetchNewestGames(at, account, { most: MAX_NEWEST });
-  const games = findUnlistedGames(newest, gameTypes);
+  const games = findUnlistedGames(await fetchNewestGames(at, account), gameTypes);
   if (games === undefined) return undefined;
   const places = games.types.map((type) => ({ account, slot: gameImplementationSlot(type) }));
   const implementations = (await fetchWords(at, places)).map((word) => `0x${word.slice(26)}`);
@@ -181,4 +174,67 @@ export function checkIsInFactory(
   if (found === undefined) throw new ClaimRefusal("game_missing", "l1");
   const expected = gameIdWord({ gameType: game.gameType, timestampSec: createdAtSec, proxy: game.proxy });
   if (found !== expected) throw new ClaimRefusal("game_mismatch", "l1");
+}
+
+/** Number and time of a block. */
+export interface BlockTime {
+  readonly number: bigint;
+  readonly timestampSec: bigint;
+}
+
+/** Blocks to read, with the next one each: enough to halve any chain. */
+const MAX_READS = 64;
+
+/**
+ * Finds the block. @param head newest block. @param blockSec seconds between its blocks. @param read times of a block and
+ * the next one. @returns `before_first_block`; `undecided` while a later block may still be the one.
+ */
+export async function findBlockAt(
+  timestampSec: bigint,
+  { head, blockSec }: { readonly head: BlockTime; readonly blockSec: bigint },
+  read: (number: bigint) => Promise<readonly [BlockTime, BlockTime]>,
+): Promise<bigint | "before_first_block" | "undecided"> {
+  if (timestampSec >= head.timestampSec) {
+    return timestampSec - head.timestampSec < blockSec ? head.number : "undecided";
+  }
+  /** Later than the timestamp. */
+  let high = head;
+  /** Not later; undefined: none is known yet. */
+  let low: BlockTime | undefined;
+  for (let reads = 0; reads < MAX_READS; reads++) {
+    const guess = low === undefined
+      ? stepBack(timestampSec, { high, blockSec: blockSec / 2n ** BigInt(reads) })
+      : between(timestampSec, { low, high, isHalving: reads % 2 === 1 });
+    const [block, next] = await read(guess);
+    if (block.timestampSec > timestampSec) {
+      if (block.number === 0n) return "before_first_block";
+      high = block;
+    } else if (next.timestampSec > timestampSec) return block.number;
+    else low = next;
+    // A node that reorganizes meanwhile: the next poll finds it settled.
+    if (low !== undefined && low.number >= high.number) return "undecided";
+  }
+  return "undecided";
+}
+
+function stepBack(
+  timestampSec: bigint,
+  { high, blockSec }: { readonly high: BlockTime; readonly blockSec: bigint },
+): bigint {
+  const tooLateSec = high.timestampSec - timestampSec;
+  const blocks = blockSec < 1n ? high.number : (tooLateSec + blockSec - 1n) / blockSec;
+  return blocks < high.number ? high.number - (blocks < 1n ? 1n : blocks) : 0n;
+}
+
+function between(
+  timestampSec: bigint,
+  { low, high, isHalving }: {
+    readonly low: BlockTime;
+    readonly high: BlockTime;
+    readonly isHalving: boolean;
+  },
+): bigint {
+  const span = high.number - low.number;
+  if (isHalving) return low.number + span / 2n;
+  return low.number + (timestampSec - low.timestampSec) * span / (high.timestampSec - low.timestampSec);
 }

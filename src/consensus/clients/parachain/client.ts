@@ -9,7 +9,6 @@ import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { hostTrafficOf } from "./host_traffic.ts";
 import { createParachainProver } from "./parachain_prover.ts";
 
 /** Heads in the state of the relay chain. */
@@ -29,8 +28,8 @@ const hostKeys = {
 };
 
 /** `type = "substrate_evm"`: Polkadot Hub, a sibling of the hub that is stored as an EVM chain. */
-export const substrateEvmClient: ChainClient<"substrate_evm", SectionValues<typeof hostKeys>> = {
-  type: "substrate_evm",
+export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
+  knownChains: [420420419, 420420417],
   typeText: "`substrate_evm` of Polkadot Hub, by its heads on the relay chain",
   networks: {},
   host: {
@@ -38,6 +37,7 @@ export const substrateEvmClient: ChainClient<"substrate_evm", SectionValues<type
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["relay_rpc_ws"],
   example: {
     section: "polkadot-hub",
     comment: "Polkadot Hub. Optional keys as above.",
@@ -76,8 +76,8 @@ export const substrateEvmClient: ChainClient<"substrate_evm", SectionValues<type
     const { hub: target } = context;
     const { stateMachine: hub } = target.id;
     const relay = connectFinality(context, hub, host.relayRpcWs);
-    const traffic = hostTrafficOf(openEvmReader(context, { stateMachine, urls: rpcUrls }), ismpHost);
-    return createParachainProver({ relay, target, traffic }, {
+    const reader = openEvmReader(context, { stateMachine, urls: rpcUrls });
+    return createParachainProver({ relay, target, host: { reader, address: ismpHost } }, {
       stateMachine,
       consensusStateId,
       intervalMs: host.consensusUpdateFrequencySec * 1_000,

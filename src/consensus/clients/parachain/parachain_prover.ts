@@ -3,6 +3,10 @@
  * parachain to the hub, Polkadot Hub among them. Collators did this themselves until 2025; now relayers do. Start
  * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
+import type { LogRange } from "../../../core/chains/evm/rpc_schemas.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import { hostEventTopics } from "../../../core/evm/host_abi.ts";
+import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -21,11 +25,10 @@ import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../.
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState, StateMachine } from "../../../core/ismp/state_machine.ts";
-import { evmChainId, toParaId } from "../../../core/ismp/state_machine.ts";
+import { toParaId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { findWrongChains } from "../../client_on_hub.ts";
-import { findUnusableReason } from "../../client_usability.ts";
+import { findUnusableReason } from "../../target_client.ts";
 import {
   BaseProver,
   type ClientObstacle,
@@ -36,7 +39,6 @@ import {
   type ProverOptions,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
-import type { HostTraffic } from "./host_traffic.ts";
 
 /** Dependencies of the prover. */
 export interface ParachainProverDeps {
@@ -45,8 +47,25 @@ export interface ParachainProverDeps {
   /** The chain to prove to. */
   readonly target: ConsensusTarget;
   /** The host on Polkadot Hub; absent for parachains whose headers tell of messages. */
-  readonly traffic?: HostTraffic;
+  readonly host?: IsmpHostReader;
 }
+
+/** The ISMP host of a chain whose headers do not tell of messages, by its events. */
+export interface IsmpHostReader {
+  readonly reader: Pick<EvmReader, "chain" | "fetchLogs" | "fetchChainIds">;
+  readonly address: Address;
+}
+
+/** Events after which somebody waits for a proof of the chain's state. */
+const TRAFFIC = [
+  hostEventTopics.PostRequestEvent,
+  hostEventTopics.GetRequestEvent,
+  hostEventTopics.PostRequestHandled,
+  hostEventTopics.GetRequestHandled,
+  hostEventTopics.PostRequestTimeoutHandled,
+  hostEventTopics.GetRequestTimeoutHandled,
+  hostEventTopics.RequestFunded,
+];
 
 /** Options of the proved parachain; `consensusStateId` names the target's client. */
 export interface ParachainProverOptions extends ProverOptions {
@@ -116,8 +135,9 @@ class ParachainProver extends BaseProver implements ConsensusProver {
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const ofTarget = await this.checkHub(signal);
     if (!this.#isPolkadotHub) return ofTarget;
-    const chainIds = await this.#deps.traffic?.fetchChainIds(signal) ?? [];
-    return [...findWrongChains(this.chain, evmChainId(this.chain), chainIds), ...ofTarget];
+    const reader = this.#deps.host?.reader;
+    const place = { chain: this.chain, key: "rpc_urls" };
+    return [...reader === undefined ? [] : await checkChainIds(reader, place, signal), ...ofTarget];
   }
 
   /**
@@ -187,7 +207,7 @@ class ParachainProver extends BaseProver implements ConsensusProver {
     latest: bigint,
     signal: AbortSignal,
   ): Promise<boolean | undefined> {
-    const { target, traffic } = this.#deps;
+    const { target, host } = this.#deps;
     const at = { id: this.commitmentId, height: latest };
     const [known, updatedSec, nowSec] = await Promise.all([
       target.reads.fetchCommitment(at, signal),
@@ -197,7 +217,7 @@ class ParachainProver extends BaseProver implements ConsensusProver {
     if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= this.#quietHeadSec) {
       return true;
     }
-    if (traffic !== undefined) return await traffic.hasTraffic({ from: latest + 1n, to: height }, signal);
+    if (host !== undefined) return await hasTraffic(host, { from: latest + 1n, to: height }, signal);
     // Both roots of the hub are message roots; the second root of others is that of the whole state.
     return known.overlayRoot !== head.overlayRoot || (this.#isOfHub && known.stateRoot !== head.stateRoot);
   }
@@ -355,6 +375,20 @@ class ParachainProver extends BaseProver implements ConsensusProver {
       const detail = `IsmpParachain.${item} of ${this.#target} is unreadable`;
       throw this.fault("hub_state", detail, { cause });
     }
+  }
+}
+
+/** True when the host sent or received anything in those blocks; `undefined`: no endpoint has all of them yet. */
+export async function hasTraffic(
+  { reader, address }: IsmpHostReader,
+  range: LogRange,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  try {
+    return (await reader.fetchLogs({ address, topics: TRAFFIC }, range, signal)).length > 0;
+  } catch (fault) {
+    if (fault instanceof RpcFault && fault.code === "lagging") return undefined;
+    throw fault;
   }
 }
 

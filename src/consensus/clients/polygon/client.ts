@@ -1,14 +1,38 @@
 /** Light client of Polygon, as the registry lists it. */
-import { boolean, cappedSeconds, httpUrl } from "../../../core/config/values.ts";
-import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
+import { collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
+import { checkHeimdallNode, type HeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
+import { hashCometHeader, parseCometTime } from "./spec/comet_header.ts";
+import {
+  DEFAULT_TRUST,
+  findPolygonNetwork,
+  POLYGON_CHALLENGE_SEC,
+  POLYGON_UNBONDING_SEC,
+  type PolygonConsensusState,
+  polygonConsensusStateCodec,
+  type PolygonNetwork,
+  polygonUpdateCodec,
+} from "./spec/update.ts";
+import { hashValidators } from "./spec/heimdall_validators.ts";
+import { decodePolygonState } from "./spec/verify_update.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
-import { type EvmReader, openEvmReader } from "../../evm_reader.ts";
-import { checkHeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
-import { createPolygonProver, type PolygonProverDeps } from "./polygon_prover.ts";
-import { findPolygonNetwork, type PolygonNetwork } from "./spec/consensus_state.ts";
+import { checkChainIds, type EvmReader, openEvmReader } from "../../evm_reader.ts";
+import {
+  BaseProver,
+  type ConsensusProver,
+  type InitialConsensusState,
+  type ProverFinding,
+  type ProverOptions,
+} from "../../prover.ts";
+import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
+import { boolean, cappedSeconds, httpUrl } from "../../../core/config/values.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
+import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
 const hostKeys = {
@@ -26,14 +50,15 @@ const hostKeys = {
 };
 
 /** `type = "polygon"`: milestones in the state of Heimdall. */
-export const polygonClient: ChainClient<"polygon", SectionValues<typeof hostKeys>> = {
-  type: "polygon",
+export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
+  knownChains: [137, 80002],
   networks: {},
   host: {
     description: "Of type `polygon`: milestones of Heimdall, which make blocks of the chain final.",
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["heimdall_rpc_url"],
   example: {
     section: "polygon",
     comment: "Polygon. Optional keys as above.",
@@ -59,7 +84,7 @@ export const polygonClient: ChainClient<"polygon", SectionValues<typeof hostKeys
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const { heimdallChain } = networkOf(stateMachine);
     const node = openHeimdallNode(context, { stateMachine, heimdallChain, url: host.heimdallRpcUrl });
-    const bor = borHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
+    const bor = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return createPolygonProver({ hub: context.hub, node, bor }, {
       stateMachine,
       consensusStateId,
@@ -74,10 +99,229 @@ function networkOf(chain: StateMachine): PolygonNetwork {
   return network;
 }
 
-function borHeadersOf(reader: EvmReader): PolygonProverDeps["bor"] {
-  return {
-    hosts: reader.hosts,
-    fetchByHash: async (hash, signal) => (await reader.fetchHeader(hash, signal))?.header,
-    fetchChainIds: (signal) => reader.fetchChainIds(signal),
-  };
+/** Dependencies of the prover. */
+export interface PolygonProverDeps {
+  readonly hub: ConsensusTarget;
+  readonly node: HeimdallNode;
+  readonly bor: Pick<EvmReader, "chain" | "fetchHeader" | "fetchChainIds">;
+}
+
+/**
+ * Creates the prover of a `polygon` chain. @throws {RangeError} for a chain that the hub's client was not built for.
+ */
+export function createPolygonProver(deps: PolygonProverDeps, options: ProverOptions): ConsensusProver {
+  const network = findPolygonNetwork(evmChainId(options.stateMachine));
+  if (network === undefined) {
+    throw new RangeError(
+      `${options.stateMachine}: the hub's Polygon client knows EVM-137 and EVM-80002 only`,
+    );
+  }
+  return new PolygonProver(deps, options, network);
+}
+
+/** State of the hub's client. */
+type TrustedState = ClientState<PolygonConsensusState>;
+
+class PolygonProver extends BaseProver implements ConsensusProver {
+  readonly intervalMs: number;
+  readonly #deps: PolygonProverDeps;
+  readonly #network: PolygonNetwork;
+  readonly #client: TargetClient<PolygonConsensusState>;
+
+  constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
+    super(options);
+    this.intervalMs = options.intervalMs;
+    this.#deps = deps;
+    this.#network = network;
+    const { chain, consensusStateId } = this;
+    const clientId = consensusClientIds.polygon;
+    this.#client = new TargetClient(deps.hub, {
+      chain,
+      consensusStateId,
+      clientId,
+      decode: decodePolygonState,
+    });
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { bor, node } = this.#deps;
+    const ofBor = checkChainIds(bor, { chain: this.chain, key: "rpc_urls" }, signal);
+    const [rows, heimdall] = await Promise.all([ofBor, this.#isOfNetwork(signal)]);
+    if (heimdall) return rows;
+    const found = `does not serve ${this.#network.heimdallChain}`;
+    const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
+    return [...rows, { ...row, found, advice: "fix heimdall_rpc_url" }];
+  }
+
+  /** Nothing beside the light client, which has a row of its own. */
+  checkHub(): Promise<readonly CheckRow[]> {
+    return Promise.resolve([]);
+  }
+
+  /** False when the node serves another chain; what does not answer is reported when it is needed. */
+  async #isOfNetwork(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#deps.node.fetchStatus(signal);
+      return true;
+    } catch (error) {
+      if (error instanceof RpcFault) return error.code !== "wrong_chain";
+      throw error;
+    }
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    if (trusted === undefined) return UNTIL_FINAL;
+    const { node, bor } = this.#deps;
+    const status = await node.fetchStatus(signal);
+    if (status.isCatchingUp) {
+      return {
+        kind: "nothing",
+        reason: `the Heimdall node is still syncing, at block ${status.latestHeight}`,
+      };
+    }
+    const head = await this.#fetchHead(status.latestHeight, signal);
+    const hub = { nowSec: trusted.nowSec, consensusStateId: this.consensusStateId };
+    const place = { chain: this.chain, node, bor, hub };
+    const isBehind = head.signed.header.validatorsHash !== trusted.state.heimdall.nextValidatorsHash;
+    const dueInMs = this.intervalMs - trusted.ageMs;
+    if (!isBehind && dueInMs > 0) return this.#early(dueInMs);
+    const found = await this.#served(() => collectUpdates(place, { trusted: trusted.state, head }, signal));
+    return this.#toFinding(trusted, head, found);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { node, bor } = this.#deps;
+    const { latestHeight } = await node.fetchStatus(signal);
+    const [{ signed: { header }, milestone }, validators, nextValidators] = await Promise.all([
+      this.#fetchHead(latestHeight, signal),
+      node.fetchValidators(latestHeight, signal),
+      node.fetchValidators(latestHeight + 1n, signal),
+    ]);
+    if (milestone === undefined) throw this.fault("not_served", "Heimdall has no milestone yet");
+    const areOfHeader = hashValidators(validators) === header.validatorsHash &&
+      hashValidators(nextValidators) === header.nextValidatorsHash;
+    if (!areOfHeader) {
+      const detail = `its validators are not those of block ${latestHeight}`;
+      throw this.fault("bad_data", detail, { endpoint: node.host });
+    }
+    const found = await bor.fetchHeader(milestone.milestone.hash, signal);
+    if (found === undefined) {
+      throw this.fault("not_served", `no endpoint of rpc_urls has block ${milestone.milestone.endBlock}`);
+    }
+    const state: PolygonConsensusState = {
+      heimdall: {
+        chainId: this.#network.heimdallChain,
+        height: latestHeight,
+        timestampSec: parseCometTime(header.time).seconds,
+        finalizedHeaderHash: hashCometHeader(header),
+        validators,
+        nextValidators,
+        nextValidatorsHash: header.nextValidatorsHash,
+        trustingPeriodSec: POLYGON_UNBONDING_SEC,
+        options: DEFAULT_TRUST,
+      },
+      finalizedBlock: milestone.milestone.endBlock,
+      finalizedHash: milestone.milestone.hash,
+      chainId: this.#network.chainId,
+    };
+    const { timestampSec, stateRoot } = found.header;
+    return {
+      clientId: consensusClientIds.polygon,
+      state: polygonConsensusStateCodec.enc(state),
+      unbondingSec: POLYGON_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, POLYGON_CHALLENGE_SEC]]),
+      commitments: [{
+        id: this.commitmentId,
+        at: {
+          height: state.finalizedBlock,
+          commitment: { timestampSec, overlayRoot: undefined, stateRoot },
+        },
+      }],
+    };
+  }
+
+  /** Fetches the newest block, and the milestone in the state that its header names: that after the block before. */
+  async #fetchHead(height: bigint, signal: AbortSignal): Promise<HeimdallHead> {
+    const { node } = this.#deps;
+    return await this.#served(async () => {
+      const [signed, milestone] = await Promise.all([
+        node.fetchSignedHeader(height, signal),
+        node.fetchMilestone(height - 1n, signal),
+      ]);
+      return { signed, milestone };
+    });
+  }
+
+  /** Runs reads of the node. @throws {ProverFault} `not_served` when it has pruned what they need. */
+  async #served<T>(readNode: () => Promise<T>): Promise<T> {
+    try {
+      return await readNode();
+    } catch (error) {
+      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
+      const detail =
+        "the node has pruned a block or a state that an update needs: set heimdall_rpc_url to a " +
+        `node that keeps them (${error.where.method})`;
+      throw this.fault("not_served", detail, { endpoint: error.where.endpointHost, cause: error });
+    }
+  }
+
+  /** Fetches the client's state; `undefined` while it is not final. */
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
+    const client = await this.#client.fetchFinal(signal);
+    if (client !== undefined) this.#requireTrust(client);
+    return client;
+  }
+
+  /** @throws {ProverFault} `expired` when the header that the client trusts is too old for any update. */
+  #requireTrust({ state: { heimdall }, nowSec }: TrustedState): void {
+    const { height, timestampSec, trustingPeriodSec } = heimdall;
+    const ageSec = nowSec - timestampSec;
+    if (ageSec < trustingPeriodSec) return;
+    const detail =
+      `client ${this.consensusStateId} of the hub has expired: Heimdall block ${height}, which it ` +
+      `trusts, is ${ageSec} s old and ${trustingPeriodSec} s are allowed; no relayer can update it, the hub's ` +
+      "governance must give it a new state (log-consensus-state prints it)";
+    throw this.fault("expired", detail);
+  }
+
+  #early(dueInMs: number): ProverFinding {
+    const ageSec = Math.round((this.intervalMs - dueInMs) / 1_000);
+    const reason = `the client was updated ${ageSec} s ago, and the next update is due in ` +
+      `${Math.ceil(dueInMs / 1_000)} s`;
+    return { kind: "nothing", reason, againInMs: dueInMs };
+  }
+
+  #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {
+    const { updates, state, milestone, end } = found;
+    if (updates.length === 0) return { kind: "nothing", reason: idleReasonOf(end, head) };
+    return {
+      kind: "updates",
+      proofs: updates.map((update) => polygonUpdateCodec.enc(update)),
+      madeOn: trusted.bytes,
+      height: milestone && state.finalizedBlock,
+      summary: milestone === undefined
+        ? `Heimdall block ${state.heimdall.height}, for the trust in its validators`
+        : `milestone ${milestone.number} in Heimdall block ${state.heimdall.height}`,
+      hasMore: end === "full",
+    };
+  }
+}
+
+/** Reason that nothing is proved. */
+function idleReasonOf(end: UpdateChain["end"], { milestone, signed }: HeimdallHead): string {
+  const block = milestone?.milestone.endBlock;
+  switch (end) {
+    case "no_new_block":
+      return `the hub knows Heimdall block ${signed.header.height}, the node's newest`;
+    case "no_new_milestone":
+      return block === undefined
+        ? "Heimdall has no milestone yet"
+        : `the hub knows block ${block}, which milestone ${milestone?.number} made final`;
+    case "no_bor_block":
+      return `no endpoint of rpc_urls has block ${block} of milestone ${milestone?.number} yet`;
+    case "head":
+    case "full":
+      throw new Error(`No update at the end "${end}"`);
+  }
 }

@@ -2,30 +2,27 @@
  * Finds the updates that lead the hub's client to the newest Heimdall block: the last block of every set of validators
  * that it missed, then the newest block with its milestone. Each is verified as the hub will.
  */
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { ProverFault } from "../../prover.ts";
 import type { HeimdallNode, StoredMilestone } from "./heimdall_node.ts";
-import type { PolygonConsensusState } from "./spec/consensus_state.ts";
-import { isSignedByNextSet, MAX_CHAINED_UPDATES, planPolygonUpdate } from "./spec/plan_update.ts";
+import type { CometHeader } from "./spec/comet_header.ts";
+import type {
+  PolygonConsensusState,
+  PolygonUpdate,
+  ProvenMilestone,
+  SignedHeimdallHeader,
+  TrustedHeimdall,
+} from "./spec/update.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
-import type { PolygonUpdate, ProvenMilestone, SignedHeimdallHeader } from "./spec/update.ts";
 import { type PolygonHubView, verifyPolygonUpdate } from "./spec/verify_update.ts";
+import type { EvmReader } from "../../evm_reader.ts";
+import { ProverFault } from "../../prover.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
 /** Where updates are searched, and what they are verified against. */
 export interface SearchPlace {
   readonly chain: StateMachine;
   readonly node: HeimdallNode;
-  readonly bor: BorHeaders;
+  readonly bor: Pick<EvmReader, "fetchHeader">;
   readonly hub: PolygonHubView;
-}
-
-/** Headers of Bor. */
-export interface BorHeaders {
-  readonly hosts: readonly string[];
-  /** Fetches a header by its hash; `undefined`: no endpoint has it. */
-  fetchByHash(hash: Hash256, signal: AbortSignal): Promise<EvmBlockHeader | undefined>;
 }
 
 /** Updates in the order in which the hub takes them. */
@@ -109,8 +106,8 @@ async function findMilestone(
   signal: AbortSignal,
 ): Promise<ProvenMilestone | undefined> {
   if (stored === undefined) return undefined;
-  const borHeader = await bor.fetchByHash(stored.milestone.hash, signal);
-  return borHeader && { ...stored, borHeader };
+  const found = await bor.fetchHeader(stored.milestone.hash, signal);
+  return found && { ...stored, borHeader: found.header };
 }
 
 /** Adds the validators of the next block. */
@@ -137,4 +134,52 @@ function verified(
     const detail = `the hub would refuse an update of Heimdall block ${height} (${cause.code})`;
     throw new ProverFault("bad_data", { chain, endpoint: node.host, detail }, { cause });
   }
+}
+
+/** Maximum number of updates in one extrinsic: about 30 KB each. */
+const MAX_CHAINED_UPDATES = 8;
+
+/** Parts of the trusting period after which a header is proved though there is no new milestone. */
+const RENEWALS_PER_PERIOD = 4n;
+
+/** What is known of the newest block. */
+export interface PolygonPlanInput {
+  readonly head: Pick<CometHeader, "height" | "validatorsHash">;
+  /** Height of the Bor block that the newest milestone makes final; `undefined`: there is no milestone. */
+  readonly milestoneEnd: bigint | undefined;
+  /** Clock of the hub, Unix seconds. */
+  readonly nowSec: bigint;
+}
+
+/** What is to be proved. */
+export type PolygonPlan =
+  /** Nothing. */
+  | { readonly action: "wait"; readonly reason: "no_new_block" | "no_new_milestone" }
+  /** Older blocks first: the validators changed since the trusted block, and the client does not know them. */
+  | { readonly action: "catch_up" }
+  /** The newest block: for its milestone, or for the trust in it alone. */
+  | { readonly action: "advance"; readonly withMilestone: boolean };
+
+/** True when the client's next validators signed the block. */
+function isSignedByNextSet(
+  { nextValidatorsHash }: Pick<TrustedHeimdall, "nextValidatorsHash">,
+  { validatorsHash }: Pick<CometHeader, "validatorsHash">,
+): boolean {
+  return validatorsHash === nextValidatorsHash;
+}
+
+/** Decides what is to be proved. */
+export function planPolygonUpdate(
+  { heimdall, finalizedBlock }: PolygonConsensusState,
+  { head, milestoneEnd, nowSec }: PolygonPlanInput,
+): PolygonPlan {
+  if (head.height <= heimdall.height) return { action: "wait", reason: "no_new_block" };
+  if (!isSignedByNextSet(heimdall, head)) return { action: "catch_up" };
+  if (milestoneEnd !== undefined && milestoneEnd > finalizedBlock) {
+    return { action: "advance", withMilestone: true };
+  }
+  const ageSec = nowSec - heimdall.timestampSec;
+  return ageSec * RENEWALS_PER_PERIOD < heimdall.trustingPeriodSec
+    ? { action: "wait", reason: "no_new_milestone" }
+    : { action: "advance", withMilestone: false };
 }

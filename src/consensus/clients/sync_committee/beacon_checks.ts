@@ -1,81 +1,136 @@
-/** Checks of the beacon nodes of a chain: each by itself, and what an update costs with what it serves. */
-import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { REQUEST_TIMEOUT_MS, silenceRow } from "../../../core/checks/check_row.ts";
+/**
+ * Checks of the beacon nodes of a chain: what each of them serves, which depends on its software and flags, and what an
+ * update costs with all of them.
+ */
+import {
+  type CheckJob,
+  type CheckRow,
+  checkSubjects,
+  eventRow,
+  REQUEST_TIMEOUT_MS,
+  silenceRow,
+} from "../../../core/checks/check_row.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
+import type { FindingCode } from "../../../core/checks/findings.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
-import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
-import { type BeaconNetwork, epochOfSlot } from "./spec/beacon_network.ts";
+import {
+  type BeaconNetwork,
+  epochOfSlot,
+  hubIndicesAt,
+  isGloasAt,
+  periodOfSlot,
+} from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { adviseOnNodes, type ProbedNode, strangerRow } from "./start_check.ts";
-
-/** Time for which the routes of a node are remembered: a probe makes it load a state. */
-const ROUTES_TTL_MS = 6 * 3_600_000;
+import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
+import { byRootOrSlot } from "./state_bytes.ts";
 
 /** Options of the checks. */
 export interface BeaconCheckOptions {
   readonly chain: StateMachine;
   readonly network: BeaconNetwork;
   readonly nodes: readonly RestEndpoint[];
+  /** Timeout of each answer, ms. */
+  readonly timeoutMs: number;
 }
 
-/** A node with what was found. */
-interface CheckedNode {
-  readonly rows: readonly CheckRow[];
-  readonly probed: ProbedNode | undefined;
-}
+/** Time for which the routes of a node are remembered: a probe makes it load a state. */
+const ROUTES_TTL_MS = 6 * 3_600_000;
+/** Timeout of each answer, ms, while the start-up waits for it. */
+const START_TIMEOUT_MS = 10_000;
 
-/** Creates the checks; the result lists those of one round. */
+/** Creates the checks for the operator; the result lists those of one round. */
 export function checkBeaconEndpoints(
   clock: Clock,
-  { chain, network, nodes }: BeaconCheckOptions,
+  place: Omit<BeaconCheckOptions, "timeoutMs">,
 ): () => readonly CheckJob[] {
+  const options = { ...place, timeoutMs: REQUEST_TIMEOUT_MS };
   const known = new Map<RestEndpoint, { readonly routes: ServedRoutes; readonly untilMs: number }>();
-
-  async function fetchRoutes(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
+  const probe = async (endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> => {
     const remembered = known.get(endpoint);
     if (remembered !== undefined && clock.now() < remembered.untilMs) return remembered.routes;
-    const routes = await probeBeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
+    const routes = await probeBeaconNode(endpoint, options, signal);
     known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
     return routes;
-  }
+  };
+  const run = (signal: AbortSignal): Promise<readonly CheckRow[]> =>
+    checkNodes(clock, options, probe, signal);
+  return () => [{ chain: options.chain, check: "beacon_routes", run }];
+}
 
-  async function checkNode(endpoint: RestEndpoint, signal: AbortSignal): Promise<CheckedNode> {
-    const row = { chain, endpoint: endpoint.host } as const;
+/** Checks the nodes at the start: rows about what needs attention. @param note called with what a node serves */
+export async function checkBeaconNodes(
+  clock: Clock,
+  { note, ...place }: Omit<BeaconCheckOptions, "timeoutMs"> & {
+    readonly note: (routes: ServedRoutes) => void;
+  },
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const options = { ...place, timeoutMs: START_TIMEOUT_MS };
+  const rows = await checkNodes(clock, options, async (endpoint, inner) => {
+    const routes = await probeBeaconNode(endpoint, options, inner);
+    note(routes);
+    return routes;
+  }, signal);
+  return rows.filter(({ result, check }) => result !== "ok" || !(check in checkSubjects));
+}
+
+/** Checks each node independently of the others, and all of them together. */
+async function checkNodes(
+  clock: Clock,
+  { chain, network, nodes, timeoutMs }: BeaconCheckOptions,
+  probe: (endpoint: RestEndpoint, signal: AbortSignal) => Promise<ServedRoutes>,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const probed: ProbedNode[] = [];
+  const rows = await Promise.all(nodes.map(async (endpoint): Promise<readonly CheckRow[]> => {
+    const { host } = endpoint;
+    const row = { chain, endpoint: host } as const;
     const startMs = clock.now();
     try {
-      const node = new BeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
-      const root = await node.fetchGenesisValidatorsRoot();
+      const root = await new BeaconNode(endpoint, { network, signal, timeoutMs })
+        .fetchGenesisValidatorsRoot();
       const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
       const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
       if (root !== network.genesisValidatorsRoot) {
-        return { rows: [answering, strangerRow(chain, endpoint.host)], probed: undefined };
+        const advice = "correct or remove its URL in beacon_http_urls";
+        return [answering, {
+          ...row,
+          check: "chain_id",
+          result: "failed",
+          found: "is of another network",
+          advice,
+        }];
       }
-      const routes = await fetchRoutes(endpoint, signal);
-      const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
-      return {
-        rows: [
-          answering,
-          serving,
-          { ...row, check: "beacon_routes", ...judgeRoutes(routes) },
-          { ...row, check: "beacon_forks", ...judgeForks(routes) },
-        ],
-        probed: { host: endpoint.host, routes },
-      };
+      const routes = await probe(endpoint, signal);
+      probed.push({ host, routes });
+      return [
+        answering,
+        { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` },
+        { ...row, check: "beacon_routes", result: "ok", found: describeRoutes(routes) },
+        { ...row, check: "beacon_forks", ...judgeForks(routes) },
+      ];
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      return { rows: [silenceRow(chain, fault, nodes.length > 1)], probed: undefined };
+      return [silenceRow(chain, fault, nodes.length > 1)];
     }
-  }
+  }));
+  return [...rows.flat(), ...adviseOnNodes(chain, probed)];
+}
 
-  const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
-    const checked = await Promise.all(nodes.map((endpoint) => checkNode(endpoint, signal)));
-    const probed = checked.flatMap((node) => node.probed ?? []);
-    return [...checked.flatMap(({ rows }) => rows), ...adviseOnNodes(chain, probed)];
-  };
-  return () => [{ chain, check: "beacon_routes", run }];
+/** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
+function describeRoutes({ lightClient, updates, stateProofs, states, isGloas }: ServedRoutes): string {
+  const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
+    `state proofs ${stateProofs}, states ${states}`;
+  if (stateProofs === "yes") return `${served}: 5 KB an update`;
+  if (lightClient === "yes" && isGloas) return `${served}: 60 KB an update`;
+  if (lightClient === "yes" && (states === "bytes" || states === "slow")) return `${served}: 3 MB an update`;
+  if (states === "no") return `${served}: no update can be made from this node alone`;
+  if (states === "unknown") return `${served}: the size of an update is not known`;
+  return `${served}: a whole state (300 MB) an update`;
 }
 
 /** Forks of a node's schedule, by its newest finalized slot. */
@@ -95,25 +150,173 @@ function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | 
   };
 }
 
-/** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
-function judgeRoutes(routes: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  const { lightClient, updates, stateProofs, states } = routes;
-  const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
-    `state proofs ${stateProofs}, states ${states}`;
-  if (stateProofs === "yes") return { result: "ok", found: `${served}: 5 KB an update` };
-  if (lightClient === "yes" && routes.isGloas) {
-    return { result: "ok", found: `${served}: 60 KB an update` };
-  }
-  if (lightClient === "yes" && (states === "bytes" || states === "slow")) {
-    return { result: "ok", found: `${served}: 3 MB an update` };
-  }
-  if (states === "no") {
+/** Support of a route: `unknown` where the node's answer is inconclusive. */
+type Served = "yes" | "no" | "unknown";
+
+/** Capabilities of one node. */
+export interface ServedRoutes {
+  /** Network with the forks that the node knows; `undefined`: not served. */
+  readonly network: BeaconNetwork | undefined;
+  /** Newest finalized slot; `undefined`: not served. */
+  readonly slot: bigint | undefined;
+  /** True when the finalized state is of Gloas: light client routes are then enough. */
+  readonly isGloas: boolean;
+  /** `light_client/*`, without the updates of periods. */
+  readonly lightClient: Served;
+  /** `light_client/updates`, which gateways may deny. */
+  readonly updates: Served;
+  /** Proofs of single nodes of a state (Lodestar). */
+  readonly stateProofs: Served;
+  /** Whole states: in bytes, in JSON only, not at all; `slow`: no first byte in time. */
+  readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
+}
+
+/** Probes all routes of a node in parallel, by one request to each. Faults are findings, but an abort is thrown. */
+async function probeBeaconNode(
+  endpoint: RestEndpoint,
+  { network: known, timeoutMs }: Pick<BeaconCheckOptions, "network" | "timeoutMs">,
+  signal: AbortSignal,
+): Promise<ServedRoutes> {
+  const own = await fetchSchedule(new BeaconNode(endpoint, { network: known, signal, timeoutMs }));
+  const network = own ?? known;
+  const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
+  const lightClient = served(() => node.fetchFinalityUpdate());
+  let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
+  try {
+    header = (await node.fetchHeader("finalized")).header;
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
     return {
-      result: "warning",
-      found: `${served}: no update can be made from this node alone`,
-      advice: "use a node with light client routes and state proofs, e.g. Lodestar with --rest.namespace '*'",
+      network: own,
+      slot: undefined,
+      isGloas: false,
+      lightClient: await lightClient,
+      updates: "unknown",
+      stateProofs: "unknown",
+      states: "unknown",
     };
   }
-  if (states === "unknown") return { result: "ok", found: `${served}: the size of an update is not known` };
-  return { result: "ok", found: `${served}: a whole state (300 MB) an update` };
+  const slot = String(header.slot);
+  const format = stateProofFormat(executionNodes(hubIndicesAt(network, header.slot)));
+  const [updates, stateProofs, states] = await Promise.all([
+    served(() => node.fetchPeriodUpdate(periodOfSlot(network, header.slot))),
+    served(() => node.fetchStateProof(slot, format)),
+    statesOf(node, header),
+  ]);
+  return {
+    network: own,
+    slot: header.slot,
+    isGloas: isGloasAt(network, header.slot),
+    lightClient: await lightClient,
+    updates,
+    stateProofs,
+    states,
+  };
+}
+
+async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
+  try {
+    return await node.fetchNetwork();
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+    return undefined;
+  }
+}
+
+async function served(ask: () => Promise<unknown>): Promise<Served> {
+  try {
+    await ask();
+    return "yes";
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return isAbsence(fault) ? "no" : "unknown";
+  }
+}
+
+/** Reads the first piece of a state. */
+async function statesOf(
+  node: BeaconNode,
+  header: Parameters<typeof byRootOrSlot>[0],
+): Promise<ServedRoutes["states"]> {
+  let form: "bytes" | "json" = "bytes";
+  const body = {
+    endsItself: true,
+    take: () => "enough" as const,
+    takeJson: () => {
+      form = "json";
+      return "enough" as const;
+    },
+  };
+  try {
+    await byRootOrSlot(header, (state) => node.streamState(state, body));
+    return form;
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    if (fault.code === "timeout") return "slow";
+    return isAbsence(fault) ? "no" : "unknown";
+  }
+}
+
+/** A node that was probed. */
+interface ProbedNode {
+  readonly host: string;
+  readonly routes: ServedRoutes;
+}
+
+/** Recommended nodes, as named in every advice (flags: docs of the six implementations). */
+const SMALL_SOURCES = "Lodestar 1.30 or later with --rest.namespace '*' serves proofs (5 KB an update)";
+const LIGHT_CLIENTS =
+  "Lighthouse, Lodestar and Nimbus serve light clients by default, Prysm with --enable-light-client; Teku and " +
+  "Grandine do not";
+
+/**
+ * Rows about the cost of an update of `chain` with these nodes, and its feasibility. Capabilities that no node
+ * reported are not mentioned.
+ */
+export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): readonly CheckRow[] {
+  if (nodes.length === 0) return [];
+  const hosts = nodes.map(({ host }) => host).join(", ");
+  const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
+  const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
+    eventRow(chain, event, { result, found });
+  const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
+  const hasLightClient = may(({ lightClient }) => lightClient !== "no");
+  const hasProofs = may(({ stateProofs }) => stateProofs !== "no");
+  const hasStates = may(({ states }) => states !== "no");
+  const isGloas = may((routes) => routes.isGloas);
+  if (hasProofs || (hasLightClient && isGloas)) {
+    if (!hasLightClient) {
+      return [
+        row("light_client_unavailable", "ok", `${where} serve no light client routes. ${LIGHT_CLIENTS}`),
+      ];
+    }
+    return may(({ updates }) => updates !== "no") ? [] : [
+      row(
+        "light_client_updates_missing",
+        "ok",
+        `${where} serve no light_client/updates: a change of the period is read from a state`,
+      ),
+    ];
+  }
+  if (!hasStates) {
+    const text =
+      `${where} serve neither states nor proofs of them, so that no update can be made. Add a node that ` +
+      `does: ${SMALL_SOURCES}; the debug routes of any other node serve whole states`;
+    return [row("beacon_states_unavailable", "warning", text)];
+  }
+  const isBytes = may(({ states }) => states !== "no" && states !== "json");
+  if (hasLightClient && isBytes) {
+    const slow = may(({ states }) => states === "bytes" || states === "unknown")
+      ? ""
+      : ", and the first byte may come only after ten minutes";
+    return [
+      row("partial_states_read", "ok", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
+    ];
+  }
+  const form = isBytes
+    ? ""
+    : " in JSON, which is more than twice as long; a node that serves bytes is better";
+  const text = `${where}: an update reads whole states (300 MB on Ethereum)${form}. ${SMALL_SOURCES}` +
+    (hasLightClient ? "" : `. ${LIGHT_CLIENTS}`);
+  return [row("whole_states_read", "warning", text)];
 }

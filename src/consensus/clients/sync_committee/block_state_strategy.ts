@@ -7,7 +7,7 @@ import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beac
 import { checkSignature } from "./spec/verify_update.ts";
 import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
-import { ZERO_NODE } from "./spec/merkle.ts";
+import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
@@ -18,7 +18,7 @@ import {
   type UpdateAttempt,
   waitingAttempt,
 } from "./update_attempt.ts";
-import { fetchFinality } from "./state_parts.ts";
+import { fetchFinality } from "./state_bytes.ts";
 
 /** Maximum number of blocks to walk back from the head to one with enough signers. */
 const MAX_STEPS = 32;

@@ -1,5 +1,5 @@
 /** Light client of beacon chains, as the registry lists it. */
-import { createEvmEndpointSet } from "../../../core/chains/evm/evm_endpoint_set.ts";
+import { openEvmReader } from "../../evm_reader.ts";
 import { cappedSeconds, httpUrls } from "../../../core/config/values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
@@ -8,7 +8,7 @@ import type { ChainClient } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
-import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/known_networks.ts";
+import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/beacon_network.ts";
 import { createSyncCommitteeProver } from "./sync_committee_prover.ts";
 
 const hostKeys = {
@@ -22,8 +22,7 @@ const hostKeys = {
 };
 
 /** `type = "evm"`: chains with beacon nodes. */
-export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKeys>> = {
-  type: "evm",
+export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = {
   typeText:
     "`evm` of a chain with beacon nodes (Ethereum, Sepolia, Gnosis and Chiado; of any other chain of " +
     "this type nothing is proved, it only receives and needs no host section)",
@@ -38,6 +37,7 @@ export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKe
     keys: hostKeys,
     foreign: hostForeign,
   },
+  nodeKeys: ["beacon_http_urls"],
   example: {
     section: "ethereum",
     comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
@@ -60,7 +60,7 @@ export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKe
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const network = beaconNetworkOf(evmChainId(stateMachine));
     if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);
-    const execution = createEvmEndpointSet(context, { stateMachine, urls: rpcUrls });
+    const execution = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return createSyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
       network,
       consensusStateId,

@@ -3,23 +3,25 @@
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state); light client strategy:
  * docs/protocol/evm-consensus.md section 5.10.
  */
-import { epochOfSlot, periodOfSlot } from "./spec/beacon_network.ts";
-import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/consensus_state.ts";
-import { BEACON_CHALLENGE_SEC, BEACON_UNBONDING_SEC, initialBeaconState } from "./spec/initial_state.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
+import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./spec/beacon_network.ts";
+import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/update.ts";
+import type { LightClientBootstrap, LightClientUpdate } from "./spec/light_client_data.ts";
+import { branchRoot, committeeRoot, depthOf, withoutPadding } from "./spec/ssz_roots.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
+import { checkSignature } from "./spec/verify_update.ts";
+import { fetchWholeState } from "./state_bytes.ts";
+import type { BeaconContext } from "./update_attempt.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
+import type { InitialConsensusState } from "../../prover.ts";
 import { evmStateMachine, type StateCommitmentHeight } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import type { InitialConsensusState } from "../../prover.ts";
-import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { isAbsence } from "./beacon_endpoint_set.ts";
-import type { BeaconContext } from "./update_attempt.ts";
-import { fetchExecutionHeader } from "./payload_sources.ts";
-import { fetchWholeState } from "./state_bytes.ts";
 
 /** Fetches everything that governance needs to create the client. @throws {RpcFault} */
 export async function fetchInitialBeaconState(
   context: BeaconContext,
-  execution: RpcEndpointSet,
+  execution: EvmReader,
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const { network, consensusStateId } = context;
@@ -80,7 +82,85 @@ async function fromState(node: BeaconNode): Promise<BeaconConsensusState> {
  * Fetches the newest block of the execution chain, as the reference does. Updates below that height add no commitment
  * on the hub until finality has passed it.
  */
-async function fetchNewest(execution: RpcEndpointSet, signal: AbortSignal): Promise<StateCommitmentHeight> {
-  const { number: height, timestampSec, stateRoot } = await fetchExecutionHeader(execution, "latest", signal);
+async function fetchNewest(execution: EvmReader, signal: AbortSignal): Promise<StateCommitmentHeight> {
+  const { number: height, timestampSec, stateRoot } = await fetchEvmHeader(execution, "latest", signal);
   return { height, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
+}
+
+/** Seconds for which a client of a beacon chain may go without an update (67.5 days; the source has 60 * 60 * 60 * 27). */
+const BEACON_UNBONDING_SEC = 5_832_000n;
+
+/** Seconds for which commitments may be challenged. */
+const BEACON_CHALLENGE_SEC = 300n;
+
+/**
+ * State that trusts the header of `bootstrap`, both committees being proved by beacon states.
+ *
+ * The operator trusts the root of the bootstrap: nothing here proves that the chain finalized it. @param update best
+ * update of the header's period, signed by its committee: proves the next committee. @throws {DerivationError}
+ * `committee_pair` when a committee is not in its state or the update is of another period, `branch_length` also for
+ * states of before Capella. @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
+ */
+export function initialBeaconState(
+  network: BeaconNetwork,
+  bootstrap: LightClientBootstrap,
+  update: LightClientUpdate,
+): BeaconConsensusState {
+  const header = bootstrap.header.beacon;
+  const statePeriod = periodOfSlot(network, header.slot);
+  if (periodOfSlot(network, update.attestedHeader.slot) !== statePeriod) {
+    throw new DerivationError("committee_pair");
+  }
+  checkCommittee(
+    network,
+    header,
+    {
+      field: "currentSyncCommittee",
+      committee: bootstrap.currentSyncCommittee,
+      branch: bootstrap.currentSyncCommitteeBranch,
+    },
+  );
+  checkCommittee(
+    network,
+    update.attestedHeader,
+    {
+      field: "nextSyncCommittee",
+      committee: update.nextSyncCommittee,
+      branch: update.nextSyncCommitteeBranch,
+    },
+  );
+  checkSignature(network, bootstrap.currentSyncCommittee, update);
+  return {
+    frozenHeight: undefined,
+    lightClientState: {
+      finalizedHeader: header,
+      latestFinalizedEpoch: epochOfSlot(network, header.slot),
+      currentSyncCommittee: bootstrap.currentSyncCommittee,
+      nextSyncCommittee: update.nextSyncCommittee,
+      statePeriod,
+    },
+    l2Consensus: new Map(),
+    chainId: network.chainId,
+  };
+}
+
+/** A committee with its branch in a state. */
+interface ProvedCommittee {
+  readonly field: "currentSyncCommittee" | "nextSyncCommittee";
+  readonly committee: LightClientBootstrap["currentSyncCommittee"];
+  readonly branch: LightClientBootstrap["currentSyncCommitteeBranch"];
+}
+
+function checkCommittee(
+  network: BeaconNetwork,
+  header: LightClientBootstrap["header"]["beacon"],
+  { field, committee, branch }: ProvedCommittee,
+): void {
+  const index = stateIndicesAt(network, header.slot)?.[field];
+  if (index === undefined) throw new DerivationError("branch_length");
+  const nodes = withoutPadding(branch, index);
+  if (nodes.length !== depthOf(index)) throw new DerivationError("branch_length");
+  if (branchRoot(committeeRoot(committee), nodes, index) !== header.stateRoot) {
+    throw new DerivationError("committee_pair");
+  }
 }

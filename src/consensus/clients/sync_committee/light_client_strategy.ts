@@ -13,9 +13,8 @@ import {
   periodOfSlot,
 } from "./spec/beacon_network.ts";
 import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data.ts";
-import { withoutPadding, ZERO_NODE } from "./spec/merkle.ts";
+import { committeeRoot, withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
 import { offerOf, planUpdate, type UpdatePlan } from "./spec/plan_update.ts";
-import { committeeRoot } from "./spec/ssz_roots.ts";
 import type { SyncCommitteeUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
@@ -29,7 +28,7 @@ import {
   type UpdateAttempt,
   waitingAttempt,
 } from "./update_attempt.ts";
-import { fetchFinality } from "./state_parts.ts";
+import { fetchFinality } from "./state_bytes.ts";
 
 /** The newest finality update with its plan. */
 interface Offer {

@@ -3,18 +3,18 @@
  * before the next. All data is verified against the root of the state. Source of the order:
  * docs/protocol/evm-consensus.md sections 5.7 and 5.11.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { type BlockReference, headerAt } from "../../../core/chains/evm/queries.ts";
-import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";
-import { encodeBlockHeader, type EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import * as z from "zod";
+import type { Log } from "../../../core/telemetry/log.ts";
+import type { PersistedText } from "../../persisted_text.ts";
+import { encodeBlockHeader } from "../../../core/evm/block_header.ts";
 import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_update.ts";
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
-import { branchOfNodes } from "./spec/merkle.ts";
+import { branchOfNodes, committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import { branchOfBootstrap, branchOfFields } from "./spec/state_proof.ts";
-import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
-import { historicalSummariesRoot, readNeighbourFields, readNewestSummary } from "./spec/state_prefix.ts";
+import { readNeighbourFields } from "./spec/state_prefix.ts";
 import {
   executionNodes,
   executionProofOf,
@@ -29,11 +29,10 @@ import type {
   SyncCommittee,
 } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
-import { SummariesMemory } from "./summaries_memory.ts";
 
 /** Sources before and from Gloas on, as logged and cached. The last of each is always tried: there is no other one. */
 const sourcesByFork = {
@@ -75,19 +74,19 @@ type ReadProof = (node: BeaconNode) => Promise<SourcedProof>;
 export interface PayloadProofsDeps {
   readonly endpoints: BeaconEndpointSet;
   /** Nodes of the execution chain. */
-  readonly execution: RpcEndpointSet;
+  readonly execution: EvmReader;
   /** Absent: nothing outlives the program. */
-  readonly summaries?: SummariesMemory;
+  readonly summaries?: SummariesFile;
 }
 
 /** Finds proofs, and caches data for the next one. */
 export class PayloadProofs {
   readonly #endpoints: BeaconEndpointSet;
-  readonly #execution: RpcEndpointSet;
-  readonly #summaries: SummariesMemory;
+  readonly #execution: EvmReader;
+  readonly #summaries: SummariesRoot;
 
-  constructor({ endpoints, execution, summaries = new SummariesMemory() }: PayloadProofsDeps) {
-    this.#summaries = summaries;
+  constructor({ endpoints, execution, summaries }: PayloadProofsDeps) {
+    this.#summaries = new SummariesRoot(summaries);
     this.#endpoints = endpoints;
     this.#execution = execution;
   }
@@ -136,7 +135,7 @@ export class PayloadProofs {
   async #complete(proof: SourcedProof, signal: AbortSignal): Promise<ExecutionPayloadProof> {
     if (!("blockHash" in proof)) return proof;
     const { blockHash, executionPayloadBranch } = proof;
-    const header = await fetchExecutionHeader(this.#execution, blockHash, signal);
+    const header = await fetchEvmHeader(this.#execution, blockHash, signal);
     const { stateRoot, number: blockNumber, timestampSec } = header;
     const executionHeader = encodeBlockHeader(header);
     return { stateRoot, blockNumber, timestampSec, executionHeader, executionPayloadBranch };
@@ -154,10 +153,10 @@ export class PayloadProofs {
       case "state proof":
         return (node) => this.#fromProof(node, block);
       case "state prefix": {
-        const missing = this.#summaries.missingSlots(block.beacon.slot);
-        if (missing === undefined) return undefined;
+        const summariesRoot = this.#summaries.at(block.beacon.slot);
+        if (summariesRoot === undefined) return undefined;
         const known = await this.#withHeader(block, signal);
-        return known && ((node) => this.#fromPrefix(node, known, missing));
+        return known && ((node) => this.#fromPrefix(node, known, summariesRoot));
       }
       case WHOLE_STATE:
         return (node) => this.#fromState(node, block);
@@ -215,21 +214,15 @@ export class PayloadProofs {
   async #fromPrefix(
     node: BeaconNode,
     block: KnownBlock,
-    missingSlots: readonly bigint[],
+    summariesRoot: Hash256,
   ): Promise<LegacyPayloadProof> {
     const { slot } = block.beacon;
     const bootstrap = await node.fetchBootstrap(headerRoot(block.beacon));
-    const added: Uint8Array[] = [];
-    for (const start of missingSlots) {
-      const prefix = await fetchStatePrefix(node, String(start));
-      added.push(believed(node.endpoint, beaconRoutes.state, () => readNewestSummary(prefix, start)));
-    }
     const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
-    const entries = this.#summaries.entriesAt(slot, added);
     const derive = (): Hash256[] =>
       branchOfFields(toPlace(block), {
         fields: readNeighbourFields(prefix, slot),
-        summariesRoot: historicalSummariesRoot(entries),
+        summariesRoot,
       }, {
         committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
         branch: bootstrap.currentSyncCommitteeBranch,
@@ -237,7 +230,7 @@ export class PayloadProofs {
     const branch = this.#summaries.isUnproven
       ? this.#deriveUnproven(node, derive)
       : believed(node.endpoint, beaconRoutes.state, derive);
-    this.#summaries.note(slot, entries);
+    this.#summaries.note(slot, summariesRoot);
     return deriveExecutionPayloadProof(block.execution, branch);
   }
 
@@ -257,14 +250,79 @@ export class PayloadProofs {
 
   /** Every field of the state is hashed. */
   async #fromState(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
-    const { execution, nodes, historicalSummaries } = await fetchWholeState(node, {
-      network,
-      header: beacon,
-    });
+    const { execution, nodes } = await fetchWholeState(node, { network, header: beacon });
     const branch = branchOfNodes(hubIndicesAt(network, beacon.slot).execution, (index) => nodes.get(index));
     if (typeof execution === "string") return { blockHash: execution, executionPayloadBranch: branch };
-    this.#summaries.note(beacon.slot, historicalSummaries);
+    const summariesRoot = nodes.get(HISTORICAL_SUMMARIES);
+    if (summariesRoot !== undefined) this.#summaries.note(beacon.slot, summariesRoot);
     return deriveExecutionPayloadProof(execution, branch);
+  }
+}
+
+/** Persistent storage of the root of the summaries (`--cache`). */
+export interface SummariesFile {
+  readonly text: PersistedText;
+  /** Root of the validators at genesis: a file of another network is ignored. */
+  readonly network: Hash256;
+  readonly log: Log;
+}
+
+/** Slots between two changes of the summaries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
+const SLOTS_PER_SUMMARY = 8192n;
+/** Generalized index of `historical_summaries` before Gloas. */
+const HISTORICAL_SUMMARIES = 91;
+const hash = z.string().regex(/^0x[0-9a-f]{64}$/).transform((text) => toHash256(text));
+const summariesShape = z.object({ network: z.string(), span: z.string().regex(/^[0-9]{1,20}$/), root: hash });
+
+/**
+ * Root of the historical summaries as a state last proved it, or an earlier run stored it: they change at the start of a
+ * period of 8,192 slots only. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
+ * (process_historical_summaries_update).
+ */
+class SummariesRoot {
+  #known: { readonly span: bigint; readonly root: Hash256; readonly isProven: boolean } | undefined;
+  readonly #file: SummariesFile | undefined;
+
+  constructor(file: SummariesFile | undefined) {
+    this.#file = file;
+    const text = file?.text.read();
+    if (file === undefined || text === undefined) return;
+    try {
+      const { network, span, root } = summariesShape.parse(JSON.parse(text));
+      if (network === file.network) this.#known = { span: BigInt(span), root, isProven: false };
+    } catch (error) {
+      if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
+    }
+    if (this.#known === undefined) file.log.info("cache_fault.summaries_discarded");
+  }
+
+  /** Returns the root in the state of a slot; `undefined`: not known. */
+  at(slot: bigint): Hash256 | undefined {
+    return this.#known?.span === slot / SLOTS_PER_SUMMARY ? this.#known.root : undefined;
+  }
+
+  /** True when the root comes from a file and no state has confirmed it yet. */
+  get isUnproven(): boolean {
+    return this.#known?.isProven === false;
+  }
+
+  /** Drops the root of a file that contradicts a state. */
+  forgetUnproven(): void {
+    if (!this.isUnproven) return;
+    this.#known = undefined;
+    this.#file?.log.info("cache_fault.summaries_discarded");
+  }
+
+  /** Notes the root in the state of a slot. It must have been proved. */
+  note(slot: bigint, root: Hash256): void {
+    const span = slot / SLOTS_PER_SUMMARY;
+    const before = this.#known;
+    this.#known = { span, root, isProven: true };
+    if (this.#file === undefined || (before?.span === span && before.root === root)) return;
+    const { text, network, log } = this.#file;
+    if (!text.write(JSON.stringify({ network, span: String(span), root }))) {
+      log.warn("cache_fault.summaries_unwritable");
+    }
   }
 }
 
@@ -291,21 +349,4 @@ function worstOf(faults: readonly RpcFault[]): RpcFault {
     faults.find(({ code }) => code === "not_found") ?? faults[0];
   if (worst === undefined) throw new Error("The whole state is always asked for");
   return worst;
-}
-
-/** Fetches the header of a block, whose hash is verified. @throws {RpcFault} `not_found` when no node has it. */
-export async function fetchExecutionHeader(
-  execution: RpcEndpointSet,
-  which: BlockReference,
-  signal: AbortSignal,
-): Promise<EvmBlockHeader> {
-  const query = headerAt(which);
-  const found = await callOne(execution, query, { signal });
-  if (found !== undefined) return found.header;
-  const place = {
-    chain: execution.chain,
-    endpointHost: execution.hosts.join(", "),
-    method: query.call.method,
-  };
-  throw faultAt("not_found", place, `no block ${which}`);
 }

@@ -4,27 +4,21 @@
  * clients.
  */
 import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
-import type {
-  ConsensusClientView,
-  TargetReads,
-  TargetUpdates,
-} from "../../../core/chains/consensus_target.ts";
+import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
 import { type BeaconNetwork, isGloasAt, isStartOfGloas } from "./spec/beacon_network.ts";
-import type { BeaconConsensusState } from "./spec/consensus_state.ts";
-import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
-import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import {
+  type BeaconConsensusState,
   canCarry,
   type StateUpdate,
   stateUpdateCodecs,
   type UpdateLayout,
   updateLayouts,
 } from "./spec/update.ts";
-import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
-import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
+import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Fetch } from "../../../core/rpc/http_exchange.ts";
 import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
@@ -33,8 +27,9 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
-import { findUnusableReason } from "../../client_usability.ts";
+import { TargetClient } from "../../target_client.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
   ProverFault,
@@ -47,9 +42,8 @@ import { LightClientStrategy } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
-import { SummariesMemory } from "./summaries_memory.ts";
-import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
-import { proverFaultRow } from "../../poll_fault.ts";
+import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
+import { proverFaultRow } from "../../poll_loop.ts";
 
 /** Dependencies of the prover. */
 export interface SyncCommitteeProverDeps {
@@ -58,7 +52,7 @@ export interface SyncCommitteeProverDeps {
     readonly updates: Pick<TargetUpdates, "dryRunUpdates">;
   };
   /** Nodes of the execution chain. The prover does not close them. */
-  readonly execution: RpcEndpointSet;
+  readonly execution: EvmReader;
   /** For the beacon nodes. */
   readonly fetch: Fetch;
   /** Notified of every request to a beacon node; absent: nobody observes. */
@@ -105,11 +99,9 @@ interface StoredState extends TrustedBeaconState {
   readonly bytes: Uint8Array;
 }
 
-class SyncCommitteeProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class SyncCommitteeProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
+  readonly #client: TargetClient<BeaconConsensusState>;
   readonly #deps: SyncCommitteeProverDeps;
   readonly #context: BeaconContext;
   readonly #light: LightClientStrategy;
@@ -127,22 +119,23 @@ class SyncCommitteeProver implements ConsensusProver {
 
   constructor(deps: SyncCommitteeProverDeps, options: SyncCommitteeProverOptions) {
     const { network, consensusStateId } = options;
-    this.chain = evmStateMachine(network.chainId);
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine: this.chain, consensusStateId };
+    super({ stateMachine: evmStateMachine(network.chainId), consensusStateId });
     this.intervalMs = options.intervalMs;
     this.#deps = deps;
+    const { chain } = this;
+    const { clientId } = network;
+    const decode = decodeBeaconConsensusState;
+    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode });
     const nodes = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
     const { clock, log, summariesText: text } = deps;
     const rest = new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes });
     const endpoints = new BeaconEndpointSet({ clock, log, network }, this.chain, rest);
-    const file = text && { text, log, network: network.genesisValidatorsRoot };
     const proofs = new PayloadProofs({
       endpoints,
       execution: deps.execution,
-      summaries: new SummariesMemory(file),
+      ...text && { summaries: { text, log, network: network.genesisValidatorsRoot } },
     });
     const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
     this.#context = { network, consensusStateId, endpoints, proofs, clock, noteHead };
@@ -152,11 +145,20 @@ class SyncCommitteeProver implements ConsensusProver {
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const [beacon, execution, hub] = await Promise.all([
-      checkBeaconNodes(this.#context, signal),
-      checkExecutionNodes(this.#context, this.#deps.execution, signal),
+      this.#checkBeaconNodes(signal),
+      checkChainIds(this.#deps.execution, { chain: this.chain, key: "rpc_urls" }, signal),
       this.checkHub(signal),
     ]);
     return [...hub, ...beacon, ...execution];
+  }
+
+  #checkBeaconNodes(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { network, endpoints: { rest } } = this.#context;
+    const note = ({ network: scheduled, slot }: ServedRoutes): void => {
+      if (slot !== undefined && scheduled !== undefined) this.#noteHead(scheduled, slot);
+    };
+    const options = { chain: this.chain, network, nodes: rest.endpoints, note };
+    return checkBeaconNodes(this.#deps.clock, options, signal);
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -304,7 +306,7 @@ class SyncCommitteeProver implements ConsensusProver {
     const detail =
       `the hub refuses finalized slot ${slot} and its proof of Gloas in every layout of updates: nothing ` +
       "can be proved until its runtime follows the fork";
-    throw new ProverFault("fork_not_followed", { chain: this.chain, detail });
+    throw this.fault("fork_not_followed", detail);
   }
 
   /** Warns of a fork that cannot be followed, daily. */
@@ -318,58 +320,14 @@ class SyncCommitteeProver implements ConsensusProver {
     log.warn("client_unusable.fork_not_followed", { explanation: this.#forkWarning });
   }
 
-  /** Fetches the hub's state. @throws {ProverFault} `hub_state` */
+  /** Fetches the hub's state. @throws {ProverFault} `hub_state`, `frozen`, `expired` */
   async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
-    const { hub } = this.#deps;
-    const view = await hub.reads.fetchClient(this.consensusStateId, "best", signal);
-    if (view === undefined) {
-      throw this.#hubFault(
-        `the hub has no client ${this.consensusStateId}; governance creates it (log-consensus-state)`,
-      );
+    const { state, bytes } = await this.#client.fetch(signal);
+    if (state.chainId !== this.#context.network.chainId) {
+      throw this.#client.fault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
     }
-    const state = await this.#readClient(view, signal);
-    const height = await hub.reads.fetchLatestHeight(this.commitmentId, signal);
-    return { state, height, bytes: view.state };
-  }
-
-  async #readClient(view: ConsensusClientView, signal: AbortSignal): Promise<BeaconConsensusState> {
-    const { network } = this.#context;
-    if (view.clientId !== network.clientId) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
-    }
-    await this.#requireUsable(view, signal);
-    const state = this.#decode(view.state);
-    if (state.chainId !== network.chainId) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
-    }
-    return state;
-  }
-
-  #decode(bytes: Uint8Array): BeaconConsensusState {
-    try {
-      return decodeBeaconConsensusState(bytes);
-    } catch (cause) {
-      if (!(cause instanceof SyncCommitteeError)) throw cause;
-      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, { cause });
-    }
-  }
-
-  /** Checks usability by the hub's own clock, which is read only when ours indicates an expiry. */
-  async #requireUsable(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
-    const { clock, hub } = this.#deps;
-    const where = `client ${this.consensusStateId} of the hub`;
-    const byOurs = findUnusableReason(where, view, BigInt(Math.floor(clock.now() / 1000)));
-    const unusable = byOurs?.code === "expired"
-      ? findUnusableReason(where, view, await hub.reads.fetchNowSec(signal))
-      : byOurs;
-    if (unusable !== undefined) throw this.#hubFault(unusable.detail, { code: unusable.code });
-  }
-
-  #hubFault(
-    detail: string,
-    { code = "hub_state", ...options }: ErrorOptions & { readonly code?: ProverFault["code"] } = {},
-  ): ProverFault {
-    return new ProverFault(code, { chain: this.chain, detail }, options);
+    const height = await this.#deps.hub.reads.fetchLatestHeight(this.commitmentId, signal);
+    return { state, height, bytes };
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
@@ -379,10 +337,5 @@ class SyncCommitteeProver implements ConsensusProver {
       if (!(fault instanceof RpcFault)) throw fault;
       throw proverFaultOf(this.chain, fault);
     }
-  }
-
-  /** Closes nothing: the execution endpoints belong to the program; REST keeps no connection open. */
-  close(): Promise<void> {
-    return Promise.resolve();
   }
 }

@@ -15,7 +15,7 @@ export interface RemoteKeyHolder {
   fetchAddresses(signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** An account that signs, whoever holds its key. Signing sends nothing and may be repeated. */
+/** An account that signs, with a key of our own or of a remote signer. Signing sends nothing and may be repeated. */
 export interface SigningAccount {
   readonly address: Address;
   /** Who holds its key; absent: this program. */

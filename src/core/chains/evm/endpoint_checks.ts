@@ -202,7 +202,7 @@ export async function askAll<const Queries extends readonly Query<unknown>[]>(
 function judgeLatency(latencyMs: number): Verdict {
   const found = `answers in ${Math.round(latencyMs)} ms`;
   if (latencyMs <= MAX_LATENCY_MS) return { result: "ok", found };
-  return { result: "warning", found, advice: "use a faster endpoint, or put one before it" };
+  return { result: "warning", found, advice: "use a faster endpoint, or list one ahead of it" };
 }
 
 /** Compares the chain of an endpoint with the configured one. @param hasOthers true: others serve that one */

@@ -194,7 +194,7 @@ export class SubstrateProofs implements ChainProofs {
       return signer && storedSigner(signer);
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
-      const cost = "whoever signed so counts as another relayer";
+      const cost = "its signer counts as another relayer";
       this.node.log.warn("unknown_met", { what: "a signature in a receipt", cost });
       return signer;
     }

@@ -26,8 +26,8 @@ export interface EventText {
   readonly codes?: Readonly<Record<string, string | CodeText>>;
 }
 
-/** Variant of an event with an action of its own. */
-export type CodeText = Pick<EventText, "text" | "action">;
+/** Variant of an event with an action or reaction of its own. */
+export type CodeText = Pick<EventText, "text" | "action" | "reaction">;
 
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */
 export const CHECK_ENDPOINT = "Nothing if it passes. Otherwise check the endpoint, or add another one.";

@@ -43,6 +43,7 @@ export const programEvents = {
       address_unusable: {
         text: "Nothing was started: the address of --listen cannot be used",
         action: "Stop the process that uses the address, or name another address or port with --listen.",
+        reaction: "the program ends",
       },
       connections_refused: {
         text: "The status server cannot accept connections, retrying every second",

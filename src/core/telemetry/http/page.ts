@@ -90,7 +90,7 @@ ${sections.map(renderSection)}
 
 /**
  * A section; nothing while there is nothing to say. The first column is the row's heading. On narrow screens, where there
- * are no columns, every value has the name of its column beside it, and so has the heading.
+ * are no columns, every other value has the name of its column in front of it.
  */
 function renderSection({ title, head, facts = [], columns, rows }: StatusSection): Html | undefined {
   if (head === undefined && rows.length === 0) return undefined;
@@ -122,7 +122,11 @@ function renderField(
 ): Html {
   const { name = "", isNumber = false } = column ?? {};
   const value = renderCell(cell);
-  if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
+  if (isHead) {
+    return markup`<th scope="row" class="${
+      isShort(cell, 2 * SHORT) ? "short" : "text"
+    }"><span>${value}</span></th>`;
+  }
   const kind = isEmpty(cell) ? "empty" : isNumber ? "number" : isShort(cell) ? "short" : "text";
   return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
 }
@@ -130,20 +134,28 @@ function renderField(
 /** Characters of a text that is never broken. */
 const SHORT = 16;
 
-function isShort(cell: Cell): boolean {
-  if (typeof cell === "object" && "text" in cell) return cell.note === undefined && isShort(cell.text);
-  return typeof cell === "string" ? cell.length <= SHORT : isDrawing(cell);
+function isShort(cell: Cell, length = SHORT): boolean {
+  if (typeof cell === "object" && "text" in cell) {
+    return cell.note === undefined && isShort(cell.text, length);
+  }
+  return typeof cell === "string" ? cell.length <= length : isDrawing(cell);
 }
 
 function renderCell(cell: Cell): HtmlValue {
   if (cell === undefined) return undefined;
-  if (typeof cell !== "object") return String(cell);
+  if (typeof cell !== "object") return renderText(String(cell));
   if (isDrawing(cell)) return isEmpty(cell) ? undefined : renderDrawing(cell);
   if (!("text" in cell)) return cell.map((each) => markup`<div>${renderCell(each)}</div>`);
   const { text, colour, note, href } = cell;
-  const linked = href === undefined ? text : markup`<a href="${href}" rel="noreferrer">${text}</a>`;
+  const said = renderText(text);
+  const linked = href === undefined ? said : markup`<a href="${href}" rel="noreferrer">${said}</a>`;
   const value = colour === undefined ? linked : markup`<span class="${colour}">${linked}</span>`;
   return note === undefined ? value : markup`${value} <span class="faint">${note}</span>`;
+}
+
+/** Hashes and addresses are long: they are set smaller. */
+function renderText(text: string): HtmlValue {
+  return /^0x[0-9a-f]{40,}$/i.test(text) ? markup`<code>${text}</code>` : text;
 }
 
 /** Size of a drawing, CSS pixels. */

@@ -159,23 +159,23 @@ tbody th { font-weight: inherit; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
-td.short { white-space: nowrap; }
+td.short, th.short { white-space: nowrap; }
+code { font: .85rem/1.4 ui-monospace, monospace; }
 .facts { color: var(--faint); margin: 0 0 .25rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
 svg { display: block; } svg path { fill: none; stroke: var(--mark); stroke-width: 1.5; stroke-linecap: round; }
 @media (max-width: 44rem) {
   body { padding: .5rem; }
   section { padding: .6rem .7rem; margin-bottom: .6rem; }
-  table, tbody { display: block; width: 100%; }
+  table, tbody, tr { display: block; width: 100%; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  tbody tr { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; padding: .35rem 0; }
+  tbody tr { padding: .3rem 0; }
   tbody tr:first-child { border-top: 0; }
-  td, td.number, tbody th {
-    display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .5rem; padding: .1rem 0; white-space: normal;
-  }
-  td.text, tbody th { grid-column: 1 / -1; }
-  td::before, tbody th::before { content: attr(data-name); color: var(--faint); flex: none; }
-  tbody th { font-weight: 600; justify-content: flex-start; gap: 0 .4rem; }
-  tbody th::before { font-weight: 400; }
+  td, td.number, tbody th { display: inline-block; max-width: 100%; padding: 0 .9rem 0 0; white-space: normal; }
+  tbody th { font-weight: 600; }
+  td::before { content: attr(data-name) " "; color: var(--faint); }
+  code { font-size: .72rem; }
+  td svg { width: 5rem; }
+  td div, td svg { display: inline-block; vertical-align: middle; margin-right: .5rem; }
   td.empty { display: none; }
 }
 `;

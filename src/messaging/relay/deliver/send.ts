@@ -3,30 +3,16 @@
  * (docs/architecture/messaging.md, I3). Receipts are read again for that, or a moment ago with the last simulation (I5).
  */
 import type { RelayerHubCall, RelayerHubCalls } from "../../../core/chains/hub.ts";
-import type {
-  BroadcastResult,
-  Delivery,
-  Refusal,
-  SignedSubmission,
-  SigningResult,
-  Simulation,
-} from "../../../core/chains/submission.ts";
+import type { Refusal, SignedSubmission, SigningResult } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
-import {
-  boundByLosses,
-  decideAllowance,
-  noteFunded,
-  noteRefusedFunds,
-  stopUncovered,
-} from "../limits/spending.ts";
+import { boundByLosses, decideAllowance, noteRefusedFunds, stopUncovered } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended, mayRisk } from "../limits/suspension.ts";
-import { noteNoAnswer, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
+import { broadcastJournalled, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
 export interface SendResult {
@@ -35,6 +21,8 @@ export interface SendResult {
   readonly again: readonly Candidate[];
   /** True when the target knows a newer height of the source than this round's view: the round ends. */
   readonly isOutdated?: boolean;
+  /** Its number in the journal, once it is there. */
+  readonly id?: number;
 }
 
 /** Batch that the target accepts. */
@@ -46,6 +34,8 @@ export interface SendInput {
   readonly maxGasPriceWei?: bigint | undefined;
   /** The rule by which it may be sent; decided from its messages when absent. */
   readonly allowance?: Allowance | undefined;
+  /** Of consensus proofs alone who pays for them: `rewarded`: the hub; otherwise messages that follow. */
+  readonly why?: "rewarded" | "ahead of messages" | undefined;
 }
 
 /**
@@ -63,55 +53,20 @@ export function isProofUnderWay(leg: Leg, known: bigint): boolean {
   });
 }
 
-/** Consensus proofs that the chain accepts without messages, and who pays for them. */
-export interface ConsensusInput {
-  readonly delivery: Delivery;
-  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
-  /** `rewarded`: by the hub; otherwise by messages that follow. */
-  readonly why: "rewarded" | "ahead of messages";
-  /** The rule by which they may be sent, and what pays for them; nothing bounds their price when absent. */
-  readonly allowance?: Allowance | undefined;
-  /** As in {@link SendInput}. */
-  readonly maxGasPriceWei?: bigint | undefined;
-}
-
 /** `known`: the chain already has them, or will once its mempool is mined. */
 export type ConsensusResult = "sent" | "known" | "refused";
 
-/** Signs, journals and sends consensus proofs alone. */
+/** Sends consensus proofs alone, as a batch without messages. Nothing bounds their price without an allowance. */
 export async function sendConsensus(
   leg: LegRun,
-  { delivery, simulation, why, allowance, maxGasPriceWei }: ConsensusInput,
+  { delivery, simulation, ...rule }:
+    & Pick<ProvenBatch, "delivery" | "simulation">
+    & Pick<SendInput, "why" | "allowance" | "maxGasPriceWei">,
 ): Promise<ConsensusResult> {
-  const sendNow = async (): Promise<ConsensusResult> => {
-    const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
-    if (signing.kind === "uncovered") {
-      stopUncovered(leg, signing.because);
-      return "refused";
-    }
-    if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
-    if (signing.kind === "proofs_known") {
-      leg.log.debug("proofs_overtaken.known", { leg: legName(leg), from: signing.from });
-      return "known";
-    }
-    if (signing.kind !== "signed") return "refused";
-    leg.signal.throwIfAborted();
-    const { submission } = signing;
-    const legSource = leg.source.id.stateMachine;
-    const id = leg.ledger.transaction(() =>
-      leg.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [], allowance })
-    );
-    leg.log.info("proofs_sent", {
-      leg: legName(leg),
-      proofs: delivery.steps.length,
-      why,
-      transaction: submission.hash,
-    });
-    await broadcastJournalled(leg, { id, rows: [] });
-    leg.settleWake.wake();
-    return leg.ledger.submissions.find(id)?.state === "dropped" ? "refused" : "sent";
-  };
-  return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
+  const part: ProvenBatch = { messages: [], delivery, simulation, height: 0n };
+  const { id, isOutdated = false } = await send(leg, { part, candidates: [], ...rule });
+  if (id === undefined) return isOutdated ? "known" : "refused";
+  return leg.ledger.submissions.find(id)?.state === "dropped" ? "refused" : "sent";
 }
 
 /** The host's gas for a typical message (docs/protocol/evm-host.md section 9). */
@@ -149,9 +104,9 @@ function retryUncovered(
     const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
     return { sent: 0, again: stillOpen(leg, fitting) };
   }
-  if (uncovered.isExhausted || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {
+  if (uncovered.isExhausted || candidates.length === 0 || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {
     stopUncovered(leg, detail);
-    return { sent: 0, again: [], isOutdated: true };
+    return { sent: 0, again: [], isOutdated: candidates.length > 0 };
   }
   leg.ledger.transaction(() => {
     for (const { row } of stillOpen(leg, candidates)) {
@@ -164,10 +119,7 @@ function retryUncovered(
 /** Signs at most for what the fees and the rest of the loss limit pay for. */
 async function signBounded(
   leg: LegRun,
-  { delivery, simulation, maxGasPriceWei }: Pick<
-    ConsensusInput,
-    "delivery" | "simulation" | "maxGasPriceWei"
-  >,
+  { part: { delivery, simulation }, maxGasPriceWei }: SendInput,
 ): Promise<SigningResult | Uncovered> {
   const { gasLimit, dataCostWei, maxDataCostWei = dataCostWei } = simulation;
   const found = await boundByLosses(leg, leg.profit?.price, { gasLimit, dataCostWei: maxDataCostWei });
@@ -210,16 +162,15 @@ async function sendInTurn(
   leg: LegRun,
   work: SendInput,
 ): Promise<SendResult> {
-  const { part, candidates, maxGasPriceWei } = work;
-  const { delivery, simulation } = part;
-  if (!await mayRisk(leg, { candidates, simulation })) {
+  const { part, candidates } = work;
+  if (!await mayRisk(leg, { candidates, simulation: part.simulation })) {
     const why = { reason: "loss_limit", retryClass: "transient", detail: STRANGERS } as const;
     leg.ledger.transaction(() => {
       for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
     });
     return { sent: 0, again: [] };
   }
-  const signing = await signBounded(leg, { delivery, simulation, maxGasPriceWei });
+  const signing = await signBounded(leg, work);
   if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
@@ -247,14 +198,19 @@ async function sendInTurn(
   const open = leg.ledger.transaction(() => holdSuspended(leg, stillOpen(leg, candidates)));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
-  const consensusProofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
-  const facts = {
+  const proofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
+  const facts = candidates.length === 0 ? { proofs, why: work.why } : {
     provedAt: part.height,
-    ...(consensusProofs === 0 ? {} : { consensusProofs }),
+    ...(proofs === 0 ? {} : { consensusProofs: proofs }),
     ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
   };
-  await journalAndSend(leg, { submission, candidates: open, facts, allowance: work.allowance });
-  return { sent: open.length, again: [] };
+  const allowance = work.allowance ?? (open.length === 0 ? undefined : decideAllowance(leg, rowsOf(open)));
+  const id = await journalAndSend(leg, { submission, candidates: open, facts, allowance });
+  return { sent: open.length, again: [], id };
+}
+
+function rowsOf(candidates: readonly Candidate[]): readonly MessageRow[] {
+  return candidates.map(({ row }) => row);
 }
 
 /** Builds, journals and sends a call of the hub that handles messages (responses to GET requests). */
@@ -270,10 +226,11 @@ export async function sendHubCall(
   leg.signal.throwIfAborted();
   const candidates = stillOpen(leg, work.candidates);
   if (candidates.length < work.candidates.length) return; // the rest is answered in the next round
-  await journalAndSend(leg, { submission, candidates, facts: { answers: "GET" } });
+  const allowance = decideAllowance(leg, rowsOf(candidates));
+  await journalAndSend(leg, { submission, candidates, facts: { answers: "GET" }, allowance });
 }
 
-/** Writes the messages and their transaction to the journal, then broadcasts the bytes. */
+/** Writes the messages and their transaction to the journal, then broadcasts the bytes; returns its number there. */
 async function journalAndSend(
   leg: LegRun,
   work: {
@@ -281,11 +238,11 @@ async function journalAndSend(
     readonly candidates: readonly Candidate[];
     /** Log fields of the submission. */
     readonly facts: LogFields;
-    readonly allowance?: Allowance | undefined;
+    readonly allowance: Allowance | undefined;
   },
-): Promise<void> {
-  const { submission } = work;
-  const rows = work.candidates.map(({ row }) => row);
+): Promise<number> {
+  const { submission, allowance } = work;
+  const rows = rowsOf(work.candidates);
   const id = leg.ledger.transaction(() => {
     submitAll(leg, rows, submission.hash);
     return leg.ledger.submissions.record({
@@ -297,13 +254,16 @@ async function journalAndSend(
         requestCommitment,
         target,
       })),
-      allowance: work.allowance ?? decideAllowance(leg, rows),
+      allowance,
     });
   });
-  const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };
-  leg.log.info("batch_sent", fields);
-  await broadcastJournalled(leg, { id, rows });
+  const fields = { leg: legName(leg), transaction: submission.hash, ...work.facts };
+  if (rows.length === 0) leg.log.info("proofs_sent", fields);
+  else leg.log.info("batch_sent", { ...fields, messages: rows.length });
+  const result = await broadcastJournalled(leg, id);
+  if (result !== undefined) releaseRejected(leg, { id, rows, result });
   leg.settleWake.wake();
+  return id;
 }
 
 /**
@@ -332,47 +292,4 @@ function applyRefusal(
     }
     return open.filter((candidate) => !isConcerned(candidate));
   });
-}
-
-/**
- * Broadcasts journalled bytes. If the response is lost the submission stays `signed`, and settling determines its
- * outcome.
- */
-async function broadcastJournalled(
-  leg: LegRun,
-  work: { readonly id: number; readonly rows: readonly MessageRow[] },
-): Promise<void> {
-  const submission = leg.ledger.submissions.find(work.id)?.submission;
-  if (submission === undefined) throw new Error(`Submission ${work.id} is not in the journal`);
-  let result: BroadcastResult;
-  try {
-    result = await leg.target.sender.broadcast(submission, leg.signal);
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    leg.log.info("transaction_failed.broadcast_unknown", {
-      leg: legName(leg),
-      transaction: submission.hash,
-      error,
-    });
-    leg.ledger.transaction(() => noteNoAnswer(leg, work.id));
-    return;
-  }
-  // Settling may have been faster.
-  if (leg.ledger.submissions.find(work.id)?.state !== "signed") return;
-  switch (result.kind) {
-    case "sent":
-    case "alreadyKnown":
-      leg.ledger.transaction(() => {
-        leg.ledger.submissions.update(work.id, { state: "broadcast" });
-        noteFunded(leg);
-      });
-      return;
-    case "nonceUsed":
-      // Possibly by these very bytes, if a response was lost: settling determines it.
-      leg.ledger.transaction(() => noteNoAnswer(leg, work.id));
-      return;
-    case "underpriced":
-    case "refused":
-      releaseRejected(leg, { ...work, result });
-  }
 }

@@ -6,10 +6,11 @@ import type { BroadcastResult, SignedSubmission, SigningInput } from "../../../c
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { MessageRow, SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../limits/competitors.ts";
-import { isSpendingStopped, isUnfunded, keepOn, noteRefusedFunds } from "./spending.ts";
+import { isSpendingStopped, isUnfunded, keepOn, noteFunded, noteRefusedFunds } from "./spending.ts";
 import { hold, transition } from "../messages.ts";
 import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import * as z from "zod";
 import {
   learnMaxBytes,
@@ -130,17 +131,65 @@ export function noteNoAnswer(context: RelayDeps, id: number): void {
   }
 }
 
+/** Answer of a chain that does not accept a transaction. */
+type Rejected = Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
+
+/** Why the chain does not accept it. */
+export function explainRejected(result: Rejected): string {
+  return result.kind === "refused" ? result.refusal.detail : result.kind;
+}
+
+/** Records the answer to a broadcast; returns it where the chain does not accept the transaction. */
+export function noteBroadcast(
+  context: TargetContext,
+  id: number,
+  result: BroadcastResult,
+): Rejected | undefined {
+  if (result.kind === "underpriced" || result.kind === "refused") return result;
+  context.ledger.transaction(() => {
+    // Its nonce was possibly used by these very bytes, if a response was lost: settling determines it.
+    if (result.kind === "nonceUsed") return noteNoAnswer(context, id);
+    context.ledger.submissions.update(id, { state: "broadcast" });
+    noteFunded(context);
+  });
+  return undefined;
+}
+
+/**
+ * Broadcasts journalled bytes; returns the answer where the chain does not accept them. If it is lost the submission
+ * stays `signed`, and settling determines its outcome.
+ */
+export async function broadcastJournalled(
+  context: TargetContext & { readonly signal: AbortSignal },
+  id: number,
+): Promise<Rejected | undefined> {
+  const { ledger, log, target, signal } = context;
+  const submission = ledger.submissions.find(id)?.submission;
+  if (submission === undefined) throw new Error(`Submission ${id} is not in the journal`);
+  try {
+    const result = await target.sender.broadcast(submission, signal);
+    // Settling may have been faster.
+    return ledger.submissions.find(id)?.state === "signed" ? noteBroadcast(context, id, result) : undefined;
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    const fields = { chain: target.id.stateMachine, transaction: submission.hash, error };
+    log.info("transaction_failed.broadcast_unknown", fields);
+    ledger.transaction(() => noteNoAnswer(context, id));
+    return undefined;
+  }
+}
+
 /** Releases the messages of a transaction that the chain did not accept. */
 export function releaseRejected(
   leg: Leg,
   work: {
     readonly id: number;
     readonly rows: readonly MessageRow[];
-    readonly result: Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
+    readonly result: Rejected;
   },
 ): void {
   const { result } = work;
-  const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+  const detail = explainRejected(result);
   const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
   const limit = isTooLarge ? "bytes" : limitNamedIn(detail);
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(leg, result.refusal);

@@ -77,7 +77,7 @@ export interface SeenCompetitors {
 }
 
 /**
- * State after deliveries of other relayers were seen. A lost batch is halved, and the next messages go alone: whoever
+ * State after deliveries of other relayers were seen. A lost batch is halved, and the next messages go alone: a relayer that
  * is first with the last message of a batch makes it cost nearly as much as if all of it had been delivered.
  */
 export function afterCompetitorSeen(

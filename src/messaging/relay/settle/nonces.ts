@@ -6,7 +6,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { reportForeign } from "../limits/capacity.ts";
+import { explainRejected, noteBroadcast, reportForeign } from "../limits/capacity.ts";
 import { noteRefusedFunds } from "../limits/spending.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
@@ -199,8 +199,8 @@ function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
  * transaction would revert. Others may wait for its nonce: the next delivery takes it, or they are signed again.
  */
 async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
-  const { target, signal } = context;
-  const carried = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+  const { target, signal, ledger: { submissions } } = context;
+  const carried = submissions.itemsOf(row.id).map((item): Candidate => {
     const message = readMessageRow(context, item);
     return { row: message, message: parseRow(message) };
   });
@@ -212,24 +212,11 @@ async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<bo
     await settleByReceipts(context, row, { state: "dropped", detail });
     return true;
   }
-  const result = await target.sender.broadcast(row.submission, signal);
-  switch (result.kind) {
-    case "sent":
-    case "alreadyKnown":
-      context.ledger.transaction(() =>
-        void context.ledger.submissions.update(row.id, { state: "broadcast" })
-      );
-      return row.state !== "broadcast";
-    case "nonceUsed":
-      return false; // the next round sees the receipt or the other transaction
-    case "underpriced":
-    case "refused": {
-      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
-      const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-      await settleByReceipts(context, row, { state: "dropped", detail });
-      return true;
-    }
-  }
+  const result = noteBroadcast(context, row.id, await target.sender.broadcast(row.submission, signal));
+  if (result === undefined) return submissions.find(row.id)?.state !== row.state;
+  if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
+  await settleByReceipts(context, row, { state: "dropped", detail: explainRejected(result) });
+  return true;
 }
 
 /** True when at least one message was delivered, and all deliveries are ours. */

@@ -10,7 +10,7 @@ import {
   MAX_TIMES_MARKET,
   STUCK_AFTER_MS,
 } from "../../../core/chains/replacement.ts";
-import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
+import type { SignedSubmission } from "../../../core/chains/submission.ts";
 import {
   expectedGas,
   type GasPrice,
@@ -19,12 +19,11 @@ import {
   TRANSFER_GAS,
 } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
 import { highestPayingPriceWei, isAlwaysDelivered, type Usage } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readRevenues } from "../deliver/profitability.ts";
 import type { ReplacementContext, Settling } from "../leg.ts";
-import { noteNoAnswer } from "../limits/capacity.ts";
+import { broadcastJournalled, explainRejected } from "../limits/capacity.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
 
 /** Nonce whose transactions are pending. */
@@ -203,39 +202,16 @@ async function sendReplacement(context: Settling, successor: Successor): Promise
       ...(submission.gasPriceWei === undefined ? {} : { gasPriceWei: submission.gasPriceWei }),
     },
   );
-  let result: BroadcastResult;
-  try {
-    result = await target.sender.broadcast(submission, signal);
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    context.ledger.transaction(() => noteNoAnswer(context, id));
-    return;
-  }
-  applyBroadcast(context, id, result);
-}
-
-function applyBroadcast(context: Settling, id: number, result: BroadcastResult): void {
-  const { submissions } = context.ledger;
-  switch (result.kind) {
-    case "sent":
-    case "alreadyKnown":
-      context.ledger.transaction(() => void submissions.update(id, { state: "broadcast" }));
-      return;
-    case "nonceUsed":
-      context.ledger.transaction(() => noteNoAnswer(context, id));
-      return;
-    case "underpriced":
-    case "refused":
-      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
-      // The previous one is still pending; the next increase starts from this price.
-      context.ledger.transaction(() => {
-        for (const { commitment } of submissions.itemsOf(id)) {
-          submissions.settleItem(id, commitment, "not_handled");
-        }
-        const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-        submissions.update(id, { state: "dropped", detail });
-      });
-  }
+  const result = await broadcastJournalled(context, id);
+  if (result === undefined) return;
+  if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
+  // The previous one is still pending; the next increase starts from this price.
+  context.ledger.transaction(() => {
+    for (const { commitment } of submissions.itemsOf(id)) {
+      submissions.settleItem(id, commitment, "not_handled");
+    }
+    submissions.update(id, { state: "dropped", detail: explainRejected(result) });
+  });
 }
 
 /** Age of a transaction after which an unreadable fee counts as zero, ms. */

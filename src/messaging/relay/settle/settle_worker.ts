@@ -11,7 +11,7 @@ import type { ReplacementContext, Settling, TargetContext } from "../leg.ts";
 import { transition } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
-import { CompetitorDeliveries, confirmFoundReceipts } from "../receipts.ts";
+import { CompetitorDeliveries, confirmFoundReceipts } from "./receipt_checks.ts";
 import { leaveGaps, type RequestedOutcomes, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { settleByReceipts } from "./settlement.ts";

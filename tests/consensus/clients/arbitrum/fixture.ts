@@ -4,14 +4,14 @@
 import { arbitrumState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { createTestClient, http } from "viem";
-import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
+import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/client.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
-import type { ArbitrumOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
+import type { ArbitrumOptions } from "../../../../src/consensus/rollup/claims.ts";
 import {
   type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,
-} from "../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
-import { rollupCoreKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+  rollupCoreKey,
+} from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import { type Address, addressCodec, toAddress } from "../../../../src/core/evm/address.ts";
 import {
   evmStateMachine,

@@ -1,8 +1,8 @@
 /** Proofs of the hub that an operator asks for, for a host with the live client: tried, and sent. */
 import assert from "node:assert/strict";
-import { proveHost } from "../../../../src/consensus/clients/beefy/prove_host.ts";
+import { proveHost } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import type { ProofResult } from "../../../../src/consensus/proven.ts";
-import type { ObservedUpdate } from "../../../../src/consensus/update_observer.ts";
+import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
 import { OperationRefusal } from "../../../../src/core/commands/operation.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { deliveryTo, type FollowingHost, relay, type RelayerOptions, startHost } from "./fixture.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { rememberVotes } from "../../../../src/consensus/clients/beefy/proof_finder.ts";
-import type { RecoverAuthority } from "../../../../src/consensus/clients/beefy/spec/authorities.ts";
+import type { RecoverAuthority } from "../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 
 function countingRecovery(): { readonly asked: string[]; readonly recover: RecoverAuthority } {

@@ -1,6 +1,6 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
-import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import {
   BSC_UNBONDING_SEC,
   type BscConsensusState,
@@ -8,8 +8,7 @@ import {
   epochLengthCodec,
   epochLengthKey,
   initialBscState,
-} from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import type { BlockRange } from "../../../../src/consensus/clients/bsc/spec/plan_update.ts";
+} from "../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,
   decodeBscUpdate,
@@ -22,7 +21,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
 import { type ClientKind, ClientTarget } from "../../../support/client_target.ts";
@@ -93,31 +92,26 @@ export class MemoryBscChain {
     return header;
   }
 
+  #find(which: bigint | string, told: (header: EvmBlockHeader) => EvmBlockHeader): EvmBlockHeader {
+    if (typeof which === "bigint") return this.at(which).header;
+    if (which === "latest") return this.at(this.head).header;
+    for (let number = this.head; number >= 0n; number--) {
+      const { header, hash } = this.at(number);
+      if (hashBlockHeader(told(header)) === which || hash === which) return header;
+    }
+    throw new Error(`No block ${which}`);
+  }
+
   /** The chain as the prover reads it. */
   get reader(): BscProverDeps["headers"] {
     const told = (header: EvmBlockHeader): EvmBlockHeader => this.lie?.(header) ?? header;
     return {
       hosts: ["bsc.example"],
-      fetchHead: () => {
+      chain: evmStateMachine(chapel.chainId),
+      fetchHeaders: (which) => {
         this.requests++;
-        return Promise.resolve(told(this.at(this.head).header));
-      },
-      fetchByHash: (hash: Hash256) => {
-        this.requests++;
-        for (let number = this.head; number >= 0n; number--) {
-          const { header } = this.at(number);
-          if (hashBlockHeader(told(header)) === hash || this.at(number).hash === hash) {
-            return Promise.resolve(told(header));
-          }
-        }
-        return Promise.reject(new Error(`No block ${hash}`));
-      },
-      fetchRange: ({ from, to }: BlockRange) => {
-        this.requests++;
-        const count = Number(to - from) + 1;
-        return Promise.resolve(
-          Array.from({ length: count }, (_, at) => told(this.at(from + BigInt(at)).header)),
-        );
+        const headers = which.map((each) => told(this.#find(each, told)));
+        return Promise.resolve(headers.map((header) => ({ header, hash: hashBlockHeader(header) })));
       },
       fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id", chainId: 97n }]),
     };

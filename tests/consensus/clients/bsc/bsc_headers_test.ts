@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { bscHeadersOf } from "../../../../src/consensus/clients/bsc/client.ts";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { decodeBscState } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
@@ -29,7 +28,7 @@ Deno.test("updates built from the headers of a node over HTTP are accepted, acro
     { stateMachine: parseStateMachine("EVM-97"), urls: [new EndpointUrl(shown.rpcUrl)] },
   );
   const hub = bscTarget(new MemoryBscChain({ epochLength: 20n }), 20n);
-  const prover = createBscProver({ hub, headers: bscHeadersOf(reader) }, {
+  const prover = createBscProver({ hub, headers: reader }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength: 20n,

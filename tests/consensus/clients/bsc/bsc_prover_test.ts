@@ -1,6 +1,6 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
@@ -250,7 +250,7 @@ for (
       "of another type",
       "hub_state",
       (hub: Scene["hub"]) => hub.change({ clientId: toConsensusClientId("BEAC") }),
-      /client BSC0 of the hub is BEAC, not of BSC/,
+      /client BSC0 of the hub is BEAC, not BSCP/,
     ],
   ] as const
 ) {
@@ -339,6 +339,9 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
   });
   const [chainId, epochs, ...more] = await prover.check(signal);
   assert.deepEqual([chainId?.result, epochs?.result, more], ["failed", "warning", []]);
-  assert.deepEqual([chainId?.endpoint, chainId?.found], ["bsc.example", "serves chain 56"]);
+  assert.deepEqual([chainId?.endpoint, chainId?.found], [
+    "bsc.example",
+    "rpc_urls: serves chain 56, and EVM-97 is configured",
+  ]);
   assert.match(epochs?.found ?? "", /epoch_length is 1000 .* 40 on the hub/);
 });

@@ -409,7 +409,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
 
   const unknown = fixture.prover({ consensusStateId: toConsensusStateId("NONE") });
   assert.match((await unknown.check(never))[0]?.found ?? "", /has no client NONE/);
-  assert.match((await catchProverFault(unknown.next(never))).detail, /does not exist/);
+  assert.match((await catchProverFault(unknown.next(never))).detail, /has no client NONE/);
 });
 
 Deno.test("GRANDPA prover: an expired client is named, and no update is made for it", async () => {

@@ -3,17 +3,15 @@
  */
 import { opStackState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
-import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/op_stack_prover.ts";
+import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/client.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
-import type { OpStackOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
-import {
-  type GameTypeConfig,
-  opStackConsensusStateCodec,
-} from "../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import type { OpStackOptions } from "../../../../src/consensus/rollup/claims.ts";
 import {
   disputeGameRulesCodec,
   disputeGameRulesKey,
-} from "../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+  type GameTypeConfig,
+  opStackConsensusStateCodec,
+} from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import { type Address, toAddress } from "../../../../src/core/evm/address.ts";
 import {
   evmStateMachine,

@@ -7,7 +7,7 @@ import {
   blacklistedGameKey,
   disputeGameRulesCodec,
   disputeGameRulesKey,
-} from "../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+} from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type AlterAnswer, alteringFetch } from "../../../support/altered_answers.ts";

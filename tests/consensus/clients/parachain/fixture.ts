@@ -4,9 +4,9 @@
  */
 import {
   createParachainProver,
+  type IsmpHostReader,
   type ParachainProverOptions,
 } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
-import type { HostTraffic } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import {
@@ -199,7 +199,7 @@ export class Fixture implements AsyncDisposable {
   #prover(
     of: StateMachineId,
     to: Hub,
-    { relayUrl = this.relay.wsUrl, laterSec, traffic, ...change }: ProverChanges,
+    { relayUrl = this.relay.wsUrl, laterSec, host, ...change }: ProverChanges,
   ): ConsensusProver {
     const reader = this.#resources.use(connectRelay(relayUrl));
     const hub = this.hub.identity.stateMachine;
@@ -207,7 +207,7 @@ export class Fixture implements AsyncDisposable {
     const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
       await target.reads.fetchNowSec(signal) + (laterSec?.() ?? 0n);
     const later = withMethods(target, { reads: withMethods(target.reads, { fetchNowSec }) });
-    return createParachainProver({ relay: reader.chain, target: later, ...traffic && { traffic } }, {
+    return createParachainProver({ relay: reader.chain, target: later, ...host && { host } }, {
       ...of,
       intervalMs: 300_000,
       hub,
@@ -274,7 +274,7 @@ export interface ProverChanges extends Partial<ParachainProverOptions> {
   /** Default the honest node. */
   readonly relayUrl?: string;
   /** What the host on Polkadot Hub sent and received. */
-  readonly traffic?: HostTraffic;
+  readonly host?: IsmpHostReader;
   /** By how much the clock of the chain that is told goes ahead. */
   readonly laterSec?: () => bigint;
 }

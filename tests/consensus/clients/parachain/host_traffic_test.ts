@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { hostTrafficOf } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
-import type { EvmReader } from "../../../../src/consensus/evm_reader.ts";
+import {
+  hasTraffic,
+  type IsmpHostReader,
+} from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import type { Log, LogFilter } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
@@ -13,14 +16,16 @@ const HOST = toAddress(`0x${"9a".repeat(20)}`);
 function readerWith(
   answer: () => Promise<readonly Log[]>,
   asked: unknown[] = [],
-): Pick<EvmReader, "fetchLogs" | "fetchChainIds"> {
-  return {
+): IsmpHostReader {
+  const reader: IsmpHostReader["reader"] = {
+    chain: evmStateMachine(420420419),
     fetchLogs: (filter, range) => {
       asked.push([filter, range]);
       return answer();
     },
-    fetchChainIds: () => Promise.resolve([{ host: "a.example", kind: "id", chainId: 420420419n }]),
+    fetchChainIds: () => Promise.resolve([]),
   };
+  return { reader, address: HOST };
 }
 
 const log: Log = {
@@ -39,8 +44,8 @@ function fault(code: RpcFaultCode): RpcFault {
 
 Deno.test("host traffic: messages and receipts count, what the hub tells the host does not", async () => {
   const asked: unknown[] = [];
-  const traffic = hostTrafficOf(readerWith(() => Promise.resolve([log]), asked), HOST);
-  assert.equal(await traffic.hasTraffic({ from: 11n, to: 14n }, never), true);
+  const traffic = readerWith(() => Promise.resolve([log]), asked);
+  assert.equal(await hasTraffic(traffic, { from: 11n, to: 14n }, never), true);
   const [[filter, range]] = asked as [[LogFilter, unknown]];
   assert.deepEqual([filter.address, range], [HOST, { from: 11n, to: 14n }]);
   const { topics } = filter;
@@ -48,18 +53,13 @@ Deno.test("host traffic: messages and receipts count, what the hub tells the hos
     const counts = /^(Post|Get)Request(Event|Handled|TimeoutHandled)$|^RequestFunded$/.test(name);
     assert.equal(topics.includes(topic), counts, name);
   }
-  const silent = hostTrafficOf(readerWith(() => Promise.resolve([])), HOST);
-  assert.equal(await silent.hasTraffic({ from: 11n, to: 14n }, never), false);
-  assert.deepEqual(await traffic.fetchChainIds(never), [{
-    host: "a.example",
-    kind: "id",
-    chainId: 420420419n,
-  }]);
+  const silent = readerWith(() => Promise.resolve([]));
+  assert.equal(await hasTraffic(silent, { from: 11n, to: 14n }, never), false);
 });
 
 Deno.test("host traffic: an endpoint that is behind cannot tell, other faults are faults", async () => {
-  const behind = hostTrafficOf(readerWith(() => Promise.reject(fault("lagging"))), HOST);
-  assert.equal(await behind.hasTraffic({ from: 1n, to: 2n }, never), undefined);
-  const down = hostTrafficOf(readerWith(() => Promise.reject(fault("unreachable"))), HOST);
-  await assert.rejects(down.hasTraffic({ from: 1n, to: 2n }, never), { code: "unreachable" });
+  const behind = readerWith(() => Promise.reject(fault("lagging")));
+  assert.equal(await hasTraffic(behind, { from: 1n, to: 2n }, never), undefined);
+  const down = readerWith(() => Promise.reject(fault("unreachable")));
+  await assert.rejects(hasTraffic(down, { from: 1n, to: 2n }, never), { code: "unreachable" });
 });

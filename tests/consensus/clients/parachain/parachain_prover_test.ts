@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { createParachainProver } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
-import { FollowerProver } from "../../../../src/consensus/followers/follower_prover.ts";
+import { FollowerProver } from "../../../../src/consensus/clients/grandpa/client.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";

@@ -1,6 +1,9 @@
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
+import { type Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import assert from "node:assert/strict";
-import type { HostTraffic } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
+import type { IsmpHostReader } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
@@ -21,14 +24,35 @@ function reasonOf(finding: ProverFinding): string {
 
 const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
 
+const log: Log = {
+  address: toAddress(new Uint8Array(20)),
+  blockNumber: 12n,
+  data: "0x",
+  logIndex: 0n,
+  topics: [],
+  transactionHash: `0x${"02".repeat(32)}`,
+};
+
 /** A host whose traffic is what `has` says of the range that is asked for. */
-function trafficOf(
+function hostWith(
   has: (from: bigint, to: bigint) => boolean | undefined,
   chainIds: readonly ChainIdReport[] = [],
-): HostTraffic {
+): IsmpHostReader {
+  const address = toAddress(new Uint8Array(20));
+  const where = { chain: POLKADOT_HUB.stateMachine, endpointHost: "a.example", method: "eth_getLogs" };
   return {
-    fetchChainIds: () => Promise.resolve(chainIds),
-    hasTraffic: ({ from, to }) => Promise.resolve(has(from, to)),
+    address,
+    reader: {
+      chain: POLKADOT_HUB.stateMachine,
+      fetchChainIds: () => Promise.resolve(chainIds),
+      fetchLogs: (_, { from, to }) => {
+        const hasLogs = has(from, to);
+        if (hasLogs === undefined) {
+          return Promise.reject(new RpcFault("lagging", where));
+        }
+        return Promise.resolve(hasLogs ? [log] : []);
+      },
+    },
   };
 }
 
@@ -73,7 +97,7 @@ Deno.test("Polkadot Hub: heads without messages are proved once in ten minutes, 
   let laterSec = 0n;
   const prover = fixture.ofPolkadotHub({
     laterSec: () => laterSec,
-    traffic: trafficOf((from, to) => {
+    host: hostWith((from, to) => {
       asked.push([from, to]);
       return has;
     }),
@@ -132,14 +156,14 @@ Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that i
     { host: "right.example", kind: "id", chainId: 420420417n },
     { host: "wrong.example", kind: "id", chainId: 420420419n },
   ];
-  const prover = fixture.ofPolkadotHub({ traffic: trafficOf(() => false, reports) });
+  const prover = fixture.ofPolkadotHub({ host: hostWith(() => false, reports) });
   assert.deepEqual(await prover.check(never), [{
     chain: "EVM-420420417",
     endpoint: "wrong.example",
     check: "chain_id",
     result: "failed",
-    found: "serves chain 420420419",
-    advice: "fix rpc_urls",
+    found: `rpc_urls: serves chain 420420419, and ${POLKADOT_HUB.stateMachine} is configured`,
+    advice: "correct or remove its URL in rpc_urls",
   }]);
   assert.deepEqual(await prover.checkHub?.(never), [], "that asks no endpoint");
 });

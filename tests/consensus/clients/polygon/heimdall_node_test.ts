@@ -71,7 +71,7 @@ const lies: readonly (readonly [string, string, (result: Answer) => unknown, Reg
   }), /commit_block/],
   ["a header without its time", "commit", ({ signed_header: signed }) => ({
     signed_header: { header: { ...signed?.header, time: "never" }, commit: signed?.commit },
-  }), /commit: Polygon update refused: time/],
+  }), /commit: refused: time/],
   ["no header", "commit", () => ({ signed_header: null }), /commit: signed_header/],
   ["a key of another kind", "validators", () => ({
     validators: [{

@@ -1,4 +1,5 @@
 /** Polygon in memory: a Heimdall chain behind its JSON-RPC, Bor's headers, and a hub that follows them. */
+import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
@@ -12,12 +13,12 @@ import {
 import {
   createPolygonProver,
   type PolygonProverDeps,
-} from "../../../../src/consensus/clients/polygon/polygon_prover.ts";
+} from "../../../../src/consensus/clients/polygon/client.ts";
 import {
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
   polygonConsensusStateCodec,
-} from "../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+} from "../../../../src/consensus/clients/polygon/spec/update.ts";
 import {
   decodePolygonState,
   decodePolygonUpdate,
@@ -114,8 +115,11 @@ export class MemoryPolygon {
   /** Bor as the prover reads it. */
   get bor(): PolygonProverDeps["bor"] {
     return {
-      hosts: ["bor.example"],
-      fetchByHash: (hash) => Promise.resolve(this.isBorBehind ? undefined : this.#bor.get(hash)),
+      chain: AMOY,
+      fetchHeader: (which) => {
+        const header = this.isBorBehind ? undefined : this.#bor.get(toHash256(String(which)));
+        return Promise.resolve(header && { header, hash: hashBlockHeader(header) });
+      },
       fetchChainIds: () => Promise.resolve([{ host: "bor.example", kind: "id", chainId: this.borChainId }]),
     };
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { createPolygonProver } from "../../../../src/consensus/clients/polygon/polygon_prover.ts";
+import { createPolygonProver } from "../../../../src/consensus/clients/polygon/client.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { usualSigners } from "../../../../devnet/heimdall/heimdall_chain.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
@@ -199,17 +199,20 @@ Deno.test("a Polygon prover names clients that are missing, of another type or u
   hub.change({ state: Uint8Array.of(1) });
   assert.match(
     (await catchProverFault(prover.next(signal))).detail,
-    /the state of client POLY is unreadable/,
+    /the state of client POLY of the hub is unreadable/,
   );
   hub.state = state;
   hub.change({ clientId: consensusClientIds.bsc });
   assert.match(
     (await catchProverFault(prover.next(signal))).detail,
-    /client POLY of the hub is BSCP, not of Polygon/,
+    /client POLY of the hub is BSCP, not PLGN/,
   );
   hub.view = undefined;
   const fault = await catchProverFault(prover.next(signal));
-  assert.deepEqual([fault.code, fault.detail], ["hub_state", "the hub has no client POLY"]);
+  assert.deepEqual([fault.code, fault.detail], [
+    "hub_state",
+    "the hub has no client POLY: its governance creates it (log-consensus-state)",
+  ]);
 });
 
 Deno.test("a node whose answers the hub would refuse is named", async () => {
@@ -251,7 +254,12 @@ Deno.test("the check of a Polygon prover names wrong chains", async () => {
   const bor = { chain: "EVM-80002", endpoint: "bor.example", result: "failed" };
   const heimdall = { ...bor, endpoint: "heimdall.example", check: "endpoint" };
   assert.deepEqual(await stranger.check(signal), [
-    { ...bor, check: "chain_id", found: "serves chain 137", advice: "fix rpc_urls" },
+    {
+      ...bor,
+      check: "chain_id",
+      found: "rpc_urls: serves chain 137, and EVM-80002 is configured",
+      advice: "correct or remove its URL in rpc_urls",
+    },
     { ...heimdall, found: "does not serve heimdallv2-80002", advice: "fix heimdall_rpc_url" },
   ]);
 });

@@ -3,7 +3,7 @@ import { concatBytes, fromHex, type Hash256 } from "../../../../src/core/encodin
 import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { BeaconNode } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
-import { ethereumMainnet } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { ethereumMainnet } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const never = new AbortController().signal;

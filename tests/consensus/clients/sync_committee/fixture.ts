@@ -2,6 +2,7 @@
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
  * that the prover sees.
  */
+import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
@@ -9,13 +10,11 @@ import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sy
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
-} from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { createHttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
-import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
-import { RpcEndpointSet } from "../../../../src/core/rpc/endpoint_set.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
@@ -155,19 +154,14 @@ export class Fixture implements AsyncDisposable {
     summariesText?: PersistedText,
   ): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
-    const endpoint = createHttpEndpoint({
-      fetch: (url, init) => this.executionFetch(url, init),
-      clock: this.clock,
-    }, {
-      url: this.rewriter?.rpcUrl ?? this.anvil.rpcUrl,
-      chain,
-      translate: translateEvmError,
-    });
     const deps = { clock: this.clock, randomness: seededRandomness(1) };
     return createSyncCommitteeProver({
       ...deps,
       hub: this.hub,
-      execution: new RpcEndpointSet(deps, { chain, endpoints: [endpoint] }),
+      execution: openEvmReader(
+        { ...deps, fetch: (url, init) => this.executionFetch(url, init), log: this.log },
+        { stateMachine: chain, urls: [new EndpointUrl(this.rewriter?.rpcUrl ?? this.anvil.rpcUrl)] },
+      ),
       fetch: this.#fetch,
       log: this.log,
       summariesText,

@@ -4,7 +4,7 @@ import type { NodeBehaviour } from "../../../../devnet/beacon/beacon.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import { checkBeaconEndpoints } from "../../../../src/consensus/clients/sync_committee/beacon_checks.ts";
-import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
 import { beaconTarget, changeAt, eth0, Fixture, type HubRuntime, never } from "./fixture.ts";
 
@@ -152,7 +152,7 @@ Deno.test("sync committee prover: a hub without a usable client is reported as s
   equal(await prover.check(never), []);
   const changes = [
     ["frozen", { isFrozen: true }, /is frozen/],
-    ["hub_state", { clientId: toConsensusClientId("GNOS") }, /is a GNOS/],
+    ["hub_state", { clientId: toConsensusClientId("GNOS") }, /is GNOS/],
     ["hub_state", { state: view.state.subarray(1) }, /unreadable/],
     [
       "hub_state",

@@ -1,19 +1,18 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
-import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/claim_search.ts";
+import {
+  commitmentIdOf,
+  findRollupClient,
+  ROLLUP_UNBONDING_SEC,
+  rollupCommitment,
+} from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   accountNodesOf,
   provenStorageRoot,
   provenWord,
   slotNodesOf,
 } from "../../../../src/consensus/rollup/spec/l1_storage.ts";
-import {
-  commitmentIdOf,
-  ROLLUP_UNBONDING_SEC,
-  rollupCommitment,
-} from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { word } from "../../../../src/core/evm/host_storage.ts";
 import {
   evmStateMachine,
@@ -25,21 +24,6 @@ import { EvmProofError, type EvmProofErrorCode } from "../../../../src/core/merk
 import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import { buildL1 } from "./l1_fixture.ts";
 import { l1Id, rollupId } from "./vectors.ts";
-
-Deno.test("L1 range: nothing to search until the hub knows a block that was not searched", () => {
-  equal(nextL1Range(undefined, undefined), undefined);
-  equal(nextL1Range(undefined, 10n), undefined);
-  equal(nextL1Range(10n, 10n), undefined);
-  equal(nextL1Range(9n, 10n), undefined);
-  equal(nextL1Range(11n, 10n), { from: 11n, to: 11n });
-  equal(nextL1Range(20n, 10n), { from: 11n, to: 20n });
-});
-
-Deno.test("L1 range: at start it looks back, not beyond the first block", () => {
-  equal(nextL1Range(100_000n, undefined), { from: 100_001n - L1_LOOK_BACK_BLOCKS, to: 100_000n });
-  equal(nextL1Range(100n, undefined), { from: 0n, to: 100n });
-  equal(nextL1Range(100n, undefined, 10n), { from: 91n, to: 100n });
-});
 
 Deno.test("rollup ids: commitments are stored under the L1's id", () => {
   const state = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };

@@ -480,3 +480,28 @@ function refusing(word: string): Fetch {
     );
   };
 }
+
+Deno.test("simulation: after the chain's clock has jumped nothing is simulated in the past, where hosts fail", async () => {
+  await withHost(31464, async (host) => {
+    const { chain } = chainOf(host);
+    await chain.check(hub, never);
+    for (const height of [10n, 20n]) {
+      const message = postTo(host, height);
+      const proof = await proveFromHub(host, [message], height);
+      const consensus = fromHex(
+        await proveHub(host, {
+          height: height + 1n,
+          timestampSec: BigInt(Math.floor(Date.now() / 1000)),
+          mmrRoot: toHash256(new Uint8Array(32).fill(2)),
+          childTrieRoot: toHash256(new Uint8Array(32).fill(1)),
+        }),
+      );
+      const delivery: Delivery = {
+        steps: [{ kind: "consensus", proof: consensus }, ...deliveryOf([message], proof).steps],
+      };
+      assert.deepEqual((await accepted(chain, delivery)).handled, [true]);
+      await host.node.increaseTime({ seconds: 3_600 });
+      await host.node.mine({ blocks: 1 });
+    }
+  });
+});

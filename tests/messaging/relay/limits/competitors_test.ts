@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { CompetitorDeliveries } from "../../../../src/messaging/relay/receipts.ts";
+import { CompetitorDeliveries } from "../../../../src/messaging/relay/settle/receipt_checks.ts";
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { outbound, round, settle } from "../rounds.ts";

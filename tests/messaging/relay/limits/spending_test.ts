@@ -189,8 +189,12 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
   await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.equal(await deliver(work), 1);
   await fixture.clock.advance(600_000);
+  const lines = work.relayer.log.lines.length;
+  await fixture.clock.advance(3_600_000);
+  assert.equal(work.relayer.log.lines.length, lines, "what has not changed is not repeated");
   stop.abort();
   await end;
+  assert.equal(told(work, "gas_spent").length, 1);
   assert.deepEqual(told(work, "gas_spent")[0], {
     chain: names.two,
     transactions: 2,

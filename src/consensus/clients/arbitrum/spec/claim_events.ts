@@ -6,8 +6,7 @@ import { parseAbiParameters } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import type { RawLog } from "../../../../core/evm/host_events.ts";
-import { readEvent } from "../../../rollup/spec/event_log.ts";
-import { RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
+import { readEvent, RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
 import type { AssertionParts, NodeClaim } from "./claim_hashes.ts";
 import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
 

@@ -13,8 +13,6 @@ import { type AssertionState, type GlobalState, type MachineStatus, machineStatu
 export const rollupSlots = {
   /** `RollupCore._assertions`, by assertion hash (BoLD). */
   assertions: 117n,
-  /** `RollupCore._latestConfirmed` and three more numbers in one word (before BoLD). */
-  nodeNumbers: 117n,
   /** `RollupCore._nodes`, by number (before BoLD). */
   nodes: 118n,
 } as const;
@@ -88,14 +86,6 @@ export function contestReason(
   if (parentWord === undefined || BigInt(parentWord) === 0n) return "without its parent in the rollup";
   // With two children one of them is wrong.
   return parseAssertionWord(parentWord).secondChildBlock === 0n ? undefined : "challenged";
-}
-
-/** Slot of the rollup's node numbers (before BoLD). */
-export const nodeNumbersSlot: Hash256 = word(rollupSlots.nodeNumbers);
-
-/** `_latestNodeCreated`: number of the newest node, the third of the four in the word. */
-export function latestNodeIn(packed: Hash256): bigint {
-  return BigInt.asUintN(64, BigInt(packed) >> 128n);
 }
 
 /** Hash of a global state before BoLD. */

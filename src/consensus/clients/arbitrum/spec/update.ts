@@ -3,10 +3,13 @@
  * modules/ismp/clients/ismp-arbitrum/src/lib.rs (ArbitrumUpdate), modules/ismp/clients/arbitrum/src/lib.rs
  * (ArbitrumBoldProof, ArbitrumPayloadProof).
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
-import { type Codec, Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
 import { type ProofNodes, proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
+import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
+import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import { type Codec, Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
+import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
+import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
+import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
 
 /** Position of the chain after a claim. */
 export interface GlobalState {
@@ -108,3 +111,38 @@ export const arbitrumUpdateCodec: Codec<ArbitrumUpdate> = Struct({
   l1Height: u64,
   proof: Enum({ ArbitrumOrbit: nodeProofCodec, ArbitrumBold: assertionProofCodec }),
 });
+
+/** Consensus state of an Arbitrum client. */
+export interface ArbitrumConsensusState extends RollupClientState {
+  /**
+   * Generation of the rollup contract, which decides the logs to search for. The hub accepts either kind of proof
+   * regardless.
+   */
+  readonly consensusType: "ArbitrumOrbit" | "ArbitrumBold" | "unknown";
+}
+
+/** SCALE of {@link ArbitrumConsensusState}. */
+export const arbitrumConsensusStateCodec: Codec<ArbitrumConsensusState> = Struct({
+  finalizedHeight: u64,
+  stateMachineId: stateMachineIdCodec,
+  l1StateMachineId: stateMachineIdCodec,
+  consensusType: consensusTypeCodec(["ArbitrumOrbit", "ArbitrumBold"]),
+});
+
+/**
+ * Key of the rollup contract's address (SCALE `H160`). Absent: the hub accepts every update and ignores it.
+ * @param id under the chain's own client, as throughout this file.
+ */
+export function rollupCoreKey(id: StateMachineId): Uint8Array {
+  return rollupKey("IsmpArbitrum", "StateMachinesRollupCoreAddresses", id);
+}
+
+/**
+ * Key that exists when fishermen blacklisted a claim. @param claim assertion hash, or for nodes their claim hash.
+ */
+export function blacklistedClaimKey(id: StateMachineId, claim: Hash256): Uint8Array {
+  return concatBytes(
+    rollupKey("Fishermen", "BlacklistedArbitrumClaims", id),
+    blake2Concat(hash256.enc(claim)),
+  );
+}

@@ -17,8 +17,9 @@ import {
   nodeStateHash,
   parseAssertionWord,
 } from "./claim_hashes.ts";
-import { type ArbitrumConsensusState, arbitrumConsensusStateCodec } from "./consensus_state.ts";
 import {
+  type ArbitrumConsensusState,
+  arbitrumConsensusStateCodec,
   type ArbitrumProof,
   type ArbitrumUpdate,
   arbitrumUpdateCodec,

@@ -11,12 +11,17 @@ import {
   topPosition,
   toSubtrees,
 } from "../../../../core/merkle/mmr.ts";
-import { authorityLeaves, toContractSignature } from "./authorities.ts";
+import {
+  authorityLeaves,
+  beefyLeafIndex,
+  beefyThreshold,
+  headLeaf,
+  toContractSignature,
+} from "./verify_proof.ts";
 import type { BeefyJustification, BeefyMmrLeaf } from "../../../../core/beefy/commitment.ts";
 import { BeefyError, beefyMmrLeafHash, findMmrRoot } from "../../../../core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
 import type { NaiveProof, ParachainProof } from "../../../../core/beefy/naive_proof.ts";
-import { beefyLeafIndex, beefyThreshold, headLeaf } from "./verify_proof.ts";
 
 /** A parachain with its newest head. */
 export interface ParachainHead {

@@ -2,27 +2,16 @@
  * Verification of proofs, as a BEEFY client on an EVM chain does it. Rules and their order: polytope-labs/hyperbridge:
  * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
-import { concatBytes, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
-import { consensusDigestCodec, timestampDigestCodec } from "../../../../core/ismp/host_state.ts";
-import type { StateCommitment } from "../../../../core/ismp/state_machine.ts";
-import { bytes, type Codec, ScaleError, u32 } from "../../../../core/encoding/scale.ts";
-import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
-import {
-  decodeSubstrateHeader,
-  lastAnnounced,
-  type SubstrateHeader,
-} from "../../../../core/substrate/header.ts";
-import { authorityLeaf, type RecoverAuthority, recoverAuthority } from "./authorities.ts";
+import { calculateMerkleRoot, type TreeLeaf } from "./merkle_tree.ts";
 import {
   BeefyError,
   type BeefyErrorCode,
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
   commitmentHash,
+  decoded,
   findMmrRoot,
 } from "../../../../core/beefy/commitment.ts";
-import { calculateMerkleRoot, type TreeLeaf } from "./merkle_tree.ts";
 import {
   decodeNaiveProof,
   decodeSp1Proof,
@@ -32,6 +21,155 @@ import {
   type ProvenHead,
   type RelayChainProof,
 } from "../../../../core/beefy/naive_proof.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../../../core/encoding/bytes.ts";
+import {
+  bytes,
+  type Codec,
+  decodeStrict,
+  fixedBytes,
+  list,
+  ScaleError,
+  u32,
+} from "../../../../core/encoding/scale.ts";
+import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
+import { consensusDigestCodec, timestampDigestCodec } from "../../../../core/ismp/host_state.ts";
+import type { StateCommitment } from "../../../../core/ismp/state_machine.ts";
+import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
+import {
+  decodeSubstrateHeader,
+  lastAnnounced,
+  type SubstrateHeader,
+} from "../../../../core/substrate/header.ts";
+import type { RecoveryId, Secp256k1 } from "@bitauth/libauth";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
+
+const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
+
+/** Decodes the compressed keys in `Beefy.Authorities`. @throws {BeefyError} `undecodable_data` */
+export function decodeAuthorities(stored: Uint8Array): readonly Uint8Array[] {
+  return decoded(() => decodeStrict(authoritiesCodec, stored, "Authorities"));
+}
+
+const NO_ADDRESS = new Uint8Array(20);
+
+/**
+ * Address of a compressed key. The relay chain substitutes 20 zero bytes for a key that is not a point of the curve, so
+ * the same is done here to get its root.
+ */
+export function authorityAddress(key: Uint8Array): Uint8Array {
+  const point = decompressKey(key);
+  return point === undefined ? NO_ADDRESS : addressOf(point);
+}
+
+function addressOf(point: Uint8Array): Uint8Array {
+  return keccak256(point.subarray(1)).subarray(12);
+}
+
+/** Leaf of an address in the tree of a set. */
+export function authorityLeaf(address: Uint8Array): Hash256 {
+  return toHash256(keccak256(address));
+}
+
+/** Leaves of the tree of a set, from its keys in the order of the chain. May be interrupted between two keys. */
+export function* authorityLeaves(
+  keys: readonly Uint8Array[],
+): Generator<undefined, readonly Hash256[], undefined> {
+  const leaves: Hash256[] = [];
+  for (const key of keys) {
+    yield;
+    leaves.push(authorityLeaf(authorityAddress(key)));
+  }
+  return leaves;
+}
+
+const { ORDER } = secp256k1.Point.Fn;
+
+/** Largest s of a signature that contracts accept. */
+const HALF_ORDER = ORDER / 2n;
+
+/**
+ * Converts a vote's signature to the form of contracts: recovery id 27 or 28, and the smaller of the two s. Relay
+ * chains do not require it, so a validator that signs with the larger s would otherwise invalidate proofs with its
+ * votes. @param signature r, s and the recovery id 0 or 1.
+ */
+export function toContractSignature(signature: Uint8Array): Uint8Array {
+  const recovery = signature[64] ?? 0;
+  const s = BigInt(toHex(signature.subarray(32, 64)));
+  if (s <= HALF_ORDER || s >= ORDER) return signature.with(64, recovery + 27);
+  const smaller = fromHex(`0x${(ORDER - s).toString(16).padStart(64, "0")}`);
+  return concatBytes(signature.subarray(0, 32), smaller, Uint8Array.of((recovery ^ 1) + 27));
+}
+
+/**
+ * Address that signed a hash, as contracts recover it; undefined when none follows. @param signature r, s and the
+ * recovery id 27 or 28.
+ */
+export type RecoverAuthority = (hash: Hash256, signature: Uint8Array) => Uint8Array | undefined;
+
+/** See {@link RecoverAuthority}. */
+export function recoverAuthority(hash: Hash256, signature: Uint8Array): Uint8Array | undefined {
+  const recovery = (signature[64] ?? 0) - 27;
+  if (signature.length !== 65 || (recovery !== 0 && recovery !== 1)) return undefined;
+  if (BigInt(toHex(signature.subarray(32, 64))) > HALF_ORDER) return undefined;
+  const point = recoverKey(fromHex(hash), signature.subarray(0, 64), recovery);
+  return point === undefined ? undefined : addressOf(point);
+}
+
+let compiled: Secp256k1 | undefined;
+let loading: Promise<void> | undefined;
+
+/** Loads the fast implementation, once: votes of hundreds of validators are about to be checked. */
+export function loadCurve(): Promise<void> {
+  loading ??= import("@bitauth/libauth/build/lib/crypto/secp256k1.js").then(async (library) => {
+    compiled = await library.instantiateSecp256k1();
+  });
+  return loading;
+}
+
+/** Uncompressed point of a compressed key: 65 bytes; `undefined` when it is no point of the curve. */
+export function decompressKey(key: Uint8Array): Uint8Array | undefined {
+  if (key.length !== 33) return undefined;
+  if (compiled !== undefined) return pointOf(compiled.uncompressPublicKey(key));
+  try {
+    return secp256k1.Point.fromBytes(key).toBytes(false);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Uncompressed point of the key that signed a hash: 65 bytes; `undefined` when none follows. @param signature r and s,
+ * 64 bytes
+ */
+export function recoverKey(
+  hash: Uint8Array,
+  signature: Uint8Array,
+  recovery: 0 | 1,
+): Uint8Array | undefined {
+  if (hash.length !== 32 || signature.length !== 64) return undefined;
+  if (compiled !== undefined) {
+    const id: RecoveryId = recovery;
+    return pointOf(compiled.recoverPublicKeyUncompressed(signature, id, hash));
+  }
+  try {
+    const parsed = secp256k1.Signature.fromBytes(signature).addRecoveryBit(recovery);
+    return parsed.recoverPublicKey(hash).toBytes(false);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Errors of the library are texts. */
+function pointOf(result: Uint8Array | string): Uint8Array | undefined {
+  return typeof result === "string" ? undefined : result;
+}
 
 /** A parachain's height that is proved. */
 export interface BeefyIntermediate {

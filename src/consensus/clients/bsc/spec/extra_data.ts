@@ -3,14 +3,60 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs (parse_extra);
  * bnb-chain/bsc: consensus/parlia/parlia.go, core/types/vote.go.
  */
-import { RLP } from "@ethereumjs/rlp";
+import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from "../../../spec/bls.ts";
+import { ClientError } from "../../../spec/client_error.ts";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { compareHex } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
-import { compareHex } from "../../../../core/encoding/scale.ts";
-import type { BscNetwork } from "./bsc_network.ts";
-import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from "../../../spec/bls.ts";
-import { BscError } from "./bsc_error.ts";
+import { RLP } from "@ethereumjs/rlp";
+
+/**
+ * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/bsc/src/lib.rs, modules/consensus/bsc/verifier/src/lib.rs.
+ */
+export type BscErrorCode =
+  /** The consensus proof is not the SCALE form of an update. */
+  | "undecodable_update"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The source header is not newer than the trusted one. */
+  | "stale_source"
+  /** The hub knows no epoch length: it refuses every update. */
+  | "epoch_length_missing"
+  /** The attested header enacts the staged set and the source header is of an earlier epoch. */
+  | "source_epoch"
+  /** The attested header's extra data is malformed; the cause is an `ExtraDataError`. */
+  | "attested_extra_data"
+  /** The attested header has no vote. */
+  | "vote_missing"
+  /** A vote of a validator outside the set. */
+  | "unknown_voter"
+  /** Fewer than two thirds of the set voted. */
+  | "too_few_voters"
+  /** The vote is for another source block. */
+  | "source_hash"
+  /** The vote is for another target block. */
+  | "target_hash"
+  /** The target is not the child of the source, so the source is not final. */
+  | "not_adjacent"
+  /** A voter's key is not a point of the group. */
+  | "public_key"
+  /** The voters did not sign the vote. */
+  | "signature"
+  /** The ancestry does not lead from the epoch's first block to the source, or the source needs no ancestry. */
+  | "ancestry"
+  /** The extra data of the epoch's first header is malformed; the cause is an `ExtraDataError`. */
+  | "epoch_extra_data"
+  /** The epoch's first header announces no validators. */
+  | "validators_missing"
+  /** The source is of an epoch whose validators the client would not know. */
+  | "epoch_ahead";
+
+/** An update that the hub would refuse. */
+export class BscError extends ClientError<BscErrorCode> {
+  override readonly name = "BscError";
+}
 
 /** A validator as an epoch header announces it. */
 export interface BscValidator {
@@ -67,12 +113,8 @@ export type ExtraDataErrorCode =
   | "malformed_attestation";
 
 /** Extra data that cannot be read. */
-export class ExtraDataError extends Error {
+export class ExtraDataError extends ClientError<ExtraDataErrorCode> {
   override readonly name = "ExtraDataError";
-
-  constructor(readonly code: ExtraDataErrorCode, options?: ErrorOptions) {
-    super(`BSC extra data: ${code}`, options);
-  }
 }
 
 const VANITY_LENGTH = 32;
@@ -221,4 +263,69 @@ function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
   } catch (cause) {
     throw new BscError("public_key", { cause });
   }
+}
+
+/** A network that the hub's client is built for. */
+export interface BscNetwork {
+  readonly chainId: number;
+  /** Unix time of the Bohr fork in seconds: from it on epoch headers name a turn length. */
+  readonly bohrTimestampSec: bigint;
+}
+
+const networks: readonly BscNetwork[] = [
+  { chainId: 56, bohrTimestampSec: 1_727_317_200n },
+  { chainId: 97, bohrTimestampSec: 1_724_116_996n },
+];
+
+/** Returns the network with this chain id; undefined when there is none. */
+export function findBscNetwork(chainId: number): BscNetwork | undefined {
+  return networks.find((network) => network.chainId === chainId);
+}
+
+/** Epoch of a block. Epoch lengths are positive throughout. */
+export function epochOfBlock(block: bigint, epochLength: bigint): bigint {
+  return block / epochLength;
+}
+
+/** First block of an epoch: its header announces the validators that take over later in the epoch. */
+export function epochBlock(epoch: bigint, epochLength: bigint): bigint {
+  return epoch * epochLength;
+}
+
+/** Minimum number of votes that the hub accepts from a set: two thirds, rounded down. */
+export function voteThreshold(validatorCount: number): number {
+  return Math.floor(2 * validatorCount / 3);
+}
+
+/** First attested block that enacts the staged set on the hub, with `validatorCount` members of the previous set. */
+export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): bigint {
+  return epochFirstBlock + BigInt(Math.floor(validatorCount / 2));
+}
+
+/**
+ * First target whose votes the new set signs on the chain itself, which is later than {@link rotationBlock}.
+ * In between no update verifies when the sets differ.
+ * Source: bnb-chain/bsc: consensus/parlia/{parlia,snapshot}.go (the snapshot switches at
+ * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of the target's parent).
+ * @param validatorCount members of the previous set. @param turnLength consecutive blocks of one validator, 1 before
+ * Bohr.
+ */
+export function firstTargetOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1));
+}
+
+/**
+ * First block that may hold votes of the new set: targets are 1 block older than the block with the votes, since Fermi up
+ * to 3 (BEP-590).
+ */
+export function firstBlockOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return firstTargetOfNewSet(epochFirstBlock, validatorCount, turnLength) + 1n;
 }

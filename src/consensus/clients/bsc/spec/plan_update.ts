@@ -4,8 +4,8 @@
  * modules/consensus/bsc/prover/src/lib.rs; the hub's rules as in `verify_update.ts`.
  */
 import { equalBytes } from "../../../../core/encoding/bytes.ts";
-import { epochBlock, epochOfBlock, firstBlockOfNewSet, firstTargetOfNewSet } from "./bsc_network.ts";
-import type { BscConsensusState, StagedValidators, VoteKeys } from "./consensus_state.ts";
+import { epochBlock, epochOfBlock, firstBlockOfNewSet, firstTargetOfNewSet } from "./extra_data.ts";
+import type { BscConsensusState, StagedValidators, VoteKeys } from "./update.ts";
 
 /** Blocks of a range, both ends included. */
 export interface BlockRange {

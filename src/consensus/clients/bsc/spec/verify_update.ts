@@ -3,28 +3,33 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
+import { decodeClientData } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
-import { BscError, type BscErrorCode } from "./bsc_error.ts";
-import { type BscNetwork, epochOfBlock, rotationBlock, voteThreshold } from "./bsc_network.ts";
+import {
+  BscError,
+  type BscErrorCode,
+  type BscNetwork,
+  epochOfBlock,
+  ExtraDataError,
+  isSignedByVoters,
+  parseExtraData,
+  rotationBlock,
+  type VoteAttestation,
+  voteMessage,
+  voteThreshold,
+} from "./extra_data.ts";
 import {
   announcedVoteKeys,
   type BscConsensusState,
   bscConsensusStateCodec,
+  type BscUpdate,
+  bscUpdateCodec,
   type StagedValidators,
   type VoteKeys,
-} from "./consensus_state.ts";
-import {
-  ExtraDataError,
-  isSignedByVoters,
-  parseExtraData,
-  type VoteAttestation,
-  voteMessage,
-} from "./extra_data.ts";
-import { type BscUpdate, bscUpdateCodec } from "./update.ts";
+} from "./update.ts";
 
 /** State of the hub besides the trusted state that an update is verified against. */
 export interface BscHubView {
@@ -49,7 +54,11 @@ function require(isMet: boolean, code: BscErrorCode): asserts isMet {
  * Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state`
  */
 export function decodeBscState(bytes: Uint8Array): BscConsensusState {
-  return decode(bscConsensusStateCodec, bytes, "undecodable_state");
+  return decodeClientData(
+    bscConsensusStateCodec,
+    bytes,
+    (options) => new BscError("undecodable_state", options),
+  );
 }
 
 /**
@@ -57,16 +66,7 @@ export function decodeBscState(bytes: Uint8Array): BscConsensusState {
  * `undecodable_update`
  */
 export function decodeBscUpdate(bytes: Uint8Array): BscUpdate {
-  return decode(bscUpdateCodec, bytes, "undecodable_update");
-}
-
-function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: BscErrorCode): T {
-  try {
-    return decodeStrict(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new BscError(code, { cause });
-    throw cause;
-  }
+  return decodeClientData(bscUpdateCodec, bytes, (options) => new BscError("undecodable_update", options));
 }
 
 /** Number of a header: the hub reads the lower 64 bits. */

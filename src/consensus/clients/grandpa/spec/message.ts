@@ -3,27 +3,30 @@
  * modules/consensus/grandpa/primitives/src/{lib,justification}.rs, modules/ismp/clients/grandpa/src/messages.rs;
  * paritytech/finality-grandpa: src/lib.rs (Commit).
  */
+import { ClientError } from "../../../spec/client_error.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
-import {
-  type StateMachine,
-  stateMachineCodec,
-  stateMachineParts,
-} from "../../../../core/ismp/state_machine.ts";
 import {
   bytes,
   type Codec,
   compareHex,
+  decodePrefix,
   Enum,
   fixedBytes,
   hash256,
   list,
   orderedMap,
+  ScaleError,
   Struct,
   u32,
   u64,
 } from "../../../../core/encoding/scale.ts";
-import { type SubstrateHeader, substrateHeaderCodec } from "../../../../core/substrate/header.ts";
+import {
+  type StateMachine,
+  stateMachineCodec,
+  stateMachineParts,
+} from "../../../../core/ismp/state_machine.ts";
 import { storagePrefix, twoxConcat } from "../../../../core/ismp/storage_keys.ts";
+import { type SubstrateHeader, substrateHeaderCodec } from "../../../../core/substrate/header.ts";
 
 /** A voter with its weight. */
 export interface GrandpaAuthority {
@@ -171,3 +174,107 @@ export function currentSetIdKey(): Uint8Array {
 
 /** SCALE of both values. */
 export const grandpaNumberCodec: Codec<bigint> = u64;
+
+/**
+ * Rule that a message breaks. Source: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/{lib,error}.rs.
+ */
+export type GrandpaErrorCode =
+  /** The consensus proof is not the SCALE form of a message. */
+  | "undecodable_message"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The kind of message is not the one for the tracked state machine. */
+  | "wrong_variant"
+  /** The message has no headers. */
+  | "headers_empty"
+  /** The highest header is not the block that is said to be final. */
+  | "target_mismatch"
+  /** The justification is not the SCALE form of one, or bytes follow it. */
+  | "undecodable_justification"
+  /** The justification is for another block. */
+  | "justification_mismatch"
+  /** The headers do not lead from the final block to the trusted one. */
+  | "ancestry"
+  /** The trusted set has no weight at all, or more than fits into 64 bits: no message can be accepted. */
+  | "invalid_authorities"
+  /** A voter is not in the set, or has no weight in it. */
+  | "unknown_voter"
+  /** A voter voted twice. */
+  | "duplicate_vote"
+  /** A vote is for a block that does not descend from the others'. */
+  | "vote_ancestry"
+  /** The votes for the block have too little weight. */
+  | "too_few_votes"
+  /** The votes make a block final that is not the one which the justification names, in hash and number. */
+  | "target_not_final"
+  | "signature"
+  /** The votes are for different blocks, as happens in good justifications, too. */
+  | "votes_differ"
+  /** The justification has headers between votes that are all for one block. */
+  | "unused_headers"
+  /** Heads are proved at a block on the route whose header is missing in the message. */
+  | "relay_header_missing"
+  /** The nodes do not prove the heads. */
+  | "heads_proof"
+  /** The relay chain has no head of a listed parachain. */
+  | "parachain_missing"
+  /** A head is not a header. */
+  | "undecodable_header"
+  /** A header has no timestamp. */
+  | "timestamp_missing"
+  /** The verifying chain does not follow the standalone chain. */
+  | "not_supported"
+  /** The verifying chain has no hub, so the family of its parachains is not known. */
+  | "coprocessor_missing";
+
+/** A message that the verifier refuses. */
+export class GrandpaError extends ClientError<GrandpaErrorCode> {
+  override readonly name = "GrandpaError";
+}
+
+/** Index of a scheduled change. */
+const SCHEDULED_CHANGE = 1;
+
+/** Index of a forced change, which the clients do not follow. */
+const FORCED_CHANGE = 2;
+
+const scheduledChange = Struct({ nextAuthorities: grandpaAuthoritiesCodec, delay: u32 });
+
+const forcedChange = Struct({ median: u32, change: scheduledChange });
+
+/**
+ * Voters that take over after this block; undefined when the block changes none. Other GRANDPA announcements may
+ * precede the change (`OnDisabled`, when a validator is disabled in the first block of a session). The first readable
+ * change counts: clients skip items that are no GRANDPA announcements, and ignore everything after a change. Source:
+ * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs (find_scheduled_change).
+ */
+export function scheduledAuthorities(
+  header: Pick<SubstrateHeader, "digest">,
+): readonly GrandpaAuthority[] | undefined {
+  return firstChange(header, SCHEDULED_CHANGE, scheduledChange)?.nextAuthorities;
+}
+
+/**
+ * True when the block forces a change of the voters, as a chain with stalled finality does: justifications of later
+ * blocks are by voters that no client ever learns of.
+ */
+export function forcesChange(header: Pick<SubstrateHeader, "digest">): boolean {
+  return firstChange(header, FORCED_CHANGE, forcedChange) !== undefined;
+}
+
+/** Returns the first readable announcement of a kind. */
+function firstChange<T>(
+  { digest }: Pick<SubstrateHeader, "digest">,
+  kind: number,
+  codec: Codec<T>,
+): T | undefined {
+  for (const item of digest) {
+    if (item.kind !== "consensus" || item.engine !== GRANDPA_ENGINE || item.data[0] !== kind) continue;
+    try {
+      return decodePrefix(codec, item.data.slice(1), "ConsensusLog");
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+    }
+  }
+  return undefined;
+}

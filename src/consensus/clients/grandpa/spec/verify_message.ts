@@ -3,6 +3,7 @@
  * and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
+import { decodeClientData, readClientData } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
   type ConsensusStateId,
@@ -13,7 +14,6 @@ import {
   type StateMachineId,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
-import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import {
@@ -22,17 +22,18 @@ import {
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
-import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
 import {
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  GrandpaError,
+  type GrandpaErrorCode,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
   messageVariantOf,
   type ParachainHeaders,
+  scheduledAuthorities,
 } from "./message.ts";
-import { scheduledAuthorities } from "./set_change.ts";
 import { decodeGrandpaJustification, verifyGrandpaJustification } from "./verify_justification.ts";
 
 /** State of the verifying chain besides the trusted state. */
@@ -55,26 +56,21 @@ function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
 }
 
-/** Runs a SCALE decoder; its errors become `code`. */
-function decoded<T>(code: GrandpaErrorCode, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new GrandpaError(code, { cause });
-    throw cause;
-  }
-}
-
 /** Decodes the consensus proof of a message. @throws {GrandpaError} `undecodable_message` */
 export function decodeGrandpaMessage(encoded: Uint8Array): GrandpaMessage {
-  return decoded("undecodable_message", () => decodeStrict(grandpaMessageCodec, encoded, "ConsensusMessage"));
+  return decodeClientData(
+    grandpaMessageCodec,
+    encoded,
+    (options) => new GrandpaError("undecodable_message", options),
+  );
 }
 
 /** Decodes a stored state. @throws {GrandpaError} `undecodable_state` */
 export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
-  return decoded(
-    "undecodable_state",
-    () => decodeStrict(grandpaConsensusStateCodec, stored, "ConsensusState"),
+  return decodeClientData(
+    grandpaConsensusStateCodec,
+    stored,
+    (options) => new GrandpaError("undecodable_state", options),
   );
 }
 
@@ -238,7 +234,10 @@ function readHeads(
     require(relay !== undefined, "relay_header_missing");
     return [...readStoredHeads(stateProof, relay.stateRoot, paraIds)].map(([paraId, stored]) => {
       require(stored !== undefined, "parachain_missing");
-      const header = decoded("undecodable_header", () => decodeSubstrateHeader(decodeHeadData(stored)));
+      const header = readClientData(
+        () => decodeSubstrateHeader(decodeHeadData(stored)),
+        (options) => new GrandpaError("undecodable_header", options),
+      );
       return { paraId, header };
     });
   });

@@ -3,13 +3,20 @@
  * packages/contracts-bedrock/src/{libraries/Hashing.sol, dispute/DisputeGameFactory.sol, dispute/lib/LibGameId.sol,
  * L1/L2OutputOracle.sol}; slots as in polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
  */
-import { encodeAbiParameters } from "viem";
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import type { DisputeGameKind } from "./update.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  keccak256,
+  toHash256,
+  toHex,
+} from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { mapSlot, offset, word } from "../../../../core/evm/host_storage.ts";
-import type { DisputeGameKind } from "./consensus_state.ts";
+import { evmChainId, isEvm, type StateMachine } from "../../../../core/ismp/state_machine.ts";
+import { encodeAbiParameters } from "viem";
 
 /** Slots of the contracts' variables. */
 export const opStackSlots = {
@@ -106,12 +113,9 @@ export function gameImplementationSlot(gameType: number): Hash256 {
   return mapSlot(word(BigInt(gameType)), word(opStackSlots.gameImplementations));
 }
 
-/** Slot of the number of all outputs of the oracle (length of `l2Outputs`). */
-export const outputCountSlot: Hash256 = word(opStackSlots.l2Outputs);
-
 /** Slots of an output in the oracle: root, then block number (high half) and time (low half). */
 export function outputSlots(index: bigint): { readonly root: Hash256; readonly block: Hash256 } {
-  const items = toHash256(keccak256(fromHex(outputCountSlot)));
+  const items = toHash256(keccak256(fromHex(word(opStackSlots.l2Outputs))));
   const root = offset(items, 2n * index);
   return { root, block: offset(root, 1n) };
 }
@@ -151,4 +155,55 @@ export function challengeStatus({ sound }: ChallengeWord, value: Hash256 | undef
   const count = BigInt(value ?? 0n);
   if (count === sound) return "unchallenged";
   return count === 0n ? "missing" : "challenged";
+}
+
+/** Version byte and timestamp. */
+const HEAD_BYTES = 9;
+/** Chain id and output root. */
+const ENTRY_BYTES = 64;
+const VERSION = 1;
+
+/** Rule that the extra data of a game break, in the order in which the hub checks them. */
+export type SuperRootFault =
+  | "super_root_too_short"
+  | "super_root_version"
+  | "super_root_malformed"
+  | "super_root_not_ascending"
+  /** The super root is about other chains. */
+  | "super_root_without_chain";
+
+/** Claim about one chain in a super root. */
+export interface SuperRootClaim {
+  /** L2 time in Unix seconds: the claim is about the chain's newest block at or before it. */
+  readonly timestampSec: bigint;
+  readonly outputRoot: Hash256;
+}
+
+/** True for kinds of games whose root claim is a super root. The number of the game type does not tell. */
+export function claimsSuperRoot({ tag }: DisputeGameKind): boolean {
+  return tag === "SuperFaultDisputeGame" || tag === "SuperPermissionedDisputeGame";
+}
+
+/** The super root of a game: what its root claim must be. */
+export function superRoot(extraData: Uint8Array): Hash256 {
+  return toHash256(keccak256(extraData));
+}
+
+/** Reads the claim about a chain from the extra data of a game, or names the rule that they break. */
+export function readSuperRoot(extraData: Uint8Array, chain: StateMachine): SuperRootClaim | SuperRootFault {
+  if (extraData.length <= HEAD_BYTES) return "super_root_too_short";
+  if (extraData[0] !== VERSION) return "super_root_version";
+  if ((extraData.length - HEAD_BYTES) % ENTRY_BYTES !== 0) return "super_root_malformed";
+  let previous = -1n;
+  let outputRoot: Hash256 | undefined;
+  for (let at = HEAD_BYTES; at < extraData.length; at += ENTRY_BYTES) {
+    const chainId = BigInt(toHex(extraData.subarray(at, at + 32)));
+    if (chainId <= previous) return "super_root_not_ascending";
+    previous = chainId;
+    if (isEvm(chain) && chainId === BigInt(evmChainId(chain))) {
+      outputRoot = toHash256(extraData.subarray(at + 32, at + ENTRY_BYTES));
+    }
+  }
+  if (outputRoot === undefined) return "super_root_without_chain";
+  return { timestampSec: BigInt(toHex(extraData.subarray(1, HEAD_BYTES))), outputRoot };
 }

@@ -7,9 +7,14 @@ import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import type { ClaimedOutput } from "./build_update.ts";
 import type { DisputeGameCreated } from "./claim_events.ts";
-import type { GameTypeConfig } from "./consensus_state.ts";
-import type { GameId } from "./output_root.ts";
-import { claimsSuperRoot, readSuperRoot, superRoot, type SuperRootClaim } from "./super_root.ts";
+import type { GameTypeConfig } from "./update.ts";
+import {
+  claimsSuperRoot,
+  type GameId,
+  readSuperRoot,
+  superRoot,
+  type SuperRootClaim,
+} from "./output_root.ts";
 
 /** A game with the L1 block of its log. */
 export interface FoundGame {

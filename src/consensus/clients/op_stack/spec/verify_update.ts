@@ -10,30 +10,31 @@ import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.t
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
 import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
 import {
+  type DisputeGameProof,
+  type DisputeGameRules,
   type GameTypeConfig,
   type OpStackConsensusState,
   opStackConsensusStateCodec,
   opStackStatePrefixCodec,
-} from "./consensus_state.ts";
-import type { DisputeGameRules } from "./hub_storage.ts";
+  type OpStackUpdate,
+  opStackUpdateCodec,
+  type OutputOracleProof,
+} from "./update.ts";
 import {
   blockOutputRoot,
   challengeStatus,
   challengeWord,
+  claimsSuperRoot,
   disputeGameSlot,
   gameIdWord,
   gameImplementationSlot,
   gameUuid,
   outputRoot,
   outputSlots,
+  readSuperRoot,
+  superRoot,
+  type SuperRootFault,
 } from "./output_root.ts";
-import { claimsSuperRoot, readSuperRoot, superRoot, type SuperRootFault } from "./super_root.ts";
-import {
-  type DisputeGameProof,
-  type OpStackUpdate,
-  opStackUpdateCodec,
-  type OutputOracleProof,
-} from "./update.ts";
 
 /**
  * Rule that an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/{lib,error}.rs,

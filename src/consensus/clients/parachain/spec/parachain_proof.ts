@@ -3,6 +3,7 @@
  * Polkadot Hub have no timestamp: their slots date them, and they are stored as those of an EVM chain. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
+import { ClientError, decodeClientData } from "../../../spec/client_error.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, list, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
+import { type Codec, list, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
@@ -41,22 +42,17 @@ export type ParachainErrorCode =
   | "timestamp_missing";
 
 /** A proof that the client refuses. */
-export class ParachainError extends Error {
+export class ParachainError extends ClientError<ParachainErrorCode> {
   override readonly name = "ParachainError";
-
-  constructor(readonly code: ParachainErrorCode, options?: ErrorOptions) {
-    super(`Parachain proof refused: ${code}`, options);
-  }
 }
 
 /** Decodes the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
 export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
-  try {
-    return decodeStrict(parachainConsensusProofCodec, encoded, "ParachainConsensusProof");
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new ParachainError("undecodable_message", { cause });
-    throw cause;
-  }
+  return decodeClientData(
+    parachainConsensusProofCodec,
+    encoded,
+    (options) => new ParachainError("undecodable_message", options),
+  );
 }
 
 /** State of the verifying chain. */

@@ -3,13 +3,24 @@
  * cometbft/src/block/header.rs (hash_with); polytope-labs/hyperbridge:
  * modules/consensus/tendermint/primitives/src/verifier.rs (TendermintCodecHeader).
  */
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
-import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { enhanceCodec } from "scale-ts";
-import { dataField, integerField, messageField } from "./protobuf.ts";
-import { sha256 } from "@noble/hashes/sha2.js";
 import { PolygonError } from "./polygon_error.ts";
+import { dataField, fixed64Field, integerField, lengthPrefixed, messageField } from "./protobuf.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import {
+  bytes,
+  type Codec,
+  Enum,
+  list,
+  nothing,
+  Option,
+  Struct,
+  u32,
+  u64,
+  utf8Text,
+} from "../../../../core/encoding/scale.ts";
+import { type Address, toAddress } from "../../../../core/evm/address.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { enhanceCodec } from "scale-ts";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
 export interface CometBlockId {
@@ -46,7 +57,7 @@ export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) =>
 export const sizedAddress: Codec<Address> = enhanceCodec(bytes, fromHex, (value) => toAddress(value));
 
 /** SCALE of {@link CometBlockId}: 70 bytes. */
-export const cometBlockIdCodec: Codec<CometBlockId> = Struct({
+const cometBlockIdCodec: Codec<CometBlockId> = Struct({
   hash: sizedHash,
   partSetHeader: Struct({ total: u32, hash: sizedHash }),
 });
@@ -75,7 +86,7 @@ function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
 }
 
 /** Protobuf of a block's name; that of none is the name without hashes. */
-export function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
+function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
   if (id === undefined) return messageField(2);
   const { total, hash } = id.partSetHeader;
   return concatBytes(
@@ -158,4 +169,72 @@ export function encodeCometTime({ seconds, nanos }: CometTime): Uint8Array {
 export function compareCometTimes(a: CometTime, b: CometTime): number {
   if (a.seconds !== b.seconds) return a.seconds < b.seconds ? -1 : 1;
   return a.nanos - b.nanos;
+}
+
+/** A vote, for the block or for none. */
+export interface CometVote {
+  readonly validatorAddress: Address;
+  /** RFC 3339 in UTC. */
+  readonly timestamp: string;
+  /** 64 bytes: r and s. */
+  readonly signature: Uint8Array | undefined;
+}
+
+/** Entry of a validator in a commit. */
+export type CometCommitSig =
+  /** No vote was received. */
+  | { readonly tag: "absent"; readonly value: undefined }
+  /** A vote for the block. */
+  | { readonly tag: "commit"; readonly value: CometVote }
+  /** A vote for no block. */
+  | { readonly tag: "nil"; readonly value: CometVote };
+
+/** What makes a block final: an entry per validator, in the order of the set. */
+export interface CometCommit {
+  readonly height: bigint;
+  readonly round: number;
+  readonly blockId: CometBlockId;
+  readonly signatures: readonly CometCommitSig[];
+}
+
+const voteCodec: Codec<CometVote> = Struct({
+  validatorAddress: sizedAddress,
+  timestamp: utf8Text,
+  signature: Option(bytes),
+});
+
+const commitSigCodec: Codec<CometCommitSig> = Enum({
+  absent: nothing,
+  commit: voteCodec,
+  nil: voteCodec,
+});
+
+/** SCALE of {@link CometCommit}: about 120 bytes per vote. */
+export const cometCommitCodec: Codec<CometCommit> = Struct({
+  height: u64,
+  round: u32,
+  blockId: cometBlockIdCodec,
+  signatures: list(commitSigCodec),
+});
+
+/** Type of a vote that makes a block final. */
+const PRECOMMIT = 2;
+
+/**
+ * Bytes that a validator signs who votes for the commit's block: the length of `CanonicalVote`, and its Protobuf form,
+ * in which numbers that are zero are omitted. @throws {PolygonError} `time`
+ */
+export function voteSignBytes(
+  chainId: string,
+  { height, round, blockId }: Omit<CometCommit, "signatures">,
+  timestamp: string,
+): Uint8Array {
+  return lengthPrefixed(concatBytes(
+    integerField(1, PRECOMMIT),
+    fixed64Field(2, height),
+    fixed64Field(3, BigInt(round)),
+    messageField(4, encodeBlockId(blockId)),
+    messageField(5, encodeCometTime(parseCometTime(timestamp))),
+    dataField(6, chainId),
+  ));
 }

@@ -1,6 +1,7 @@
 /**
  * Refusals of the Polygon client, one code per rule.
  */
+import { ClientError } from "../../../spec/client_error.ts";
 
 /**
  * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
@@ -81,10 +82,6 @@ export type PolygonErrorCode =
   | "milestone_proof";
 
 /** An update that the hub would refuse. */
-export class PolygonError extends Error {
+export class PolygonError extends ClientError<PolygonErrorCode> {
   override readonly name = "PolygonError";
-
-  constructor(readonly code: PolygonErrorCode, options?: ErrorOptions) {
-    super(`Polygon update refused: ${code}`, options);
-  }
 }

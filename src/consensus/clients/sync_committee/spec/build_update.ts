@@ -7,8 +7,16 @@ import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, electraStateIndices, isGloasAt, stateIndicesAt } from "./beacon_network.ts";
 import { DerivationError } from "./sync_committee_error.ts";
 import type { FinalityUpdate, LightClientHeader } from "./light_client_data.ts";
-import { branchRoot, depthOf, helperIndices, sha256Pair, withoutPadding } from "./merkle.ts";
-import { type ExecutionPayloadHeader, headerRoot, uint64OfRoot } from "./ssz_roots.ts";
+import {
+  branchRoot,
+  depthOf,
+  type ExecutionPayloadHeader,
+  headerRoot,
+  helperIndices,
+  sha256Pair,
+  uint64OfRoot,
+  withoutPadding,
+} from "./ssz_roots.ts";
 import type { CheckpointProof, LegacyPayloadProof, SignedUpdate, SyncCommitteeUpdate } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 

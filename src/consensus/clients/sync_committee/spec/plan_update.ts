@@ -3,10 +3,9 @@
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src; the hub's rules as in `verify_update.ts`.
  */
 import { type BeaconNetwork, isFirstSlotOfFork, periodOfSlot, SIGNER_THRESHOLD } from "./beacon_network.ts";
-import type { VerifierState } from "./consensus_state.ts";
+import { countSigners, type StateUpdate, type VerifierState } from "./update.ts";
 import { deriveFinalityProof } from "./build_update.ts";
 import type { FinalityUpdate } from "./light_client_data.ts";
-import { countSigners, type StateUpdate } from "./update.ts";
 
 /** Properties of an update that the decision depends on, without the proofs. */
 export interface UpdateOffer {

@@ -3,7 +3,7 @@
  * providers turn every answer into JSON. Memory does not grow with the state. Start reading at {@link StateJsonReader}.
  * Source of the form: ethereum/beacon-APIs: apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
  */
-import { JsonScanError, JsonScanner } from "./json_scanner.ts";
+import { Tokenizer, TokenizerError, TokenType } from "@streamparser/json";
 import { DerivationError } from "./sync_committee_error.ts";
 import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
 import type { NamedField, StateField, StateLayout } from "./state_layout.ts";
@@ -14,12 +14,19 @@ const FIELD_DEPTH = 2;
 /** Bytes of an offset. */
 const OFFSET_BYTES = 4;
 
+/** Maximum number of bytes without a token: those of a list of all validators as one text in hex. */
+const MAX_TOKEN_BYTES = 2 ** 26;
+
 /** Takes the JSON of one state in pieces of any size. As with the bytes, compare the root before use. */
 export class StateJsonReader {
   readonly #fields: readonly NamedField[];
   readonly #roots: FieldRoots;
-  readonly #scanner: JsonScanner;
-  #depth = 0;
+  readonly #tokenizer = new Tokenizer({ stringBufferSize: 65_536 });
+  /** True for each open container that is an object. */
+  readonly #open: boolean[] = [];
+  #isNameNext = false;
+  #isDone = false;
+  #sinceToken = 0;
   /** Name of the member of the answer that is read. */
   #member = "";
   #field: FieldValues | undefined;
@@ -27,42 +34,63 @@ export class StateJsonReader {
   constructor({ fields, isProgressive }: StateLayout) {
     this.#fields = fields;
     this.#roots = new FieldRoots(isProgressive);
-    this.#scanner = new JsonScanner({
-      begin: () => this.#depth++,
-      end: () => this.#end(),
-      key: (name) => this.#key(name),
-      scalar: (text, isWhole) => {
-        if (this.#isInState) this.#field?.scalar(text, isWhole);
-      },
-    });
+    this.#tokenizer.onToken = ({ token, value }) => {
+      this.#sinceToken = 0;
+      this.#take(token, String(value));
+    };
+    this.#tokenizer.onError = (cause) => {
+      throw cause instanceof TokenizerError ? new DerivationError("state_bytes", { cause }) : cause;
+    };
   }
 
   /** Takes the next bytes. @throws {DerivationError} `state_bytes` when they cannot be those of such a state. */
   write(bytes: Uint8Array): void {
-    try {
-      this.#scanner.write(bytes);
-    } catch (cause) {
-      if (!(cause instanceof JsonScanError)) throw cause;
-      throw new DerivationError("state_bytes", { cause });
-    }
+    this.#sinceToken += bytes.length;
+    if (this.#sinceToken > MAX_TOKEN_BYTES) throw new DerivationError("state_bytes");
+    this.#tokenizer.write(bytes);
   }
 
   /** Returns the parts after the last byte. @throws {DerivationError} `state_bytes` when something is missing. */
   finish(): BeaconStateParts {
-    if (!this.#scanner.isDone) throw new DerivationError("state_bytes");
+    if (!this.#isDone) throw new DerivationError("state_bytes");
     return this.#roots.finish();
   }
 
+  #take(token: TokenType, text: string): void {
+    if (this.#isDone) throw new DerivationError("state_bytes");
+    switch (token) {
+      case TokenType.LEFT_BRACE:
+      case TokenType.LEFT_BRACKET:
+        this.#open.push(token === TokenType.LEFT_BRACE);
+        this.#isNameNext = token === TokenType.LEFT_BRACE;
+        return;
+      case TokenType.RIGHT_BRACE:
+      case TokenType.RIGHT_BRACKET:
+        if (this.#open.pop() !== (token === TokenType.RIGHT_BRACE)) throw new DerivationError("state_bytes");
+        return this.#end();
+      case TokenType.COMMA:
+        this.#isNameNext = this.#open.at(-1) === true;
+        return;
+      case TokenType.COLON:
+        this.#isNameNext = false;
+        return;
+      default:
+        if (this.#isNameNext) this.#key(text);
+        else if (this.#isInState) this.#field?.scalar(text);
+    }
+  }
+
   #key(name: string): void {
-    if (this.#depth === 1) this.#member = name;
-    else if (this.#isInState && this.#depth === FIELD_DEPTH) this.#open(name);
+    const depth = this.#open.length;
+    if (depth === 1) this.#member = name;
+    else if (this.#isInState && depth === FIELD_DEPTH) this.#begin(name);
   }
 
   get #isInState(): boolean {
     return this.#member === "data";
   }
 
-  #open(name: string): void {
+  #begin(name: string): void {
     this.#close();
     const index = this.#fields.findIndex((field) => field.name === name);
     const field = this.#fields[index];
@@ -77,14 +105,14 @@ export class StateJsonReader {
   }
 
   #end(): void {
-    this.#depth--;
-    if (this.#isInState && this.#depth < FIELD_DEPTH) this.#close();
+    if (this.#isInState && this.#open.length < FIELD_DEPTH) this.#close();
+    this.#isDone = this.#open.length === 0;
   }
 }
 
 /** Takes the scalars of one field in the order of the specification; the root shows when they have another order. */
 interface FieldValues {
-  scalar(text: string, isWhole: boolean): void;
+  scalar(text: string): void;
   end(): void;
 }
 
@@ -115,7 +143,6 @@ class Values implements FieldValues {
   readonly #buffer = new Uint8Array(BUFFER_BYTES);
   #filled = 0;
   #turn = 0;
-  #isWithinText = false;
 
   /** @param form items that also come as one text in hex: lists of bytes of some nodes, bit vectors of all. */
   constructor(target: FieldSink, sizes: readonly number[], form?: "as_one_text") {
@@ -124,18 +151,18 @@ class Values implements FieldValues {
     this.#mayBeOneText = form === "as_one_text";
   }
 
-  scalar(text: string, isWhole: boolean): void {
-    const isHex = this.#isWithinText || text.startsWith("0x");
-    if (this.#mayBeOneText && isHex) {
-      const digits = this.#isWithinText ? text : text.slice(2);
-      writeHex(digits, this.#room(Math.ceil(digits.length / 2)));
-      this.#isWithinText = !isWhole;
-      return;
-    }
-    if (!isWhole) throw new DerivationError("state_bytes");
+  scalar(text: string): void {
+    if (this.#mayBeOneText && text.startsWith("0x")) return this.#wholeText(text);
     const size = this.#sizes[this.#turn] ?? 0;
     this.#turn = (this.#turn + 1) % this.#sizes.length;
     writeValue(text, this.#room(size));
+  }
+
+  #wholeText(text: string): void {
+    for (let at = 2; at < text.length; at += 2 * BUFFER_BYTES) {
+      const digits = text.slice(at, at + 2 * BUFFER_BYTES);
+      writeHex(digits, this.#room(Math.ceil(digits.length / 2)));
+    }
   }
 
   end(): void {
@@ -172,8 +199,8 @@ class Container implements FieldValues {
     this.#restAt = restAt;
   }
 
-  scalar(text: string, isWhole: boolean): void {
-    if (!isWhole || this.#texts.push(text) > MAX_TEXTS) throw new DerivationError("state_bytes");
+  scalar(text: string): void {
+    if (this.#texts.push(text) > MAX_TEXTS) throw new DerivationError("state_bytes");
   }
 
   end(): void {

@@ -15,7 +15,7 @@ import {
 } from "@chainsafe/ssz";
 import { fromHex } from "../../../../core/encoding/bytes.ts";
 import { committeeRoot, ExecutionPayloadHeader } from "./ssz_roots.ts";
-import { COMMITTEE_BYTES, historicalSummariesRoot, KEY_BYTES, readCommittee } from "./state_prefix.ts";
+import { COMMITTEE_BYTES, KEY_BYTES, readCommittee } from "./state_prefix.ts";
 
 /**
  * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
@@ -55,7 +55,6 @@ export const STATE_FIELD = {
   nextSyncCommittee: 23,
   /** The payload header; in Gloas the hash of the last execution block. */
   execution: 24,
-  historicalSummaries: 27,
 } as const;
 
 const uint64 = new UintBigintType(8);
@@ -141,8 +140,6 @@ const committee: StateField = {
 const VALIDATORS = 2 ** 40;
 /** Limit of the list of historical roots and of that of summaries. */
 const HISTORICAL_ROOTS = 2 ** 24;
-/** Maximum size of the summaries: they grow by 64 bytes in 27 hours. */
-const MAX_SUMMARY_BYTES = 2 ** 20;
 /** Maximum size of a payload header: 584 bytes in place and 32 of extra data. */
 const MAX_HEADER_BYTES = 616;
 /** Maximum size of a bid: 224 bytes in place, and commitments of 48. */
@@ -159,13 +156,6 @@ const payloadHeader: StateField = {
   maxBytes: MAX_HEADER_BYTES,
   sizes: PAYLOAD_HEADER_SIZES,
   root: (data) => fromHex(ExecutionPayloadHeader.fromBytes(data).root),
-};
-
-const summaries: StateField = {
-  kind: "whole",
-  maxBytes: MAX_SUMMARY_BYTES,
-  sizes: [32],
-  root: (data) => fromHex(historicalSummariesRoot(data)),
 };
 
 /** A field with its name in the specification, which is its key in JSON. */
@@ -210,7 +200,7 @@ export function layoutOfState(fork: string, slotsPerEpoch: number): StateLayout 
     ...(isGloas ? { latest_block_hash: leaf(32) } : { latest_execution_payload_header: payloadHeader }),
     next_withdrawal_index: leaf(8),
     next_withdrawal_validator_index: leaf(8),
-    historical_summaries: summaries,
+    historical_summaries: { kind: "records", sizes: [32, 32], limit: HISTORICAL_ROOTS },
     deposit_requests_start_index: leaf(8),
     deposit_balance_to_consume: leaf(8),
     exit_balance_to_consume: leaf(8),

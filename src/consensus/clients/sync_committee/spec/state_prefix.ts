@@ -4,8 +4,6 @@
  * up to the committees for Gloas, too.
  * Source: ethereum/consensus-specs: specs/electra/beacon-chain.md (BeaconState), presets/{mainnet,gnosis}.
  */
-import { concatBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { ChunkTree, mixLength, RecordTree } from "./chunk_tree.ts";
 import { DerivationError } from "./sync_committee_error.ts";
 import type { NeighbourFields } from "./state_proof.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
@@ -13,9 +11,6 @@ import type { SyncCommittee } from "./update.ts";
 
 /** Bytes of a BLS public key. */
 export const KEY_BYTES = 48;
-/** Bytes of an entry of the historical summaries: roots of the rings of block and state roots at the start of a period. */
-export const SUMMARY_BYTES = 64;
-
 /** Bytes of a sync committee: 512 keys and their sum. */
 export const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
 
@@ -32,13 +27,8 @@ export function readCommittee(bytes: Uint8Array): SyncCommittee {
 /** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */
 export const STATE_PREFIX_BYTES = 2_736_685;
 
-/** Roots kept in each of the state's two rings, which is also the number of slots of a period. */
-const SLOTS_PER_HISTORICAL_ROOT = 8192;
-
 const OFFSET = {
   slot: 40,
-  blockRoots: 176,
-  stateRoots: 262_320,
   nextSyncCommittee: 2_712_005,
   nextWithdrawalIndex: 2_736_633,
   nextWithdrawalValidatorIndex: 2_736_641,
@@ -80,35 +70,4 @@ export function readNeighbourFields(prefix: Uint8Array, slot: bigint): Neighbour
 export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommittee {
   viewOf(prefix, slot);
   return readCommittee(prefix.subarray(OFFSET.nextSyncCommittee, OFFSET.nextSyncCommittee + COMMITTEE_BYTES));
-}
-
-/**
- * The summary that the chain appended at the start of a period, from the state of exactly that first slot: one slot
- * later the ring has been written over.
- * @throws {DerivationError} `state_prefix`, also when `slot` is not the first of a period.
- */
-export function readNewestSummary(prefix: Uint8Array, slot: bigint): Uint8Array {
-  viewOf(prefix, slot);
-  if (slot % BigInt(SLOTS_PER_HISTORICAL_ROOT) !== 0n) throw new DerivationError("state_prefix");
-  return concatBytes(ringRoot(prefix, OFFSET.blockRoots), ringRoot(prefix, OFFSET.stateRoots));
-}
-
-function ringRoot(prefix: Uint8Array, offset: number): Uint8Array {
-  const tree = new ChunkTree(Math.log2(SLOTS_PER_HISTORICAL_ROOT));
-  tree.take(prefix.subarray(offset, offset + 32 * SLOTS_PER_HISTORICAL_ROOT));
-  return tree.root();
-}
-
-/** Depth of the tree over the summaries: HISTORICAL_ROOTS_LIMIT is 2^24 (consensus-specs: presets/mainnet/phase0.yaml). */
-const SUMMARIES_DEPTH = 24;
-
-/**
- * Root of the field `historical_summaries` (node 91) of these SSZ bytes. It changes at the start of a period only.
- * @throws {DerivationError} `state_bytes` for half a summary.
- */
-export function historicalSummariesRoot(entries: Uint8Array): Hash256 {
-  if (entries.length % SUMMARY_BYTES !== 0) throw new DerivationError("state_bytes");
-  const tree = new RecordTree([32, 32], new ChunkTree(SUMMARIES_DEPTH));
-  tree.take(entries);
-  return toHash256(mixLength(tree.root(), entries.length / SUMMARY_BYTES));
 }

@@ -15,8 +15,15 @@ import {
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { electraStateIndices, gloasStateIndices, type StateIndices } from "./beacon_network.ts";
 import { DerivationError } from "./sync_committee_error.ts";
-import { branchOfNodes, branchRoot, depthOf, helperIndices, sha256Pair } from "./merkle.ts";
-import { uint64OfRoot, uint64Root } from "./ssz_roots.ts";
+import {
+  branchOfNodes,
+  branchRoot,
+  depthOf,
+  helperIndices,
+  sha256Pair,
+  uint64OfRoot,
+  uint64Root,
+} from "./ssz_roots.ts";
 import type { LegacyPayloadProof } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 

@@ -1,6 +1,7 @@
 /**
  * Refusals of the sync committee client, one code per rule, and contradictions between data of beacon nodes.
  */
+import { ClientError } from "../../../spec/client_error.ts";
 
 /**
  * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
@@ -50,12 +51,8 @@ export type SyncCommitteeErrorCode =
   | "missing_committee";
 
 /** An update that the hub would refuse. */
-export class SyncCommitteeError extends Error {
+export class SyncCommitteeError extends ClientError<SyncCommitteeErrorCode> {
   override readonly name = "SyncCommitteeError";
-
-  constructor(readonly code: SyncCommitteeErrorCode, options?: ErrorOptions) {
-    super(`Sync committee update refused: ${code}`, options);
-  }
 }
 
 /** Relation that does not hold. */
@@ -80,10 +77,6 @@ export type DerivationErrorCode =
   | "unknown_fork";
 
 /** Contradictory data of beacon nodes: the node is faulty or dishonest, or serves another fork. */
-export class DerivationError extends Error {
+export class DerivationError extends ClientError<DerivationErrorCode> {
   override readonly name = "DerivationError";
-
-  constructor(readonly code: DerivationErrorCode, options?: ErrorOptions) {
-    super(`Light client data refused: ${code}`, options);
-  }
 }

@@ -3,22 +3,26 @@
  * modules/consensus/sync-committee/primitives/src/{types,consensus_types}.rs; Bitvector: polytope-labs/ssz-rs:
  * src/bitvector.rs.
  */
-import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
+import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
-import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import {
   bool,
   bytes,
   type Codec,
   Enum,
+  fixedBytes,
   hash256,
   list,
   Option,
+  pair,
   ScaleError,
   Struct,
+  u32,
   u64,
 } from "../../../../core/encoding/scale.ts";
-import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
+import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
+import { type StateMachine, stateMachineMap } from "../../../../core/ismp/state_machine.ts";
+import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
 
 /** Header of a beacon block. */
 export interface BeaconBlockHeader {
@@ -147,7 +151,7 @@ const signerBits: Codec<Uint8Array> = enhanceCodec(
 const publicKey = sizedBytes(48);
 
 /** SCALE of {@link BeaconBlockHeader}, 112 bytes. */
-export const beaconBlockHeaderCodec: Codec<BeaconBlockHeader> = Struct({
+const beaconBlockHeaderCodec: Codec<BeaconBlockHeader> = Struct({
   slot: u64,
   proposerIndex: u64,
   parentRoot: hash256,
@@ -254,3 +258,61 @@ export const stateUpdateCodecs: Readonly<Record<UpdateLayout, Codec<StateUpdate>
   split: updateCodec(payloadProofCodecs.split),
   variant: updateCodec(payloadProofCodecs.variant),
 };
+
+/** State that the next update is verified against. */
+export interface VerifierState {
+  readonly finalizedHeader: BeaconBlockHeader;
+  readonly latestFinalizedEpoch: bigint;
+  /** Signs in `statePeriod`. */
+  readonly currentSyncCommittee: SyncCommittee;
+  /** Signs in the period after it. */
+  readonly nextSyncCommittee: SyncCommittee;
+  readonly statePeriod: bigint;
+}
+
+/** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
+export type L2Consensus =
+  | { readonly tag: "ArbitrumOrbit"; readonly value: Uint8Array }
+  | { readonly tag: "OpL2Oracle"; readonly value: Uint8Array }
+  /** Factory and respected game type. */
+  | { readonly tag: "OpFaultProofs"; readonly value: readonly [Uint8Array, number] }
+  /** Factory and respected game types. */
+  | { readonly tag: "OpFaultProofGames"; readonly value: readonly [Uint8Array, readonly number[]] }
+  | { readonly tag: "ArbitrumBold"; readonly value: Uint8Array };
+
+/** Consensus state of a sync committee client. */
+export interface BeaconConsensusState {
+  /** Never set by the client itself: every update writes undefined. */
+  readonly frozenHeight: bigint | undefined;
+  readonly lightClientState: VerifierState;
+  readonly l2Consensus: ReadonlyMap<StateMachine, L2Consensus>;
+  /** Chain id of the execution chain: commitments are stored for `EVM-<chainId>`. */
+  readonly chainId: number;
+}
+
+/** SCALE of {@link VerifierState}, 50 406 bytes. */
+export const verifierStateCodec: Codec<VerifierState> = Struct({
+  finalizedHeader: beaconBlockHeaderCodec,
+  latestFinalizedEpoch: u64,
+  currentSyncCommittee: syncCommitteeCodec,
+  nextSyncCommittee: syncCommitteeCodec,
+  statePeriod: u64,
+});
+
+const address = fixedBytes(20);
+
+const l2ConsensusCodec: Codec<L2Consensus> = Enum({
+  ArbitrumOrbit: address,
+  OpL2Oracle: address,
+  OpFaultProofs: pair(address, u32),
+  OpFaultProofGames: pair(address, list(u32)),
+  ArbitrumBold: address,
+});
+
+/** SCALE of {@link BeaconConsensusState}; 50 412 bytes with an empty map. */
+export const beaconConsensusStateCodec: Codec<BeaconConsensusState> = Struct({
+  frozenHeight: Option(u64),
+  lightClientState: verifierStateCodec,
+  l2Consensus: stateMachineMap(l2ConsensusCodec),
+  chainId: u32,
+});

@@ -2,10 +2,10 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
+import { decodeClientData } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../../../spec/bls.ts";
 import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import {
@@ -21,19 +21,6 @@ import {
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
-  type VerifierState,
-} from "./consensus_state.ts";
-import { branchRoot, depthOf, multiproofRoot } from "./merkle.ts";
-import {
-  checkpointRoot,
-  committeeRoot,
-  headerRoot,
-  signingRoot,
-  syncCommitteeDomain,
-  uint64Root,
-} from "./ssz_roots.ts";
-import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
-import {
   countSigners,
   type GloasPayloadProof,
   isSigner,
@@ -44,7 +31,20 @@ import {
   type SyncAggregate,
   type SyncCommittee,
   type UpdateLayout,
+  type VerifierState,
 } from "./update.ts";
+import {
+  branchRoot,
+  checkpointRoot,
+  committeeRoot,
+  depthOf,
+  headerRoot,
+  multiproofRoot,
+  signingRoot,
+  syncCommitteeDomain,
+  uint64Root,
+} from "./ssz_roots.ts";
+import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
 
 /** Generalized indices of state root, block number and time in the execution payload header. */
 export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 } as const;
@@ -272,7 +272,11 @@ export interface VerifiedBeaconUpdate {
  * Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state`
  */
 export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusState {
-  return decode(beaconConsensusStateCodec, bytes, "undecodable_state");
+  return decodeClientData(
+    beaconConsensusStateCodec,
+    bytes,
+    (options) => new SyncCommitteeError("undecodable_state", options),
+  );
 }
 
 /**
@@ -280,16 +284,11 @@ export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusSt
  * `undecodable_update`
  */
 export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "flat"): StateUpdate {
-  return decode(stateUpdateCodecs[layout], bytes, "undecodable_update");
-}
-
-function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: SyncCommitteeErrorCode): T {
-  try {
-    return decodeStrict(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new SyncCommitteeError(code, { cause });
-    throw cause;
-  }
+  return decodeClientData(
+    stateUpdateCodecs[layout],
+    bytes,
+    (options) => new SyncCommitteeError("undecodable_update", options),
+  );
 }
 
 /** A client on the hub. */

@@ -14,7 +14,7 @@ import {
 import {
   blacklistedClaimKey,
   rollupCoreKey,
-} from "../../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+} from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import { claimOf } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";

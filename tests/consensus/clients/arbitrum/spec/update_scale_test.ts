@@ -5,8 +5,6 @@ import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/roll
 import {
   type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,
-} from "../../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
-import {
   type ArbitrumUpdate,
   arbitrumUpdateCodec,
   machineStatuses,

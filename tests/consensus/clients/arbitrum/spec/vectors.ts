@@ -1,8 +1,8 @@
 /**
  * Reads the Arbitrum vectors into the types of the client.
  */
-import type { ArbitrumConsensusState } from "../../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
+  type ArbitrumConsensusState,
   type ArbitrumUpdate,
   type AssertionProof,
   type AssertionState,

@@ -10,7 +10,7 @@ import {
   buildAssertionProof,
   buildNodeProof,
   nodeProofSlots,
-} from "../../../../../src/consensus/clients/arbitrum/spec/build_update.ts";
+} from "../../../../../src/consensus/clients/arbitrum/arbitrum_claims.ts";
 import type {
   AssertionCreated,
   NodeCreated,

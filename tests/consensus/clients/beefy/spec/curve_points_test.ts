@@ -5,7 +5,7 @@ import {
   decompressKey,
   loadCurve,
   recoverKey,
-} from "../../../../../src/consensus/clients/beefy/spec/curve_points.ts";
+} from "../../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { concatBytes, fromHex, keccak256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 
 const { ORDER } = secp256k1.Point.Fn;

@@ -5,8 +5,12 @@ import {
   authorityAddress,
   authorityLeaf,
   decodeAuthorities,
+  headLeaf,
+  hubCommitment,
   recoverAuthority,
-} from "../../../../../src/consensus/clients/beefy/spec/authorities.ts";
+  type VerifiedBeefyProof,
+  verifyNaiveProof,
+} from "../../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   authoritySetCodec,
   BeefyError,
@@ -36,12 +40,6 @@ import {
   proofKind,
   readProofSubject,
 } from "../../../../../src/core/beefy/naive_proof.ts";
-import {
-  headLeaf,
-  hubCommitment,
-  type VerifiedBeefyProof,
-  verifyNaiveProof,
-} from "../../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   decodeSubstrateHeader,
   type DigestItem,

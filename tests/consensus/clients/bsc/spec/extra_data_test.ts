@@ -2,19 +2,19 @@ import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
+  BscError,
   type BscExtraData,
   encodeExtraData,
   ExtraDataError,
   type ExtraDataErrorCode,
+  firstBlockOfNewSet,
   isSignedByVoters,
   parseExtraData,
   type VoteAttestation,
   voteMessage,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { allHeaders, allVoted, chapel, headerOf, hub, mainnet, realUpdates, vector } from "./vectors.ts";
-import { firstBlockOfNewSet } from "../../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import { BscError } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
-import type { VoteKeys } from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import type { VoteKeys } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import { isVoter, verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { verdictOf } from "../../../../support/verdict.ts";

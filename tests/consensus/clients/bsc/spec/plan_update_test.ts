@@ -1,12 +1,12 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
 import fc from "fast-check";
-import type { BscConsensusState } from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import type { BscConsensusState } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   encodeExtraData,
   parseExtraData,
   type VoteAttestation,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { chooseVote, type VoteChoice } from "../../../../../src/consensus/clients/bsc/spec/choose_vote.ts";
+import { chooseVote, type VoteChoice } from "../../../../../src/consensus/clients/bsc/find_update.ts";
 import {
   type BscPlan,
   type BscPlanInput,

@@ -1,15 +1,16 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { concatBytes, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
+import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import {
   type BscConsensusState,
   bscConsensusStateCodec,
+  bscUpdateCodec,
   epochLengthCodec,
   epochLengthKey,
   initialBscState,
-} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import { bscUpdateCodec, MAX_ANCESTRY } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+  MAX_ANCESTRY,
+} from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,
   decodeBscUpdate,

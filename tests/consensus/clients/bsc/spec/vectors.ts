@@ -1,9 +1,8 @@
 /**
  * Reads the BSC vectors into the types of the client.
  */
-import { findBscNetwork } from "../../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
-import type { BscConsensusState } from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import type { BscUpdate } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+import { findBscNetwork } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
+import type { BscConsensusState, BscUpdate } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   type BscHubView,
   decodeBscState,

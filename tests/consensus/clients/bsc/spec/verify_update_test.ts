@@ -1,17 +1,18 @@
 import type { IntermediateState } from "../../../../../src/core/ismp/state_machine.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
 import {
-  type BscConsensusState,
-  bscConsensusStateCodec,
-} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import {
+  BscError,
+  type BscErrorCode,
   encodeExtraData,
   parseExtraData,
   type VoteAttestation,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
-import type { BscUpdate } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+import {
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  type BscUpdate,
+} from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   type BscHubView,
   verifyBscUpdate,

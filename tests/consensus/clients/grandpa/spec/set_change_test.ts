@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { concatBytes, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
-import { grandpaAuthoritiesCodec } from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
 import {
   forcesChange,
+  grandpaAuthoritiesCodec,
   scheduledAuthorities,
-} from "../../../../../src/consensus/clients/grandpa/spec/set_change.ts";
+} from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
 import type { DigestItem } from "../../../../../src/core/substrate/header.ts";
 import { u32, u64 } from "../../../../../src/core/encoding/scale.ts";
 

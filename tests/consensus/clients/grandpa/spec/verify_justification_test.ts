@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
-import { GrandpaError } from "../../../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
-import type { GrandpaAuthority } from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  type GrandpaAuthority,
+  GrandpaError,
+} from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
 import {
   precommitPayload,
   verifyGrandpaJustification,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { GrandpaError } from "../../../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
 import {
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  GrandpaError,
   type GrandpaFinalityProof,
   grandpaJustificationCodec,
   type GrandpaMessage,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { isVoteSigned } from "../../../../../src/consensus/clients/grandpa/spec/vote_signature.ts";
+import { isVoteSigned } from "../../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { concatBytes, fromHex } from "../../../../../src/core/encoding/bytes.ts";
 
 const secret = new Uint8Array(32).fill(7);

@@ -3,15 +3,15 @@ import fc from "fast-check";
 import { concatHex, keccak256 as viemKeccak256 } from "viem";
 import type { Hash256, Hex } from "../../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import type { DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import {
   blacklistedGameKey,
   decodeGameRules,
+  type DisputeGameKind,
   disputeGameRulesCodec,
   disputeGameRulesKey,
   outputOracleKey,
-} from "../../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import {
   challengeStatus,
   challengeWord,

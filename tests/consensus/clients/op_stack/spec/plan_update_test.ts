@@ -3,11 +3,8 @@ import { concatHex, hexToBytes, keccak256, numberToHex } from "viem";
 import type {
   DisputeGameKind,
   GameTypeConfig,
-} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import {
-  type BlockTime,
-  findBlockAt,
-} from "../../../../../src/consensus/clients/op_stack/spec/block_at_time.ts";
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import { type BlockTime, findBlockAt } from "../../../../../src/consensus/clients/op_stack/game_reads.ts";
 import {
   findUnknownImplementations,
   findUnlistedGames,

@@ -4,12 +4,10 @@ import { concatBytes, fromHex, toHex } from "../../../../../src/core/encoding/by
 import {
   type OpStackConsensusState,
   opStackConsensusStateCodec,
-} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
-import {
   type OpStackUpdate,
   opStackUpdateCodec,
 } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   decodeOpStackState,
   decodeOpStackUpdate,

@@ -3,11 +3,9 @@
  */
 import type {
   DisputeGameKind,
+  DisputeGameProof,
   GameTypeConfig,
   OpStackConsensusState,
-} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import type {
-  DisputeGameProof,
   OpStackUpdate,
 } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { OpStackHubView } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";

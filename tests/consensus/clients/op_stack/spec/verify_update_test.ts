@@ -11,7 +11,9 @@ import type { OutputProposed } from "../../../../../src/consensus/clients/op_sta
 import {
   type DisputeGameKind,
   opStackConsensusStateCodec,
-} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+  type OpStackUpdate,
+  opStackUpdateCodec,
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
   RollupDataError,
@@ -22,10 +24,6 @@ import {
   gameIdWord,
   outputRoot,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import {
-  type OpStackUpdate,
-  opStackUpdateCodec,
-} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
   checkOpStackUpdate,
   OpStackRefusal,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
 import {
   cometMerkleRoot,
   compareCometTimes,
   encodeCometTime,
   parseCometTime,
+  voteSignBytes,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { sha256Parts, simpleTree } from "../../../../../devnet/heimdall/wire.ts";

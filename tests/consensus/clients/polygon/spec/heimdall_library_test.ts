@@ -8,12 +8,15 @@ import {
   joinCommitmentProofs,
   requireProven,
 } from "../../../../../src/consensus/clients/polygon/spec/commitment_proof.ts";
-import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
 import {
   hashCometHeader,
   parseCometTime,
+  voteSignBytes,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
-import type { PolygonConsensusState } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import type {
+  PolygonConsensusState,
+  PolygonUpdate,
+} from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import {
   parseSignedHeader,
   parseStoreEntry,
@@ -26,7 +29,6 @@ import {
   milestoneKey,
   readMilestoneCount,
 } from "../../../../../src/consensus/clients/polygon/spec/milestone.ts";
-import type { PolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import { requireEntry } from "../../../../../devnet/hub/verifiers/polygon/milestone_proof.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { isAccepted, isTaken, trustedBelow } from "./known_updates.ts";

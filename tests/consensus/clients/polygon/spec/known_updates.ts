@@ -11,12 +11,10 @@ import {
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
   polygonConsensusStateCodec,
-} from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
-import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
-import {
   type PolygonUpdate,
   polygonUpdateCodec,
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
+import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { checkPolygonUpdate } from "../../../../../devnet/hub/verifiers/polygon/polygon_client.ts";
 import { PolygonRefusal } from "../../../../../devnet/hub/verifiers/polygon/polygon_refusal.ts";
 import { type HeimdallChainOptions, usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
-import { DEFAULT_TRUST } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import { DEFAULT_TRUST } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import {
   planPolygonUpdate,
   type PolygonPlan,
   type PolygonPlanInput,
-} from "../../../../../src/consensus/clients/polygon/spec/plan_update.ts";
+} from "../../../../../src/consensus/clients/polygon/find_update.ts";
 
 const known = toHash256(new Uint8Array(32).fill(1));
 const other = toHash256(new Uint8Array(32).fill(2));

@@ -1,21 +1,19 @@
 /** Updates of Polygon that are wrong in one point each, with the refusal of the relayer's verifier. */
 import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../../src/core/evm/address.ts";
-import type {
-  CometCommit,
-  CometVote,
-} from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
 import {
+  type CometCommit,
   type CometHeader,
+  type CometVote,
   hashCometHeader,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
-import type { TrustedHeimdall } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
-import type { HeimdallValidator } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
-import type { PolygonErrorCode } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import type {
   PolygonUpdate,
   ProvenMilestone,
+  TrustedHeimdall,
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
+import type { HeimdallValidator } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
+import type { PolygonErrorCode } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import {
   parseSignedHeader,
   parseValidatorsPage,

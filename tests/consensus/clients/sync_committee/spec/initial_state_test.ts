@@ -4,8 +4,8 @@ import {
   DerivationError,
   type DerivationErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/spec/initial_state.ts";
-import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/initial_state.ts";
+import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
   type LightClientBootstrap,
   LightClientJsonError,
@@ -13,8 +13,10 @@ import {
   parseLightClientBootstrap,
   parseLightClientUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
-import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  committeeRoot,
+  sha256Pair,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { flipByte, flipHash, readSyncCommittee, readVector } from "./vectors.ts";
 

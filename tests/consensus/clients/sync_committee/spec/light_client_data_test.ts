@@ -3,7 +3,9 @@ import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.
 import {
   capellaStateIndices,
   electraStateIndices,
+  ethereumMainnet,
   gloasStateIndices,
+  sepolia,
   stateIndicesAt,
 } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
@@ -13,15 +15,11 @@ import {
   deriveFinalityProof,
   deriveNextCommitteeBranch,
 } from "../../../../../src/consensus/clients/sync_committee/spec/build_update.ts";
-import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   DerivationError,
   type DerivationErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import {
-  ethereumMainnet,
-  sepolia,
-} from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import {
   type FinalityUpdate,
   LightClientJsonError,
@@ -29,8 +27,8 @@ import {
   parseFinalityUpdate,
   parseLightClientUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import {
+  branchRoot,
   checkpointRoot,
   committeeRoot,
   headerRoot,

@@ -7,7 +7,7 @@ import {
   helperIndices,
   multiproofRoot,
   sha256Pair,
-} from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 
 const DEPTH = 5;
 const LEAVES = 2 ** DEPTH;

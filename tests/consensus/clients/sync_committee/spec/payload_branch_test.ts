@@ -1,27 +1,20 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { sha256 } from "@noble/hashes/sha2.js";
-import {
-  concatBytes,
-  fromHex,
-  type Hash256,
-  toHash256,
-  toHex,
-} from "../../../../../src/core/encoding/bytes.ts";
+import { type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import {
   DerivationError,
   type DerivationErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import {
+  committeeRoot,
+  sha256Pair,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   branchOfFields,
   type NeighbourFields,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { stateProofFormat } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
-  historicalSummariesRoot,
   readNeighbourFields,
-  readNewestSummary,
   STATE_PREFIX_BYTES,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
 import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
@@ -173,37 +166,4 @@ Deno.test("state prefix: neighbours of the payload header stand where the sizes 
   });
   refuses(() => readNeighbourFields(prefix, 9015297n), "state_prefix");
   refuses(() => readNeighbourFields(prefix.subarray(1), 9015296n), "state_prefix");
-});
-
-function hashAll(...parts: readonly Uint8Array[]): Uint8Array {
-  return sha256(concatBytes(...parts));
-}
-
-/** Root of 2^depth equal leaves. */
-function evenRoot(leaf: Uint8Array, depth: number): Uint8Array {
-  let root = leaf;
-  for (let level = 0; level < depth; level++) root = hashAll(root, root);
-  return root;
-}
-
-Deno.test("state prefix: the newest summary is made of both rings at the first slot of a period", () => {
-  const prefix = prefixOf({ slot: 1101n * 8192n });
-  prefix.fill(1, offsetOf("block_roots"), offsetOf("state_roots"));
-  prefix.fill(2, offsetOf("state_roots"), offsetOf("historical_roots"));
-  const rings = [1, 2].map((byte) => evenRoot(new Uint8Array(32).fill(byte), 13));
-  equal(toHex(readNewestSummary(prefix, 1101n * 8192n)), toHex(concatBytes(...rings)));
-  const later = prefixOf({ slot: 1101n * 8192n + 1n });
-  refuses(() => readNewestSummary(later, 1101n * 8192n + 1n), "state_prefix");
-});
-
-Deno.test("historical summaries: the root is that of a list with room for 2^24 entries", () => {
-  const zero = new Uint8Array(32);
-  const lengthLeaf = (length: number): Uint8Array =>
-    Uint8Array.from({ length: 32 }, (_, at) => at ? 0 : length);
-  equal(historicalSummariesRoot(new Uint8Array()), toHash256(hashAll(evenRoot(zero, 24), lengthLeaf(0))));
-  const entry = concatBytes(fromHex(flipHash(ZERO)), zero);
-  let root = hashAll(entry);
-  for (let level = 0; level < 24; level++) root = hashAll(root, evenRoot(zero, level));
-  equal(historicalSummariesRoot(entry), toHash256(hashAll(root, lengthLeaf(1))));
-  refuses(() => historicalSummariesRoot(entry.subarray(1)), "state_bytes");
 });

@@ -3,19 +3,20 @@ import fc from "fast-check";
 import {
   beaconNetworkOf,
   chiado,
-  ethereumMainnet,
-  gnosisMainnet,
-  sepolia,
-} from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import {
   epochOfSlot,
+  ethereumMainnet,
   firstSlotOfPeriod,
   forkAtEpoch,
   forkNames,
+  gnosisMainnet,
   isFirstSlotOfFork,
   periodOfSlot,
+  sepolia,
 } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import type {
+  StateUpdate,
+  VerifierState,
+} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { parseFinalityUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   isWorthSubmitting,
@@ -26,7 +27,6 @@ import {
   type UpdatePlan,
 } from "../../../../../src/consensus/clients/sync_committee/spec/plan_update.ts";
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import type { StateUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { firstBits, readSynthetic, readVector } from "./vectors.ts";
 

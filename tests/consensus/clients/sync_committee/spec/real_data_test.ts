@@ -8,13 +8,13 @@ import {
 import {
   chiado,
   gnosisMainnet,
-} from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
   type FinalityUpdate,
   parseFinalityUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import {
+  branchRoot,
   checkpointRoot,
   headerRoot,
 } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";

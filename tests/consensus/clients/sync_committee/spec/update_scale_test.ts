@@ -9,21 +9,19 @@ import {
   verifyUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
+  type BeaconBlockHeader,
   type BeaconConsensusState,
   beaconConsensusStateCodec,
-  type L2Consensus,
-  verifierStateCodec,
-} from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import {
-  type BeaconBlockHeader,
   canCarry,
+  type L2Consensus,
   type StateUpdate,
   stateUpdateCodecs,
   syncCommitteeCodec,
   updateLayouts,
+  verifierStateCodec,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   encodeBlockHeader,
   parseBlockHeader,

@@ -4,20 +4,20 @@
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
-import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import {
-  type LightClientHeader,
-  parseBeaconBlockHeader,
-  parseFinalityUpdate,
-} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import type { ExecutionPayloadHeader } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   isSigner,
   type LegacyPayloadProof,
   type StateUpdate,
   type SyncAggregate,
   type SyncCommittee,
+  type VerifierState,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import {
+  type LightClientHeader,
+  parseBeaconBlockHeader,
+  parseFinalityUpdate,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import type { ExecutionPayloadHeader } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { readVector as readAnyVector } from "../../../rollup/spec/vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 

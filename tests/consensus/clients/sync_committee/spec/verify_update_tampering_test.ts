@@ -4,25 +4,23 @@ import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import type { BeaconNetwork } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
-  beaconConsensusStateCodec,
-  type VerifierState,
-} from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import {
+  type BeaconNetwork,
   ethereumMainnet,
   sepolia,
-} from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import {
+  type BeaconBlockHeader,
+  beaconConsensusStateCodec,
+  type StateUpdate,
+  stateUpdateCodecs,
+  type SyncCommittee,
+  type VerifierState,
+} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   SyncCommitteeError,
   type SyncCommitteeErrorCode,
 } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import {
-  type BeaconBlockHeader,
-  type StateUpdate,
-  stateUpdateCodecs,
-  type SyncCommittee,
-} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { firstBits, flipByte, flipHash, readSynthetic } from "./vectors.ts";
 

@@ -10,8 +10,8 @@ import {
   capellaStateIndices,
   type Fork,
   isFirstSlotOfFork,
+  sepolia,
 } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import {
   committeeRoot,
   headerRoot,

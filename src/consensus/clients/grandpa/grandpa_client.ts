@@ -4,9 +4,9 @@
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
-import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
   type GrandpaConsensusState,
+  GrandpaError,
   grandpaNumberCodec,
   messageVariantOf,
   supportedStateMachineKey,
@@ -21,7 +21,7 @@ import {
   stateMachineParts,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
-import { findUnusableReason } from "../../client_usability.ts";
+import { type ClientState, TargetClient } from "../../target_client.ts";
 import { type ClientObstacle, ProverFault, type ProverOptions } from "../../prover.ts";
 import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
@@ -29,25 +29,27 @@ import { RpcFault } from "../../../core/rpc/call.ts";
 import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
 
 /** Client to read. */
-export interface TargetClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
+export interface GrandpaClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
   /** Parachains whose heads are proved; empty for a standalone chain. */
   readonly paraIds: readonly number[];
 }
 
-/** A trusted state, and its bytes as the target stores them. */
-export interface TrustedGrandpaState {
-  readonly state: GrandpaConsensusState;
-  readonly bytes: Uint8Array;
-}
-
 /** The client on one chain. Methods may throw an `RpcFault`, and a {@link ProverFault} with code `hub_state`. */
-export class TargetClient {
+export class GrandpaClient {
   readonly #target: ConsensusTarget;
-  readonly #options: TargetClientOptions;
+  readonly #options: GrandpaClientOptions;
+  readonly #client: TargetClient<GrandpaConsensusState>;
 
-  constructor(target: ConsensusTarget, options: TargetClientOptions) {
+  constructor(target: ConsensusTarget, options: GrandpaClientOptions) {
     this.#target = target;
     this.#options = options;
+    this.#client = new TargetClient(target, {
+      chain: options.stateMachine,
+      consensusStateId: options.consensusStateId,
+      clientId: consensusClientIds.grandpa,
+      owner: target.id.stateMachine,
+      decode: decodeGrandpaState,
+    });
   }
 
   /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
@@ -65,25 +67,8 @@ export class TargetClient {
   }
 
   /** Reads the client's state, if it accepts updates. */
-  async fetchTrusted(signal: AbortSignal): Promise<TrustedGrandpaState> {
-    const { consensusStateId } = this.#options;
-    const [client, nowSec] = await Promise.all([
-      this.#target.reads.fetchClient(consensusStateId, "best", signal),
-      this.#target.reads.fetchNowSec(signal),
-    ]);
-    const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
-    if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
-    if (client.clientId !== consensusClientIds.grandpa) {
-      throw this.fault(`${where} accepts no GRANDPA proofs`);
-    }
-    const unusable = findUnusableReason(where, client, nowSec);
-    if (unusable !== undefined) throw this.#fault(unusable.code, unusable.detail);
-    try {
-      return { state: decodeGrandpaState(client.state), bytes: client.state };
-    } catch (error) {
-      if (error instanceof GrandpaError) throw this.fault(`the state of ${where} is unreadable`, error);
-      throw error;
-    }
+  fetchTrusted(signal: AbortSignal): Promise<ClientState<GrandpaConsensusState>> {
+    return this.#client.fetch(signal);
   }
 
   /**
@@ -116,11 +101,7 @@ export class TargetClient {
 
   /** Creates the fault of an unusable client. */
   fault(detail: string, cause?: unknown): ProverFault {
-    return this.#fault("hub_state", detail, cause === undefined ? undefined : { cause });
-  }
-
-  #fault(code: ProverFault["code"], detail: string, options?: ErrorOptions): ProverFault {
-    return new ProverFault(code, { chain: this.#options.stateMachine, detail }, options);
+    return this.#client.fault(detail, cause);
   }
 
   /** Names under which the chain may follow what is proved. */
