@@ -234,10 +234,15 @@ try_program() {
 
 # The copy is made beside the target and moved over it: a running program keeps its old file.
 put_in_place() {
+  before="$("$folder/$PROGRAM" --version 2>/dev/null || true)"
   new="$(mktemp "$folder/.$PROGRAM.XXXXXX")" || fail "$folder cannot be written: is there room?"
   if cp "$1" "$new" && chmod 755 "$new" && mv -f "$new" "$folder/$PROGRAM"; then
     say "installed $installed"
-    say "in $folder/$PROGRAM"
+    say "in $folder/$PROGRAM; to remove it, delete that file"
+    case "$before" in
+      '' | "$installed") ;;
+      *) say "it was $before before: restart the program or service that runs it" ;;
+    esac
   else
     fail "$folder/$PROGRAM could not be written: is there room?"
   fi

@@ -15,16 +15,14 @@ import {
   parseLightClientBootstrap,
   parseLightClientUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { branchOfFields } from "../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import {
+  branchOfFields,
   ProvedState,
+  readNeighbourFields,
+  STATE_PREFIX_BYTES,
   stateProofFormat,
 } from "../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { committeeRoot, headerRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import {
-  readNeighbourFields,
-  STATE_PREFIX_BYTES,
-} from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
 import type { Beacon, SimulatedBeaconNode } from "./beacon_options.ts";
 

@@ -1,5 +1,5 @@
 /** What the hub has accepted about each chain, read from its events: how many updates, and up to which height. */
-import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents } from "../hub/rpc/ismp_json.ts";
 import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";

@@ -7,7 +7,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
-import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents } from "../hub/rpc/ismp_json.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { PING_ABI } from "../evm/abi.ts";
 import type { IsmpHost } from "../evm/deploy.ts";

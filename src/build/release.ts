@@ -62,7 +62,10 @@ async function publish(
     "alerts.yml": "packaging/monitoring/alerts.yml",
     "dashboard.json": "packaging/monitoring/dashboard.json",
     LICENSE: "LICENSE",
+    "README.md": "README.md",
   });
+  // What the unit, the README and the texts of the programs name.
+  await copyFolder("docs", `${UNPACKED}/${base}/docs`, /\.(?:md|json|svg|png)$/);
   const deno = {
     version: Deno.version.deno,
     licenceText: await Deno.readTextFile("packaging/licences/deno.txt"),
@@ -93,6 +96,15 @@ async function publish(
   await Deno.writeTextFile(`${out}/${names.bill}`, billOfMaterials(facts));
   say(`${out}/${names.archive}: ${await megabytes(`${out}/${names.archive}`)}, ${packages.length} packages`);
   return Object.values(names);
+}
+
+/** Copies the files of a folder, and of those in it, whose names match. */
+async function copyFolder(from: string, to: string, names: RegExp): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (isDirectory) await copyFolder(`${from}/${name}`, `${to}/${name}`, names);
+    else if (names.test(name)) await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
+  }
 }
 
 /** Copies files, by name in the folder and place here, into a folder of their own. */

@@ -4,14 +4,12 @@
  */
 import { Option } from "commander";
 import { parseWithCommands, type ProgramCommand } from "../core/commands/command.ts";
-import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
   addCommonOptions,
   addListenOptions,
   createCommandLine,
   type ListenOptions,
   type ParsedCommandLine,
-  toStateMachine,
 } from "../core/runtime/command_line.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 import type { ConsensusRun } from "./commands/command.ts";
@@ -19,7 +17,8 @@ import { commands } from "./commands/commands.ts";
 
 /** Options of a run. */
 export interface RunArguments extends CommonArguments, ListenOptions {
-  readonly base?: StateMachine;
+  /** A chain as the operator names it. */
+  readonly base?: string;
   /** Folder for data that is expensive to read again. */
   readonly cache?: string;
   /** Path of the socket for commands. */
@@ -53,7 +52,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const { command } = line;
   const base =
     "configured chain that must already follow a BEEFY hub: the log reports whether it does, e.g. EVM-1";
-  command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
+  command.addOption(new Option("--base <chain>", base));
   command.addOption(
     new Option(
       "--cache <folder>",

@@ -2,12 +2,12 @@
  * Loop of a worker that advances a light client: poll, report the result, wait as long as the result asks for. Faults of
  * endpoints and of the chain that stores the client are waited out here. Start reading at {@link runPollLoop}.
  */
-import type { Limit } from "../core/runtime/limit.ts";
 import { ProverFault } from "./prover.ts";
 import { type CheckRow, keepsOut } from "../core/checks/check_row.ts";
 import { BlockHeaderError } from "../core/evm/block_header.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
+import { Limit } from "../core/runtime/limit.ts";
 import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs } from "../core/runtime/retry.ts";
 import type { Wake } from "../core/runtime/waiting.ts";
 import { type EventCode, events, type Log } from "../core/telemetry/log.ts";
@@ -20,7 +20,7 @@ export interface PollDeps {
   /** Notified of polls and updates; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
   /** Locks of the light clients, which operators' commands take, too; absent: there are none. */
-  readonly turns?: { of(route: UpdateRoute): Pick<Limit, "run"> } | undefined;
+  readonly turns?: ProverTurns | undefined;
 }
 
 /** Subject of a poll loop. */
@@ -309,5 +309,18 @@ export async function observeCheck(
       observer?.notePoll(route, { kind: "failed", failure: describeFailure(error) });
     }
     throw error;
+  }
+}
+
+/** A lock for each light client. */
+export class ProverTurns {
+  readonly #turns = new Map<string, Limit>();
+
+  /** The lock of the light client of a chain on another. */
+  of({ chain, target }: UpdateRoute): Limit {
+    const route = `${chain} ${target}`;
+    const turn = this.#turns.get(route) ?? new Limit(1);
+    this.#turns.set(route, turn);
+    return turn;
   }
 }

@@ -9,6 +9,11 @@ import { memoryText, openPersistedText, type PersistedText, PersistedTextFault }
 import { chainClients } from "./registry.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
+import { Webhook } from "../core/checks/webhook.ts";
+import { listSecrets } from "../core/config/redact.ts";
+import { platformFetch } from "../core/rpc/http.ts";
+import type { NotReadyReason } from "../core/telemetry/readiness.ts";
+import { createRedactor } from "../core/telemetry/redactor.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
@@ -17,12 +22,12 @@ import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { type Clock, systemRandomness } from "../core/runtime/clock.ts";
+import { systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
-import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
+import { openControlSocket } from "../core/runtime/control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { type ConsensusRun, workHere } from "./commands/command.ts";
-import { dropWriteAccess } from "../core/runtime/file_access.ts";
+import { dropWriteAccess, lockFile } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
@@ -62,7 +67,12 @@ export async function runProgram(
     (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
   const control = { clock: systemClock, log };
   const isRelay = command.kind === "relay";
-  const controlSocket = isRelay && path !== undefined ? await openFreeSocket(control, path) : undefined;
+  const running = isRelay ? await findRunning(args.config, path) : undefined;
+  if (running !== undefined) {
+    log.error("relayer_runs_already", { explanation: running });
+    return exitCodes.failed;
+  }
+  const controlSocket = isRelay && path !== undefined ? openControlSocket(control, path) : undefined;
   // A command needs the right to connect to the socket, before it has connections of its own.
   if (isRelay) dropWriteAccess(log);
   const deps = {
@@ -88,7 +98,8 @@ export async function runProgram(
       printError: (text) => world.writeError(`${text}\n`),
       hasColour,
       isJson: args.logFormat === "json",
-      nowMs: () => systemClock.now(),
+      clock: systemClock,
+      names: chainNames,
       askRunning: (request) =>
         path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request }),
       here: (needs, work) => workHere(of, needs, work, signal),
@@ -97,22 +108,29 @@ export async function runProgram(
   }
   const { listen: address, listenName: names, base } = args;
   const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
+  const reasons = (): readonly NotReadyReason[] => watch.status().reasons;
+  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
+  const webhook = new Webhook({ ...control, fetch: platformFetch, reasons, redact, names: chainNames });
   try {
-    if (!isConfigured(config, base, log)) return exitCodes.failed;
+    if (base !== undefined && findBase(config, base) === undefined) {
+      log.error("command_failed.chain_not_configured", { base });
+      return exitCodes.failed;
+    }
     return await serveStatus(
       server,
-      () => inRounds((current, ending) => runConsensus(depsWith(current), { base }, ending)),
+      () =>
+        inRounds((current, ending) =>
+          runConsensus({ ...depsWith(current), webhook }, { base: findBase(current, base) }, ending)
+        ),
     );
   } finally {
     controlSocket?.close();
   }
 }
 
-/** False where `--base` names a chain that the configuration does not have, which is logged. */
-function isConfigured({ chains }: ConsensusConfig, base: StateMachine | undefined, log: Log): boolean {
-  const isKnown = base === undefined || chains.some(({ stateMachine }) => stateMachine === base);
-  if (!isKnown) log.error("command_failed.chain_not_configured", { base });
-  return isKnown;
+/** The chain that `--base` names by its section or as a state machine; `undefined`: none. */
+function findBase({ chains }: ConsensusConfig, base: string | undefined): StateMachine | undefined {
+  return chains.find(({ section, stateMachine }) => section === base || stateMachine === base)?.stateMachine;
 }
 
 /** Opens the files of `--cache`; `undefined`: they cannot be used, which is logged. */
@@ -133,15 +151,12 @@ function openTexts(
 /** Name of the socket in the folder of `--cache`. */
 const SOCKET_NAME = "causeway-consensus.sock";
 
-/** Opens the socket for commands, unless another relayer answers there. */
-async function openFreeSocket(
-  deps: { readonly clock: Clock; readonly log: Log },
-  path: string,
-): Promise<ControlSocket | undefined> {
-  if (!await isControlServed(path)) return openControlSocket(deps, path);
-  const explanation = "another running program answers there: name another one with --socket";
-  deps.log.warn("control_socket_unavailable", { socket: path, explanation });
-  return undefined;
+/** Finds the relayer that uses the same accounts or files already; `undefined`: none, and no other one can start now. */
+async function findRunning(config: string, socket: string | undefined): Promise<string | undefined> {
+  if (!lockFile(config)) return `another running relayer works with ${config}`;
+  return socket !== undefined && await isControlServed(socket)
+    ? `another running relayer answers at ${socket}`
+    : undefined;
 }
 
 function toFolder(path: string): string {

@@ -6,7 +6,7 @@ import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { consensusControlWorker } from "./commands/commands.ts";
 import { provableSections } from "./config/schema.ts";
-import { ProverTurns } from "./prover_turns.ts";
+import { observeCheck, ProverTurns } from "./poll_loop.ts";
 import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import type { CheckRow } from "../core/checks/check_row.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
@@ -19,7 +19,6 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
-import { observeCheck } from "./poll_loop.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 
@@ -66,6 +65,10 @@ async function relay(
     ...planChecking(deps, connections),
     ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
     ...watch?.workers() ?? [],
+    ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
+      name: "causeway-consensus",
+      hub: connections.hub.id.stateMachine,
+    }) ?? [],
   ];
   watch?.noteWorkers(workers);
   watch?.open();

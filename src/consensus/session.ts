@@ -4,6 +4,7 @@
  */
 import type { BaseState } from "./client.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
@@ -52,6 +53,8 @@ export interface RunDeps {
   readonly board?: CheckBoard | undefined;
   /** Notified of connections and workers; absent: nobody watches. */
   readonly watch?: SessionWatch | undefined;
+  /** Posts changes of readiness; absent: nobody does. */
+  readonly webhook?: Pick<Webhook, "workers"> | undefined;
   /** Socket for the operator's commands; absent: there is none. */
   readonly controlSocket?: ControlSocket | undefined;
 }

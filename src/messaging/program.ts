@@ -1,5 +1,7 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
+import { listSecrets } from "../core/config/redact.ts";
+import { Webhook } from "../core/checks/webhook.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
@@ -13,6 +15,8 @@ import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/status_server.ts";
+import type { NotReadyReason } from "../core/telemetry/readiness.ts";
+import { createRedactor } from "../core/telemetry/redactor.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
@@ -37,9 +41,10 @@ export async function runProgram(
     if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
     return reading;
   };
+  const reading = read();
   using app = openApp(world, {
     arguments: args,
-    reading: read(),
+    reading,
     readAgain: read,
     keepFixed,
     hasResult: command.kind === "command" && command.hasResult,
@@ -91,7 +96,8 @@ export async function runProgram(
       printError: (text) => world.writeError(`${text}\n`),
       hasColour,
       isJson: args.logFormat === "json",
-      nowMs: () => systemClock.now(),
+      clock: systemClock,
+      names,
       askRunning: (request) => askControl(base, { path, ...request }),
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });
@@ -104,7 +110,10 @@ export async function runProgram(
     names: listenName,
     sources: watch.sources(),
   };
-  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds };
+  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
+  const reasons = (): readonly NotReadyReason[] => watch.reasons();
+  const webhook = new Webhook({ ...base, fetch: platformFetch, reasons, redact, names });
+  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, webhook };
   try {
     return await serveStatus(server, () => runRelayer(relayer, config, signal));
   } finally {

@@ -3,6 +3,7 @@
  * is asked to stop. Everything it needs from its environment is passed in.
  */
 import type { HubRewards } from "../core/chains/hub.ts";
+import type { Webhook } from "../core/checks/webhook.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
@@ -34,6 +35,8 @@ import { RpcFault } from "../core/rpc/call.ts";
 interface RelayerDeps extends RunDeps {
   /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
   readonly controlSocket?: () => ControlSocket | undefined;
+  /** Posts changes of readiness; absent: nobody does. */
+  readonly webhook?: Pick<Webhook, "workers">;
   /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
   readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
@@ -94,6 +97,10 @@ async function relay(
     ...checking,
     ...control,
     ...watch?.workers(deps.log) ?? [],
+    ...deps.webhook?.workers(config.relayer.notify?.webhook, {
+      name: "causeway",
+      hub: config.hub.stateMachine,
+    }) ?? [],
   ];
   watch?.noteWorkers(workers);
   try {

@@ -49,12 +49,10 @@ Deno.test("arguments: what is wrong is said with the way to the options, and the
     [[], /'-c, --config <path>' not specified/],
     [["--config"], /argument missing/],
     [["-c", "c.toml", "--base"], /argument missing/],
-    [["-c", "c.toml", "--base=EVM"], /'EVM' is invalid.*a state machine such as EVM-1/],
     [["-c", "c.toml", "--confg=x"], /unknown option --confg; did you mean --config\?\n/],
     [["-c", "c.toml", "--log-level=loud"], /debug, info, warn, error/],
     [["-c", "c.toml", "EVM-1"], /unknown command 'EVM-1'|too many arguments/],
-    [["-c", "c.toml", "log-consensus-state"], /missing required argument 'state-machine'/],
-    [["-c", "c.toml", "log-consensus-state", "mars"], /'mars' is invalid/],
+    [["-c", "c.toml", "log-consensus-state"], /missing required argument 'chain'/],
     [["-c", "c.toml", "log-consensus-state", "EVM-1", "EVM-2"], /too many arguments/],
     [["log-consensus-state", "EVM-1"], /'-c, --config <path>' not specified/],
   ];
@@ -74,7 +72,7 @@ Deno.test("arguments: help and version are answered with 0", () => {
     assert.ok(help.stdout.includes(text), text);
   }
   const own = parse("log-consensus-state", "--help");
-  assert.ok(own.kind === "exit" && own.code === 0 && own.stdout.includes("<state-machine>"));
+  assert.ok(own.kind === "exit" && own.code === 0 && own.stdout.includes("<chain>"));
   assert.deepEqual(parse("--version"), {
     kind: "exit",
     code: 0,

@@ -8,8 +8,11 @@ import type { ConfigResult } from "../../src/core/config/diagnostics.ts";
 import { readBlocks } from "./support/markdown.ts";
 
 const root = new URL("../../", import.meta.url);
-const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
-const consensus = Deno.readTextFileSync(new URL("consensus.example.toml", root));
+/** An example with its placeholders filled in, which are warned about. */
+const example = (file: string): string =>
+  Deno.readTextFileSync(new URL(file, root)).replaceAll("YOUR-", "MY-");
+const messaging = example("config.example.toml");
+const consensus = example("consensus.example.toml");
 const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
 /** An optional setting that is commented out. */

@@ -21,8 +21,8 @@ async function typeOf(name: string): Promise<string | undefined> {
   let text = "";
   const args = ["config", "init", "--out=c.toml", `--chain=${name}`];
   await runConsensusCommand(args, {}, {
-    writeNewFile: (_, written) => {
-      text = written;
+    writeNewFile: (path, written) => {
+      if (path === "c.toml") text = written;
       return true;
     },
   });

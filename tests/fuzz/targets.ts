@@ -98,7 +98,8 @@ import {
   leafCodec,
   postRequestCodec,
 } from "../../src/core/ismp/message.ts";
-import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents } from "../../devnet/hub/rpc/ismp_json.ts";
+import { parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
 import {
   parseStateMachine,
   stateCommitmentCodec,

@@ -35,7 +35,7 @@ Deno.test({
     );
     assert.match(
       consensus ?? "",
-      /\/causeway-consensus:\/data:ro .* causeway-consensus --config=\/data\/consensus\.toml$/,
+      /\/causeway-consensus:\/data .* causeway-consensus --config=\/data\/consensus\.toml --cache=\/data$/,
     );
   },
 });

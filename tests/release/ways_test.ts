@@ -258,12 +258,14 @@ async function fromArchive(stage: Stage): Promise<void> {
   await runBlock(await readBlock("docs/install.md", "From the archive", 0), { cwd, env });
   assert.deepEqual(namesIn(`${cwd}/causeway-${TARGET}`), [
     "LICENSE",
+    "README.md",
     "THIRD-PARTY-LICENCES.txt",
     "alerts.yml",
     "causeway",
     "causeway.service",
     "config.example.toml",
     "dashboard.json",
+    "docs",
   ]);
   const licences = await Deno.readTextFile(`${cwd}/causeway-${TARGET}/THIRD-PARTY-LICENCES.txt`);
   const listed = await readBill(`${stage.folder}/dist/causeway.cdx.json`);

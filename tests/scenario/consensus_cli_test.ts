@@ -105,7 +105,6 @@ Deno.test("consensus command line: what is wrong with the arguments is said on s
   for (
     const [args, expected] of [
       [[], /'-c, --config <path>' not specified/],
-      [["--config=c.toml", "--base=mars"], /'mars' is invalid/],
       [["--config=c.toml", "log-consensus-state"], /missing required argument/],
       [["--config=c.toml", "--db=x.db"], /^error: unknown option --db\n/],
       [["--confg=c.toml"], /^error: unknown option --confg; did you mean --config\?\n/],
@@ -196,6 +195,9 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held, a
       assert.deepEqual([prove.code, prove.stdout], [1, ""]);
       assert.match(prove.stderr, /^EVM-31337 only receives: /);
       assert.equal((await ask("log-level", "info")).code, 0);
+      const second = await ask("--socket=other.sock");
+      assert.deepEqual([second.code, second.stderr], [1, ""], "a second relayer with the same file");
+      assert.match(second.stdout, /another running relayer works with consensus\.toml/);
     };
     const result = await stopAt({ folder, line: "receive_only", signal: "SIGTERM", before });
     const after = await ask("status");
@@ -242,5 +244,5 @@ Deno.test("consensus command line: log-consensus-state prints results on stdout 
     (folder) => run(["-c", "consensus.toml", "log-consensus-state", "EVM-31337"], folder),
   );
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /ERROR EVM-31337 .*\[command_failed\.receive_only\]\n/);
+  assert.match(stderr, /ERROR sepolia .*\[command_failed\.receive_only\]\n/);
 });

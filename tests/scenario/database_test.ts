@@ -354,7 +354,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
     const status = await runRelayerOnce([...args, "status"]);
     assert.match(
       status.stdout,
-      /In the way\n.*\n {2}program .*(no space left|read or write error).*database_fault/,
+      /State\n[^]*?\n {2}program .*(no space left|read or write error).*database_fault/,
     );
     if (disk.isFullForAll) {
       const check = await runRelayerOnce([...args, "check"]);
@@ -368,7 +368,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
     await process.waitForLine(nth("database_restored", time), { deadlineMs: DEADLINE_MS });
     await scene.untilDelivered(sent);
     const { stdout } = await runRelayerOnce([...args, "status"]);
-    assert.doesNotMatch(stdout, /In the way/);
+    assert.doesNotMatch(stdout, /\n {2}program +stops work/);
   }
   const restored = process.lines.findLastIndex(({ record }) => record?.event === "database_restored");
   await scene.finish({ allowedErrors: [reportsDiskFull] });

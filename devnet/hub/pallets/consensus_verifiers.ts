@@ -22,7 +22,7 @@ import {
   verifyBscUpdate,
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/message.ts";
-import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   type BeaconNetwork,
   chiado,

@@ -2,7 +2,12 @@
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
 import type { GetRequest, GetResponse, PostRequest, Request } from "../../../src/core/ismp/message.ts";
-import { stateMachineIdToJson } from "../../../src/core/ismp/rpc_json.ts";
+import {
+  type EventWithMetadata,
+  parseEvent,
+  parseEventBlocks,
+  stateMachineIdToJson,
+} from "../../../src/core/ismp/rpc_json.ts";
 import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 
 /** JSON integer: a bigint if a number would lose digits. */
@@ -20,6 +25,11 @@ export type JsonValue =
 /** An integer as JSON: a number as long as that is exact. */
 export function integerToJson(value: bigint): JsonInteger {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+/** Events of all blocks of an answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} */
+export function parseEvents(json: unknown): readonly EventWithMetadata[] {
+  return [...parseEventBlocks(json).values()].flat().map(parseEvent);
 }
 
 /** JSON of {@link StateMachineHeight}. */

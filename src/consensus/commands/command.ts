@@ -5,7 +5,7 @@ import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { provableSections } from "../config/schema.ts";
 import { HeightNotifier } from "../height_notifier.ts";
-import { ProverTurns } from "../prover_turns.ts";
+import { ProverTurns } from "../poll_loop.ts";
 import { type RunDeps, runSession } from "../session.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
 import type { Proving } from "./prove_now.ts";
@@ -13,8 +13,6 @@ import type { Proving } from "./prove_now.ts";
 /** One run of a command; its signal is aborted when the program is asked to stop. */
 export interface ConsensusRun extends OperationRun<ConsensusControl> {
   readonly deps: RunDeps;
-  /** True: standard output is a terminal that shows colours. */
-  readonly hasColour: boolean;
 }
 
 /** Context of every operation. */

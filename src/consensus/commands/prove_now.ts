@@ -13,9 +13,8 @@ import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
-import type { UpdateObserver, UpdateRoute } from "../poll_loop.ts";
+import type { ProverTurns, UpdateObserver, UpdateRoute } from "../poll_loop.ts";
 import { findRoute, type ProvingConnections, type WantedRoute } from "./prove_routes.ts";
-import type { ProverTurns } from "../prover_turns.ts";
 
 /** What proves: the connections of a relayer, or of a command's own process. */
 export interface Proving extends ProvingConnections {

@@ -17,6 +17,8 @@ started with. It prints what the status page shows.
 
 Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
   needs: "running",
+  isWatched: true,
+  isNamed: true,
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   work: ({ status }) => {
     const found = status();

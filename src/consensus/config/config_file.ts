@@ -2,7 +2,7 @@
 import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
 import { readConsensusConfig } from "./read.ts";
 import { type ConsensusConfig, consensusSections } from "./schema.ts";
-import { type JsonSchema, noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
+import { type JsonSchema, noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, HUB_TYPES, hubClients } from "../registry.ts";
 import {
   accountBlanks,
@@ -56,8 +56,12 @@ export function writeConsensusSchema(): string {
     };
   };
   return writeSchema("Configuration file of causeway-consensus", {
-    properties: { hub, hyperbridge: hub, relayer: objectOf(sections.relayer) },
-    additionalProperties: { anyOf: [...CHAIN_TYPES.map(chain), objectOf(sections.substrate)] },
+    properties: {
+      hub,
+      hyperbridge: hub,
+      relayer: objectOf(sections.relayer, { notify: objectOf(sections.notify) }),
+    },
+    additionalProperties: objectByType([...CHAIN_TYPES.map(chain), objectOf(sections.substrate)]),
   });
 }
 

@@ -6,6 +6,7 @@
 import {
   checkDistinct,
   checkLiveIds,
+  checkNetworks,
   checkTries,
   type KnownSection,
   toKnown,
@@ -21,6 +22,7 @@ import {
   readConfigFile,
   readDocument,
   readInner,
+  readOptional,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -64,6 +66,7 @@ function checkTogether(
 ): void {
   const known = chains.map((chain) => chain.known);
   checkDistinct(hub?.known, known);
+  checkNetworks(hub?.known, known);
   for (const { l1 } of chains) if (l1 !== undefined) noteUnconfiguredL1(l1, known);
   checkLiveIds(chains.flatMap((chain) => chain.l1 === undefined ? [chain.known] : []));
   checkLiveIds(
@@ -152,9 +155,13 @@ function readHubClient(
 
 /** Reads the section; if it is missing, its defaults apply. */
 function readRelayer(
-  { relayer }: Sections,
-  { sections, diagnostics }: ConfigDocument,
+  { relayer, notify }: Sections,
+  document: ConfigDocument,
 ): ConsensusRelayerConfig | undefined {
+  const { sections, diagnostics } = document;
+  const table = sections.get("relayer") ?? {};
   if (sections.has("relayer") && sections.get("relayer") === undefined) return undefined;
-  return readSection(sections.get("relayer") ?? {}, diagnostics.section(["relayer"]), relayer).complete;
+  const { complete } = readSection(table, diagnostics.section(["relayer"]), relayer);
+  const notified = readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document);
+  return complete && notified && { ...complete, ...notified.config && { notify: notified.config } };
 }

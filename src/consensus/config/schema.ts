@@ -3,6 +3,7 @@
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { type NotifyConfig, notifySection } from "../../core/config/chains.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { boolean, oneOf, positiveAmount } from "../../core/config/values.ts";
@@ -35,10 +36,16 @@ export interface ConsensusHubConfig {
   readonly substrate: HubSubstrateConfig;
 }
 
+/** A chain by the name of its section. */
+interface NamedChain {
+  readonly section: string;
+  readonly stateMachine: StateMachine;
+}
+
 /** Sections of chains with the names that the operator gave them, the hub's first. */
 export function provableSections(
   { hub, chains }: Pick<ConsensusConfig, "hub" | "chains">,
-): readonly { readonly section: string; readonly stateMachine: StateMachine }[] {
+): readonly NamedChain[] {
   return [{ section: hub.section, stateMachine: hub.substrate.stateMachine }, ...chains];
 }
 
@@ -108,7 +115,10 @@ const relayerKeys = {
 };
 
 /** The values of `[relayer]`, which may be missing. */
-export type ConsensusRelayerConfig = SectionValues<typeof relayerKeys>;
+export interface ConsensusRelayerConfig extends SectionValues<typeof relayerKeys> {
+  /** Where changes of readiness are posted; absent: nowhere. */
+  readonly notify?: NotifyConfig | undefined;
+}
 
 const MESSAGING_ONLY = "belongs to the configuration of the messaging relayer";
 const OWN_SUBSTRATE = "belongs to [hub.substrate]";
@@ -137,6 +147,7 @@ export const consensusSections = (files: ConfigFiles) => {
     relayer: {
       description: "Work of the relayer. The section may be missing.",
       keys: relayerKeys,
+      inner: ["notify"],
       foreign: {
         challenge_period: "challenge periods are set on the hub",
         minimum_profit_percentage: MESSAGING_ONLY,
@@ -153,6 +164,7 @@ export const consensusSections = (files: ConfigFiles) => {
         fleet: MESSAGING_ONLY,
       },
     },
+    notify: notifySection,
     evm: {
       description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
       keys: { type: evmTypeKey, ...evm.keys },

@@ -6,8 +6,7 @@
 import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
 import { ProverFault, type ProverOptions } from "../prover.ts";
 import { ClaimSearch, type L1Range } from "./claim_search.ts";
-import type { RollupClientState } from "./spec/rollup_client.ts";
-import { RollupDataError, RollupUpdateError } from "./spec/rollup_errors.ts";
+import { type RollupClientState, RollupDataError, RollupUpdateError } from "./spec/rollup_client.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
 import type { Address } from "../../core/evm/address.ts";

@@ -10,8 +10,8 @@ import {
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
+  RollupUpdateError,
 } from "./spec/rollup_client.ts";
-import { RollupUpdateError } from "./spec/rollup_errors.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,

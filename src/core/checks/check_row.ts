@@ -121,7 +121,17 @@ export async function runChecks(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
-  return rows.flat();
+  return eachOnce(rows.flat());
+}
+
+/** Sections may share an endpoint: what two jobs find of it is one row, the worse one. */
+function eachOnce(rows: readonly CheckRow[]): readonly CheckRow[] {
+  const found = new Map<unknown, CheckRow>();
+  for (const row of rows) {
+    const key = row.endpoint === undefined ? row : JSON.stringify([row.chain, row.endpoint, row.check]);
+    if ((found.get(key)?.result ?? "ok") === "ok") found.set(key, row);
+  }
+  return [...found.values()];
 }
 
 async function runJob(clock: Clock, job: CheckJob, signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -197,7 +207,7 @@ export function judgeMachine({ keyFiles: files }: MachineFacts): readonly CheckR
   if (open.length === 0) {
     const found = files.length === 0
       ? "no key is read from a file"
-      : `${files.length} files, closed to others`;
+      : `${files.length} file${files.length === 1 ? "" : "s"}, closed to others`;
     return [{ ...row, result: "ok", found }];
   }
   return [{

@@ -6,9 +6,7 @@ import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
 import type { OperationRun } from "./operation.ts";
 
 /** What `check` gets of a program. */
-export interface CheckRun extends Pick<OperationRun<never>, "print" | "isJson" | "signal"> {
-  readonly hasColour: boolean;
-}
+type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "signal">;
 
 /** In what the programs differ. */
 export interface CheckCommandOptions<Run> extends Pick<CommandSyntax<unknown>, "description" | "without"> {

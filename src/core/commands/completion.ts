@@ -1,259 +1,114 @@
-/** `completion`: tab completion for a shell, made from the definitions of the commands. */
-import { Argument, type Command as Parser, type Option } from "commander";
+/** `completion`: tab completion for shells. A short script for each asks the program itself what may come next. */
+import type { Command as Parser, Option } from "commander";
+import { Argument } from "commander";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
 
-const AFTER_HELP = `
-Examples:
-  bash:  causeway completion bash > /etc/bash_completion.d/causeway
-  zsh:   causeway completion zsh > "\${fpath[1]}/_causeway"
-  fish:  causeway completion fish > ~/.config/fish/completions/causeway.fish
-
-Exit status: 0 done, 2 wrong command line.`;
+/** What the scripts ask for, behind which the words of the command line stand. */
+const WORDS = "words";
 
 /** The command. */
 export const completion = defineStandalone<string>({
   name: "completion",
   description: "Prints tab completion of this program for a shell.",
   summary: "print tab completion for bash, zsh or fish",
-  afterHelp: AFTER_HELP,
+  afterHelp: `
+Examples:
+  bash:  causeway completion bash > /etc/bash_completion.d/causeway
+  zsh:   causeway completion zsh > "\${fpath[1]}/_causeway"
+  fish:  causeway completion fish > ~/.config/fish/completions/causeway.fish
+
+Exit status: 0 done, 2 wrong command line.`,
   without: ["config", "db"],
   addOptions: (parser, choose) =>
-    void parser.addArgument(new Argument("<shell>", "bash, zsh or fish").choices([...shells]))
-      .action((shell: string) => {
-        const known = shells.find((each) => each === shell) ?? "bash";
-        choose(toCompletionScript(known, describeCommands(parser.parent ?? parser)));
+    void parser
+      .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(["bash", "zsh", "fish", WORDS]))
+      .argument("[words...]", "used by the scripts: a command line so far, behind --")
+      .action((shell: string, words: readonly string[]) => {
+        const program = parser.parent ?? parser;
+        choose(shell === WORDS ? listNext(program, words).join("\n") : scriptOf(shell, program.name()));
       }),
-  run: ({ print }, script) => {
-    print(script);
+  run: ({ print }, text) => {
+    if (text !== "") print(text);
     return Promise.resolve(exitCodes.ok);
   },
 });
 
-/** Shells with completion. */
-const shells = ["bash", "zsh", "fish"] as const;
-
-/** One of {@link shells}. */
-type Shell = typeof shells[number];
-
-/** An option as completion needs it. */
-interface OptionShape {
-  readonly long: string;
-  readonly short: string | undefined;
-  readonly description: string;
-  /** `none`: it takes no value. */
-  readonly value: "none" | "file" | "any" | readonly string[];
+/** Lists what the last word may become, each with a tab and its description; nothing: a file, or anything. */
+function listNext(program: Parser, words: readonly string[]): readonly string[] {
+  const current = words.at(-1) ?? "";
+  const command = words.slice(0, -1).reduce(
+    (at, word) => at.commands.find((each) => each.name() === word) ?? at,
+    program,
+  );
+  const [, name] = /^(--[a-z-]+)=/.exec(current) ?? [];
+  const options = [command, program].flatMap((each) => each.createHelp().visibleOptions(each));
+  const valued = options.find((option) => takesValue(option) && isNamed(option, name ?? words.at(-2)));
+  const next = valued === undefined
+    ? listWords(command, options)
+    : (valued.argChoices ?? []).map((choice) => [name === undefined ? choice : `${name}=${choice}`, ""]);
+  const found = new Map(
+    next.filter(([word = ""]) => word.startsWith(current)).map(([word, text]) => [word, text]),
+  );
+  return [...found].map(([word, text]) => `${word}\t${text}`);
 }
 
-/** A command, or the program itself. */
-interface CommandShape {
-  /** Its words behind the program's name, each with a blank in front; empty: the program. */
-  readonly trail: string;
-  readonly summary: string;
-  readonly options: readonly OptionShape[];
-  /** Words that may follow: commands, or the choices of an argument. */
-  readonly words: readonly { readonly word: string; readonly description: string }[];
-  readonly takesFile: boolean;
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
 }
 
-/** A program with everything that can be completed. */
-interface ProgramShape {
-  readonly name: string;
-  /** The program first. */
-  readonly commands: readonly CommandShape[];
+function isNamed({ long, short }: Option, word: string | undefined): boolean {
+  return word !== undefined && (word === long || word === short);
 }
 
-/** Describes a program for completion. */
-function describeCommands(program: Parser): ProgramShape {
-  return { name: program.name(), commands: describe(program, "") };
+/** Commands, choices of the argument, and options. */
+function listWords(command: Parser, options: readonly Option[]): readonly (readonly string[])[] {
+  const below = command.createHelp().visibleCommands(command).filter((each) => each.name() !== "help");
+  const [argument] = command.registeredArguments;
+  return [
+    ...below.map((each) => [each.name(), each.summary()]),
+    ...(argument?.argChoices ?? []).filter((word) => word !== WORDS).map((
+      word,
+    ) => [word, argument?.description ?? ""]),
+    ...options.flatMap(({ long, description }) => typeof long === "string" ? [[long, description]] : []),
+  ];
 }
 
-function describe(command: Parser, trail: string): readonly CommandShape[] {
-  const visible = command.createHelp();
-  const below = visible.visibleCommands(command).filter((each) => each.name() !== "help");
-  const argument = command.registeredArguments[0];
-  const choices = (argument?.argChoices ?? []).map((word) => ({
-    word,
-    description: argument?.description ?? "",
-  }));
-  const own: CommandShape = {
-    trail,
-    summary: command.summary(),
-    options: visible.visibleOptions(command).flatMap(toOption),
-    words: [...below.map((each) => ({ word: each.name(), description: each.summary() })), ...choices],
-    takesFile: isFile(argument?.name() ?? ""),
-  };
-  return [own, ...below.flatMap((each) => describe(each, `${trail} ${each.name()}`))];
-}
-
-function toOption(option: Option): readonly OptionShape[] {
-  const { long, short, description } = option;
-  if (typeof long !== "string") return [];
-  const [, name = ""] = /[<[](.+)[>\]]/.exec(option.flags) ?? [];
-  const takesValue = option.required || option.optional;
-  const value = !takesValue ? "none" : option.argChoices ?? (isFile(name) ? "file" : "any");
-  return [{ long, short: short ?? undefined, description, value }];
-}
-
-/** True for the placeholder of a file or folder. */
-function isFile(placeholder: string): boolean {
-  return /^(?:path|file|folder)/.test(placeholder);
-}
-
-/** Writes the script for a shell. */
-export function toCompletionScript(shell: Shell, program: ProgramShape): string {
+/** The script for a shell; where the program proposes nothing, the shell proposes files. */
+function scriptOf(shell: string, program: string): string {
+  const name = `_${program.replaceAll("-", "_")}`;
   switch (shell) {
     case "bash":
-      return bashScript(program);
+      return `# bash completion of ${program}
+${name}() {
+  local words line="\${COMP_LINE:0:COMP_POINT}"
+  read -ra words <<< "$line"
+  [[ "$line" == *[[:space:]] ]] && words+=("")
+  mapfile -t COMPREPLY < <("\${words[0]}" completion ${WORDS} -- "\${words[@]:1}" 2>/dev/null | cut -f1)
+  # bash has split --option=value at the sign
+  [[ "\${words[-1]}" == *=* ]] && COMPREPLY=("\${COMPREPLY[@]#*=}")
+}
+complete -o default -F ${name} ${program}`;
     case "zsh":
-      return zshScript(program);
-    case "fish":
-      return fishScript(program);
-  }
-}
-
-/** Every option of any command by its long name; the first one of a name counts. */
-function allOptions({ commands }: ProgramShape): readonly OptionShape[] {
-  const found = new Map(
-    commands.flatMap(({ options }) => options).toReversed().map((each) => [each.long, each]),
-  );
-  return [...found.values()];
-}
-
-function trailsOf({ commands }: ProgramShape): readonly string[] {
-  return commands.map(({ trail }) => trail).filter((trail) => trail !== "");
-}
-
-/** Text within single quotes of a shell. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function functionName({ name }: ProgramShape): string {
-  return `_${name.replaceAll("-", "_")}`;
-}
-
-function bashScript(program: ProgramShape): string {
-  const values = allOptions(program).filter(({ value }) => value !== "none").map((option) => {
-    const names = [option.long, ...option.short === undefined ? [] : [option.short]].join("|");
-    const { value } = option;
-    const reply = value === "file"
-      ? 'COMPREPLY=($(compgen -f -- "$current"))'
-      : value === "any" || value === "none"
-      ? "COMPREPLY=()"
-      : `COMPREPLY=($(compgen -W ${quote(value.join(" "))} -- "$current"))`;
-    return `    ${names}) ${reply}; return ;;`;
-  });
-  const cases = program.commands.map(({ trail, options, words, takesFile }) => {
-    const all = [...words.map(({ word }) => word), ...options.map(({ long }) => long)].join(" ");
-    const files = takesFile ? ' COMPREPLY+=($(compgen -f -- "$current"))' : "";
-    return `    ${quote(trail)}) COMPREPLY=($(compgen -W ${quote(all)} -- "$current"));${files} ;;`;
-  });
-  return `# bash completion of ${program.name}
-${functionName(program)}() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" trail="" i
-  # bash splits --option=value at the sign
-  if [[ "$current" == "=" ]]; then
-    current=""
-  elif [[ "$before" == "=" ]]; then
-    before="\${COMP_WORDS[COMP_CWORD-2]}"
+      return `#compdef ${program}
+${name}() {
+  local -a found
+  found=("\${(@f)$("$words[1]" completion ${WORDS} -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("\${(@)found:#}")
+  if (( \${#found} )); then
+    _describe -t values ${program} "\${(@)found/$'\\t'/:}"
+  else
+    [[ "$PREFIX" == --*=* ]] && compset -P '*='
+    _files
   fi
-  case "$before" in
-${values.join("\n")}
-  esac
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$trail \${COMP_WORDS[i]}" in
-      ${trailsOf(program).map(quote).join("|")}) trail="$trail \${COMP_WORDS[i]}" ;;
-    esac
-  done
-  case "$trail" in
-${cases.join("\n")}
-  esac
 }
-complete -F ${functionName(program)} ${program.name}`;
-}
-
-function zshScript(program: ProgramShape): string {
-  const values = allOptions(program).filter(({ value }) => value !== "none").map((option) => {
-    const names = [option.long, ...option.short === undefined ? [] : [option.short]].join("|");
-    const { value } = option;
-    const reply = value === "file"
-      ? "_files"
-      : value === "any" || value === "none"
-      ? "_message 'value'"
-      : `compadd -- ${value.map(quote).join(" ")}`;
-    return `    (${names}) ${reply}; return ;;`;
-  });
-  const entry = (word: string, description: string): string =>
-    quote(`${word.replaceAll(":", "\\:")}:${description.replaceAll(":", " ")}`);
-  const cases = program.commands.map(({ trail, options, words, takesFile }) => {
-    const all = [
-      ...words.map(({ word, description }) => entry(word, description)),
-      ...options.map(({ long, description }) => entry(long, description)),
-    ].join(" ");
-    return `    (${quote(trail)}) entries=(${all}); ${takesFile ? "_files; " : ""};;`.replace("; ;;", " ;;");
-  });
-  return `#compdef ${program.name}
-${functionName(program)}() {
-  local trail="" before="\${words[CURRENT-1]}" i
-  local -a entries
-  if [[ "\${words[CURRENT]}" == --*=* ]]; then
-    before="\${words[CURRENT]%%=*}"
-    compset -P '*='
-  fi
-  case "$before" in
-${values.join("\n")}
-  esac
-  for ((i = 2; i < CURRENT; i++)); do
-    case "$trail \${words[i]}" in
-      (${trailsOf(program).map(quote).join("|")}) trail="$trail \${words[i]}" ;;
-    esac
-  done
-  case "$trail" in
-${cases.join("\n")}
-  esac
-  _describe -t values ${quote(program.name)} entries
-}
-if [[ "\${funcstack[1]}" == "_${program.name}" ]]; then
-  ${functionName(program)} "$@"
+if [[ "\${funcstack[1]}" == "${name}" ]]; then
+  ${name} "$@"
 else
-  compdef ${functionName(program)} ${program.name}
+  compdef ${name} ${program}
 fi`;
-}
-
-function fishScript(program: ProgramShape): string {
-  const at = `_${functionName(program)}_at`;
-  const lines = program.commands.flatMap(({ trail, options, words, takesFile }) => {
-    const here = `complete -c ${program.name} -n ${quote(`${at} "${trail}"`)}`;
-    return [
-      ...words.map(({ word, description }) => `${here} -a ${quote(word)} -d ${quote(description)}`),
-      ...options.map((option) => `${here} ${fishOption(option)}`),
-      ...takesFile ? [`${here} -F`] : [],
-    ];
-  });
-  return `# fish completion of ${program.name}
-function ${at}
-  set -l trail ""
-  for word in (commandline -opc)[2..]
-    switch "$trail $word"
-      case ${trailsOf(program).map(quote).join(" ")}
-        set trail "$trail $word"
-    end
-  end
-  test "$trail" = "$argv[1]"
-end
-complete -c ${program.name} -f
-${lines.join("\n")}`;
-}
-
-function fishOption({ long, short, description, value }: OptionShape): string {
-  const names = [`-l ${long.slice(2)}`, ...short === undefined ? [] : [`-s ${short.slice(1)}`]].join(" ");
-  const taken = value === "none"
-    ? ""
-    : value === "file"
-    ? " -r -F"
-    : value === "any"
-    ? " -x"
-    : ` -x -a ${quote(value.join(" "))}`;
-  return `${names}${taken} -d ${quote(description)}`;
+    default:
+      return `# fish completion of ${program}
+complete -c ${program} -a '((commandline -opc)[1] completion ${WORDS} -- (commandline -opc)[2..] (commandline -ct))'`;
+  }
 }

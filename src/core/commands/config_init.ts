@@ -2,12 +2,13 @@
 import { InvalidArgumentError, Option } from "commander";
 import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
-import type { InitAnswers } from "../config/commented_file.ts";
-import { isRemote } from "../config/redact.ts";
+import type { InitAnswers, InitFile } from "../config/commented_file.ts";
+import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { fileFailure } from "../config/toml.ts";
-import type { Terminal } from "../runtime/terminal.ts";
+import { readUrl } from "../config/values.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { dirname } from "node:path";
 
 const AFTER_HELP = `
 Chains: ${namedChains.map(({ name }) => name).join(", ")}.
@@ -19,14 +20,18 @@ Example, behind the name of the program:
 
 Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
 
+/** Values by name of the chain. */
+type ByChain = ReadonlyMap<string, readonly string[]>;
+
 /** Options of the command. */
 interface InitOptions {
-  readonly out: string;
+  readonly out?: string;
   readonly chain?: readonly NamedChain[];
   readonly hubUrl?: string;
-  readonly url?: ReadonlyMap<string, readonly string[]>;
-  readonly signer?: ReadonlyMap<string, readonly string[]>;
-  readonly signerAddress?: ReadonlyMap<string, readonly string[]>;
+  readonly url?: ByChain;
+  readonly signer?: ByChain;
+  readonly signerAddress?: ByChain;
+  readonly passwordFile?: ByChain;
 }
 
 /** The command. */
@@ -37,61 +42,64 @@ export const configInit = defineStandalone<InitOptions>({
   summary: "write a commented configuration file for named chains",
   afterHelp: AFTER_HELP,
   without: ["config", "db"],
-  addOptions: (parser, choose) =>
-    void parser
-      .requiredOption("--out <path>", "file to write")
+  addOptions: (parser, choose) => {
+    const ofChains = (flags: string, description: string): Option =>
+      new Option(flags, `${description}; may be repeated`).argParser(addPair);
+    parser
+      .option("--out <path>", "file to write; its JSON schema, for editors, goes beside it")
       .addOption(
         new Option("--chain <names>", "chains, with commas between them; may be repeated").argParser(
           addChains,
         ),
       )
       .option("--hub-url <url>", "WebSocket URL of a node of the hub")
+      .addOption(ofChains("--url <chain=url>", "endpoint of a chain"))
       .addOption(
-        new Option("--url <chain=url>", "endpoint of a chain; may be repeated").argParser(addPair),
+        ofChains("--signer <chain=path>", "key file, keystore: or web3signer: of the account on a chain"),
       )
-      .addOption(
-        new Option(
-          "--signer <chain=path>",
-          "key file, keystore: or web3signer: of the account on a chain; may be repeated",
-        )
-          .argParser(addPair),
-      )
-      .addOption(
-        new Option("--signer-address <chain=address>", "account of a Web3Signer; may be repeated")
-          .argParser(addPair),
-      )
-      .action((options: InitOptions) => choose(options)),
+      .addOption(ofChains("--signer-address <chain=address>", "account of a Web3Signer"))
+      .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"))
+      .action((options: InitOptions) => choose(options));
+  },
   run: (run, options) => Promise.resolve(initialize(run, options)),
 });
 
 function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
-  const { terminal } = run.env;
-  const chains = options.chain ?? askChains(terminal);
-  if (typeof chains === "string") return fail(run, chains);
-  const [first] = chains;
-  if (first === undefined) return fail(run, "No chain is named: give --chain");
+  const out = options.out ?? ask(run, "File to write: ", (text) => ({ value: text }));
+  if (out === undefined) return fail(run, "No file is named: give --out");
+  const chains = options.chain ?? ask(run, CHAINS_QUESTION, (text) => readChains(text));
+  const [first] = chains ?? [];
+  if (chains === undefined || first === undefined) return fail(run, "No chain is named: give --chain");
   const other = chains.find(({ network }) => network !== first.network);
   if (other !== undefined) {
     return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
   }
-  const { signer, signerAddress, url } = options;
-  const stray = [url, signer, signerAddress].flatMap((given) => [...given?.keys() ?? []])
+  const { hubUrl, url, signer, signerAddress, passwordFile } = options;
+  const stray = [url, signer, signerAddress, passwordFile].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
   if (stray === "") {
-    return fail(run, "--url, --signer and --signer-address need the name of a chain, = and a value");
+    return fail(run, "--url, --signer and the other options of a chain need its name, = and a value");
   }
   if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
-  const answers = { network: first.network, chains, ...complete(options, chains, terminal) };
-  return write(run, options.out, run.file.writeInit(answers));
+  const wrong = [
+    ...hubUrl === undefined ? [] : [["--hub-url", readUrl(hubUrl, SOCKETS)] as const],
+    ...[...url ?? []].flatMap(([name, urls]) =>
+      urls.map((each) => [`--url of ${name}`, readUrl(each, ANY)] as const)
+    ),
+  ].find(([, read]) => "found" in read);
+  if (wrong !== undefined && "found" in wrong[1]) return fail(run, `${wrong[0]}: ${wrong[1].found}`);
+  const answers = { network: first.network, chains, ...complete(run, options, chains) };
+  return write(run, out, run.file.writeInit(answers));
 }
 
-function write(
-  run: StandaloneRun,
-  out: string,
-  { text, blanks }: { readonly text: string; readonly blanks: readonly string[] },
-): ExitCode {
+const SOCKETS = ["ws", "wss"];
+const ANY = ["http", "https", ...SOCKETS];
+
+function write(run: StandaloneRun, out: string, { text, blanks }: InitFile): ExitCode {
+  const schema = `${dirname(out)}/${run.program}.schema.json`;
   try {
     if (!run.env.writeNewFile(out, text)) return fail(run, `${out} exists and is not overwritten`);
+    run.env.writeNewFile(schema, run.file.writeJsonSchema()); // one that is there stays
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
@@ -107,63 +115,95 @@ function fail({ env }: StandaloneRun, why: string): ExitCode {
   return exitCodes.failed;
 }
 
-/** Chains that are typed, or why there are none. */
-function askChains(terminal: Terminal | undefined): readonly NamedChain[] | string {
-  if (terminal === undefined) return "No chain is named: give --chain";
-  const names = namedChains.map(({ name, network }) => `  ${name} (${network})`).join("\n");
-  const answer = terminal.ask(`Chains:\n${names}\nWhich ones, with commas between them? `) ?? "";
-  try {
-    return addChains(answer);
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    return error.message;
+const CHAINS_QUESTION = `Chains:
+${namedChains.map(({ name, network }) => `  ${name} (${network})`).join("\n")}
+Which ones, with commas between them? `;
+
+/** Number of times that a question is asked. */
+const TRIES = 3;
+
+/** An answer, or what is wrong with it. */
+type Reading<T> = { readonly value: T } | { readonly found: string };
+
+/** Asks at the terminal until the answer can be used; `undefined`: there is none, or it is empty. */
+function ask<T>({ env }: StandaloneRun, question: string, read: (text: string) => Reading<T>): T | undefined {
+  for (let n = 0; n < TRIES; n++) {
+    const text = env.terminal?.ask(question)?.trim() ?? "";
+    if (text === "") return undefined;
+    const answer = read(text);
+    if ("value" in answer) return answer.value;
+    env.writeError(`That is ${answer.found}.\n`);
   }
+  return undefined;
 }
 
 /** What was given, and what is typed at the terminal for the rest; an empty answer leaves a blank. */
 function complete(
-  { hubUrl, url, signer, signerAddress }: InitOptions,
+  run: StandaloneRun,
+  { hubUrl, url, signer, signerAddress, passwordFile }: InitOptions,
   chains: readonly NamedChain[],
-  terminal: Terminal | undefined,
 ): Omit<InitAnswers, "network" | "chains"> {
-  const ask = (question: string): string | undefined =>
-    terminal?.ask(`${question} (empty: later) `)?.trim() || undefined;
-  const named = (kind: string, given: typeof url, of = chains) =>
-    of.flatMap(({ name }) => {
-      const answer = given?.get(name) ?? [ask(`${kind} of ${name}:`)].filter((text) => text !== undefined);
-      return answer.length === 0 ? [] : [[name, answer] as const];
-    });
-  const lastOf = (found: ReturnType<typeof named>): ReadonlyMap<string, string> =>
-    new Map(found.map(([name, values]) => [name, values.at(-1) ?? ""]));
-  const answeredUrl = hubUrl ?? ask("WebSocket URL of a node of the hub:");
-  const urls = new Map(named("Endpoint", url));
-  const signers = lastOf(
-    named("Key file, or keystore: or web3signer: and its place, of the account", signer),
-  );
-  const remote = chains.filter(({ name }) => isRemote(signers.get(name) ?? ""));
-  const signerAddresses = lastOf(named("Address of the account", signerAddress, remote));
-  return { hubUrl: answeredUrl, urls, signers, signerAddresses };
+  const plain = (text: string): Reading<string> => ({ value: text });
+  const urlOf = (schemes: readonly string[]) => (text: string): Reading<string> => {
+    const read = readUrl(text, schemes);
+    return "found" in read
+      ? { found: `${read.found}, where ${schemes.join(" or ")} is expected` }
+      : { value: text };
+  };
+  const named = (kind: string, given: ByChain | undefined, of = chains, read = plain): ByChain =>
+    new Map(of.flatMap(({ name }) => {
+      const typed = given?.has(name) ? undefined : ask(run, `${kind} of ${name}: (empty: later) `, read);
+      const values = given?.get(name) ?? (typed === undefined ? [] : [typed]);
+      return values.length === 0 ? [] : [[name, values]];
+    }));
+  const one = (values: ByChain): ReadonlyMap<string, string> =>
+    new Map([...values].map(([name, all]) => [name, all.at(-1) ?? ""]));
+  const hub = hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS));
+  const urls = named("Endpoint", url, chains, urlOf(ANY));
+  const signers = one(named("Key file, or keystore: or web3signer: and its place, of the account", signer));
+  const having = (is: (signer: string) => boolean): readonly NamedChain[] =>
+    chains.filter(({ name }) => is(signers.get(name) ?? ""));
+  return {
+    hubUrl: hub,
+    urls,
+    signers,
+    signerAddresses: one(named("Address of the account", signerAddress, having(isRemote))),
+    passwordFiles: one(named("File with the password of the keystore", passwordFile, having(isKeystore))),
+  };
+}
+
+/** Reads names of chains; they may be state machines or chain ids, too. */
+function readChains(text: string): Reading<readonly NamedChain[]> {
+  const found: NamedChain[] = [];
+  for (const name of text.split(",").map((each) => each.trim()).filter((each) => each !== "")) {
+    const chain = namedChains.find((each) =>
+      [each.name, `EVM-${each.chainId}`, `${each.chainId}`].includes(name)
+    );
+    if (chain === undefined) return { found: explainUnknown(name) };
+    found.push(chain);
+  }
+  return { value: found };
+}
+
+/** Names what is not known, and the chains that may be meant: near ones, and those of the same first word. */
+function explainUnknown(name: string): string {
+  const names = namedChains.map((each) => each.name);
+  const near = nearestWord(name, names);
+  const [word] = name.toLowerCase().split(/[-_]/);
+  const meant = near === undefined ? names.filter((each) => each.split("-")[0] === word) : [near];
+  const hint = meant.length === 0 ? "see --help for the names" : `did you mean ${meant.join(" or ")}?`;
+  return `${shownText(name)}, which is no chain that is known here: ${hint}`;
 }
 
 /** @throws {InvalidArgumentError} */
 function addChains(text: string, before: readonly NamedChain[] = []): readonly NamedChain[] {
-  const names = text.split(",").map((name) => name.trim()).filter((name) => name !== "");
-  const found = names.map((name) => {
-    const chain = namedChains.find((each) => each.name === name);
-    if (chain !== undefined) return chain;
-    const meant = nearestWord(name, namedChains.map((each) => each.name));
-    throw new InvalidArgumentError(
-      meant === undefined ? "Expected names of chains, see --help" : `Did you mean ${meant}?`,
-    );
-  });
-  return [...new Set([...before, ...found])];
+  const read = readChains(text);
+  if ("found" in read) throw new InvalidArgumentError(`It is ${read.found}`);
+  return [...new Set([...before, ...read.value])];
 }
 
-/** Arguments that are not name=value get an empty name, so that the parser's error does not repeat a key. */
-function addPair(
-  text: string,
-  before: ReadonlyMap<string, readonly string[]> = new Map(),
-): ReadonlyMap<string, readonly string[]> {
+/** What is no pair goes under an empty name: an error of the parser would repeat the text, which may hold a key. */
+function addPair(text: string, before: ByChain = new Map()): ByChain {
   const [, name, value] = /^([a-z-]+)=(.+)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) return new Map([...before, ["", []]]);
   return new Map([...before, [name, [...before.get(name) ?? [], value]]]);

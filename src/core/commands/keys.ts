@@ -1,102 +1,79 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
+import type { Command as Parser } from "commander";
+import { Option } from "commander";
 import { describeProblems } from "../config/diagnostics.ts";
-import { fileFailure } from "../config/toml.ts";
-import type { AccountKind } from "../config/keystores/keystore_file.ts";
-import { toHex } from "../encoding/bytes.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { systemRandomness } from "../runtime/clock.ts";
 import { systemClock } from "../runtime/system_clock.ts";
-import { defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
-import type { readKeyText } from "./key_text.ts";
-import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
+import { type Command, defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
+import type { KeyReading, KeystoreOptions } from "./keystore_work.ts";
 
-/** The command. */
-export const keysNew = defineStandalone<KeystoreOptions>({
-  group: keysGroup,
-  name: "new",
-  description: "Makes a key and writes it as an encrypted keystore. Prints the address.",
-  summary: "make a key and write it as an encrypted keystore",
-  afterHelp: KEYSTORE_HELP,
-  without: ["config", "db"],
-  addOptions: (parser, choose) =>
-    void addKeystoreOptions(parser).action((options: KeystoreOptions) => choose(options)),
-  run: async (run, options) => {
-    const { readKeyText } = await import("./key_text.ts");
-    const { writeKeystore } = await import("./keystore_output.ts");
-    return writeKeystore(run, options, makeKey(options.type, readKeyText));
-  },
-});
+/** What is loaded for the work. */
+type Work = typeof import("./keystore_work.ts");
 
-/** Keys that the configuration refuses are not made: one in 256 addresses begins with a zero byte. */
-function makeKey(type: AccountKind, readKey: typeof readKeyText): Uint8Array {
-  for (;;) {
-    const read = readKey(type, toHex(systemRandomness.bytes(32)));
-    if ("key" in read) return read.key;
-  }
+/** Defines a command that writes a keystore. @param findKey finds the key to write */
+function defineKeystoreCommand(
+  texts: { readonly name: string; readonly description: string; readonly summary: string },
+  findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => KeyReading,
+  addArgument: (parser: Parser) => Parser = (parser) => parser,
+): Command<unknown> {
+  return defineStandalone<KeystoreOptions>({
+    ...texts,
+    group: keysGroup,
+    afterHelp: `
+The file is new, readable by its owner only, and an existing one is never overwritten. Without
+--password-file the password is asked for at the terminal. In the configuration:
+  signer = "keystore:account.json"
+  keystore_password_file = "account.password"
+
+Exit status: 0 written, 1 nothing was written, 2 wrong command line.`,
+    without: ["config", "db"],
+    addOptions: (parser, choose) =>
+      void addArgument(parser)
+        .addOption(
+          new Option("--type <type>", "kind of account: evm (secp256k1) or substrate (sr25519)")
+            .choices(["evm", "substrate"]).makeOptionMandatory(),
+        )
+        .requiredOption("--out <path>", "keystore to write")
+        .option("--password-file <path>", "file whose first line is the password")
+        .action(() => choose({ ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] })),
+    run: async (run, options) => {
+      const work = await import("./keystore_work.ts");
+      return work.writeKeystore(run, options, findKey(work, run, options));
+    },
+  });
 }
 
 /** The command. */
-export const keysImport = defineStandalone<KeystoreOptions>({
-  group: keysGroup,
+export const keysNew = defineKeystoreCommand({
+  name: "new",
+  description: "Makes a key and writes it as an encrypted keystore. Prints the address.",
+  summary: "make a key and write it as an encrypted keystore",
+}, ({ makeKey }, _, { type }) => makeKey(type));
+
+/** The command. */
+export const keysImport = defineKeystoreCommand({
   name: "import",
   description:
     "Asks for a private key (hex) at the terminal, without showing it, and writes it as an encrypted keystore.",
   summary: "ask for a key and write it as an encrypted keystore",
-  afterHelp: KEYSTORE_HELP,
-  without: ["config", "db"],
-  addOptions: (parser, choose) =>
-    void addKeystoreOptions(parser).action((options: KeystoreOptions) => choose(options)),
-  run: async (run, options) => {
-    const { terminal } = run.env;
-    if (terminal === undefined) {
-      return fail(run, "no terminal to ask for a key; use keys encrypt for a key in a file");
-    }
-    const text = terminal.askHidden("Private key (hex): ");
-    const { readKeyText } = await import("./key_text.ts");
-    const read = readKeyText(options.type, text ?? "");
-    if ("found" in read) return fail(run, read.found);
-    const { writeKeystore } = await import("./keystore_output.ts");
-    return writeKeystore(run, options, read.key);
-  },
+}, ({ readKeyText }, { env }, { type }) => {
+  if (env.terminal === undefined) {
+    return { found: "no terminal to ask for a key; use keys encrypt for a key in a file" };
+  }
+  return readKeyText(type, env.terminal.askHidden("Private key (hex): ") ?? "");
 });
-
-/** Options of the command. */
-interface EncryptOptions extends KeystoreOptions {
-  readonly keyFile: string;
-}
 
 /** The command. */
-export const keysEncrypt = defineStandalone<EncryptOptions>({
-  group: keysGroup,
-  name: "encrypt",
-  description:
-    "Encrypts a file with a private key (hex) into a keystore. The file stays: remove it once the keystore works.",
-  summary: "encrypt a key file into a keystore",
-  afterHelp: KEYSTORE_HELP,
-  without: ["config", "db"],
-  addOptions: (parser, choose) =>
-    void addKeystoreOptions(parser.argument("<key-file>", "file with the key as hex"))
-      .action((keyFile: string, options: KeystoreOptions) => choose({ ...options, keyFile })),
-  run: async (run, options) => {
-    const { readKeyText } = await import("./key_text.ts");
-    const read = readKeyFile(run, options, readKeyText);
-    if ("found" in read) return fail(run, `${options.keyFile}: ${read.found}`);
-    const { writeKeystore } = await import("./keystore_output.ts");
-    return writeKeystore(run, options, read.key);
+export const keysEncrypt = defineKeystoreCommand(
+  {
+    name: "encrypt",
+    description:
+      "Encrypts a file with a private key (hex) into a keystore. The file stays: remove it once the keystore works.",
+    summary: "encrypt a key file into a keystore",
   },
-});
-
-function readKeyFile(
-  { env }: StandaloneRun,
-  { type, keyFile }: EncryptOptions,
-  read: typeof readKeyText,
-): ReturnType<typeof readKeyText> {
-  try {
-    return read(type, new TextDecoder().decode(env.readFile(keyFile)));
-  } catch (error) {
-    return { found: fileFailure(error) };
-  }
-}
+  ({ readKeyFile }, run, { type, keyFile = "" }) => readKeyFile(run, type, keyFile),
+  (parser) => parser.argument("<key-file>", "file with the key as hex"),
+);
 
 const AFTER_HELP = `
 Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown

@@ -14,8 +14,8 @@ import { type Clock, systemRandomness } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { u128 } from "scale-ts";
-import { formatUnits } from "viem/utils";
-import { describeKey } from "./key_text.ts";
+import { formatUnits, getAddress } from "viem/utils";
+import { describeKey } from "./keystore_work.ts";
 
 /** Time for an answer. */
 const TIMEOUT_MS = 10_000;
@@ -55,7 +55,7 @@ export async function listAccounts(
 function describeAccount(account: ConfiguredAccount): string {
   if (account.signer === undefined) return "no signer";
   if (account.kind === "substrate") return describeKey(account.kind, fromHex(account.signer.reveal()));
-  const address = toHex(signerAddress(account.signer));
+  const address = getAddress(toHex(signerAddress(account.signer)));
   return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }
 

@@ -6,6 +6,8 @@
  */
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { logLevels } from "../telemetry/log.ts";
+import type { ChainNames } from "../config/chain_names.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
@@ -24,6 +26,10 @@ export interface Operation<Context, Options, Output> extends CommandSyntax<Optio
   readonly needs: OperationNeed;
   /** True: the running program may take any time for it, not a minute. */
   readonly isLong?: boolean;
+  /** True: it has `--watch`, which prints it again and again. */
+  readonly isWatched?: boolean;
+  /** True: its text names chains by itself. */
+  readonly isNamed?: boolean;
   /** True: the log goes to standard output, as that of the program does. */
   readonly isLogged?: boolean;
   /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
@@ -63,9 +69,26 @@ export interface OperationRun<Context> {
   readonly printError: (text: string) => void;
   /** True with `--log-format=json`: results are JSON as well. */
   readonly isJson: boolean;
-  readonly nowMs: () => number;
+  /** True: standard output is a terminal that shows colours. */
+  readonly hasColour: boolean;
+  readonly clock: Clock;
+  /** Names of chains, for texts. */
+  readonly names: Pick<ChainNames, "short">;
   readonly signal: AbortSignal;
 }
+
+/** A command line with an operation. */
+interface Chosen<Options> {
+  readonly options: Options;
+  readonly json?: boolean | undefined;
+  readonly watch?: boolean | undefined;
+}
+
+/** Pause of `--watch`, ms. */
+const WATCH_EVERY_MS = 2_000;
+
+/** Moves the cursor of a terminal to the top of an empty screen. */
+const CLEAR_SCREEN = "\x1b[2J\x1b[H";
 
 /** Defines the command of an operation, which has `--json` beside its own options. */
 export function defineOperation<Context, Options, Output>(
@@ -73,17 +96,50 @@ export function defineOperation<Context, Options, Output>(
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
     operation,
-    ...defineCommand<OperationRun<Context>, { readonly options: Options; readonly json: boolean }>({
+    ...defineCommand<OperationRun<Context>, Chosen<Options>>({
       ...operation,
       hasResult: operation.isLogged !== true,
       addOptions: (parser, choose) => {
-        operation.addOptions(parser, (options) => choose({ options, json: parser.opts()["json"] === true }));
+        operation.addOptions(
+          parser,
+          (options) => {
+            const { json, watch } = parser.opts<Omit<Chosen<Options>, "options">>();
+            choose({ options, json, watch });
+          },
+        );
         parser.option("--json", "print JSON");
+        if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
       },
-      run: (run, { options, json }) =>
-        runOperation({ ...run, isJson: json || run.isJson }, operation, options),
+      run: async (run, { options, json = false, watch = false }) => {
+        const asked = { ...run, isJson: json || run.isJson };
+        let code = await runOperation(asked, operation, options);
+        while (watch && code === exitCodes.ok && await isNextDue(run)) {
+          if (run.hasColour) run.print(CLEAR_SCREEN);
+          code = await runOperation(asked, operation, options);
+        }
+        return code;
+      },
     }),
   };
+}
+
+/** Waits for the next print of `--watch`; false: the operator ends it. */
+async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | "signal">): Promise<boolean> {
+  try {
+    await clock.sleep(WATCH_EVERY_MS, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/** The output with the operator's names of chains: it is plain data, as it comes from a running program. */
+function nameChains<Output>(output: Output, names: Pick<ChainNames, "short">): Output {
+  return JSON.parse(
+    JSON.stringify(output),
+    (_, value: unknown) => typeof value === "string" ? names.short(value) : value,
+  );
 }
 
 async function runOperation<Context, Options, Output>(
@@ -93,7 +149,8 @@ async function runOperation<Context, Options, Output>(
 ): Promise<ExitCode> {
   const { work, needs } = operation;
   const show = async (output: Output): Promise<ExitCode> => {
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(output, options, run.nowMs());
+    const named = operation.isNamed ? output : nameChains(output, run.names);
+    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, options, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };

@@ -2,9 +2,10 @@
  * Checks over the sections of all chains that both programs make. They work on the values that were good, so that
  * they say what they know even when other values of the file are wrong.
  */
+import type { Hex } from "../encoding/bytes.ts";
 import { isPolkadotHub, polkadotHubAs } from "../ismp/polkadot_hub.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import { findLiveChain, findOtherTrie } from "./live_network.ts";
+import { findLiveChain, findOtherTrie, isLiveHost, liveHubs, namedChains, networks } from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";
 
 /** What the checks know of a section: where it is and which names in it are good. */
@@ -12,14 +13,15 @@ export interface KnownSection {
   readonly location: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
+  readonly ismpHost?: Hex | undefined;
 }
 
 /** A section by what was good of its names. */
 export function toKnown(
   location: SourceLocation,
-  { stateMachine, consensusStateId }: Partial<Pick<KnownSection, "stateMachine" | "consensusStateId">>,
+  { stateMachine, consensusStateId, ismpHost }: Partial<Omit<KnownSection, "location">>,
 ): KnownSection {
-  return { location, stateMachine, consensusStateId };
+  return { location, stateMachine, consensusStateId, ismpHost };
 }
 
 /** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
@@ -52,6 +54,31 @@ export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_s
     location.child(key).warning(
       `"${consensusStateId}"`,
       `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
+    );
+  }
+}
+
+/**
+ * Warns where a section names the host contract of the other network, and where a chain of one network stands beside the
+ * hub of the other: nothing is ever delivered there.
+ */
+export function checkNetworks(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
+  const network = networks.find((each) => liveHubs[each] === hub?.stateMachine);
+  for (const { location, stateMachine, ismpHost } of chains) {
+    if (!stateMachine?.startsWith("EVM-")) continue;
+    const live = findLiveChain(stateMachine);
+    const named = namedChains.find(({ chainId }) => chainId === live?.chainId);
+    if (live !== undefined && ismpHost !== undefined && ismpHost !== live.ismpHost && isLiveHost(ismpHost)) {
+      location.child("ismp_host").warning(
+        `the host of another network`,
+        `${live.ismpHost}, the live host of this chain`,
+      );
+    }
+    if (named === undefined || network === undefined || named.network === network) continue;
+    location.child("state_machine").warning(
+      `"${stateMachine}" (${named.name}), a chain of the ${named.network}`,
+      `chains of the ${network}, as ${hub?.stateMachine} is the hub of that`,
+      "each network has a hub and a file of its own",
     );
   }
 }

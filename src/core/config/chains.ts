@@ -9,6 +9,7 @@ import {
   boolean,
   consensusStateId,
   contractAddress,
+  httpUrl,
   httpUrls,
   integer,
   oneOf,
@@ -208,6 +209,23 @@ export type EvmValues = SectionValues<ReturnType<typeof evmKeys>>;
 
 /** What every section with `type = "substrate"` says. */
 export type SubstrateValues = SectionValues<ReturnType<typeof substrateKeys>>;
+
+/** Section `[relayer.notify]` of both programs. */
+export const notifySection = {
+  description: "Only where changes of readiness are to be posted to a chat or another service.",
+  keys: {
+    webhook: required(httpUrl, {
+      name: "webhook",
+      description:
+        "URL to which each change of what is in the way is posted as JSON, with what helps: an incoming webhook of " +
+        "Slack, Mattermost or Discord, sendMessage of a Telegram bot with ?chat_id=, or ntfy with ?tpl=1&m={{.text}}.",
+      example: "https://hooks.example.org/services/YOUR-KEY",
+    }),
+  },
+};
+
+/** Values of `[relayer.notify]`. */
+export type NotifyConfig = SectionValues<typeof notifySection.keys>;
 
 /** Keys of every section with `type = "substrate"`, beside the type. */
 export const substrateKeys = (files: ConfigFiles) => ({

@@ -2,7 +2,7 @@
 import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
 import { inlineToml, toWritable } from "./toml_text.ts";
 import type { NamedChain, Network } from "./live_network.ts";
-import { isRemote } from "./redact.ts";
+import { isKeystore, isRemote } from "./redact.ts";
 
 /** A section as it is written. */
 export interface CommentedSection {
@@ -101,18 +101,24 @@ export interface InitAnswers {
   readonly signers: ReadonlyMap<string, string>;
   /** Addresses of accounts that a Web3Signer signs for, by name of the chain. */
   readonly signerAddresses: ReadonlyMap<string, string>;
+  /** Files with the passwords of keystores, by name of the chain. */
+  readonly passwordFiles: ReadonlyMap<string, string>;
 }
 
 /** What is said of accounts. */
-type AccountAnswers = Pick<InitAnswers, "signers" | "signerAddresses">;
+type AccountAnswers = Pick<InitAnswers, "signers" | "signerAddresses" | "passwordFiles">;
 
 /** Keys of a chain's section that name its account, with their values; what is to be filled in is empty. */
 export function accountKeys(
-  { signers, signerAddresses }: AccountAnswers,
+  { signers, signerAddresses, passwordFiles }: AccountAnswers,
   chain: string,
 ): Readonly<Record<string, string>> {
   const signer = signers.get(chain) ?? "";
-  return isRemote(signer) ? { signer, signer_address: signerAddresses.get(chain) ?? "" } : { signer };
+  return {
+    signer,
+    ...isRemote(signer) && { signer_address: signerAddresses.get(chain) ?? "" },
+    ...isKeystore(signer) && { keystore_password_file: passwordFiles.get(chain) ?? "" },
+  };
 }
 
 /** Those of them that are to be filled in, with their section. */

@@ -348,7 +348,8 @@ function showValue(value: unknown, given: unknown): WritableValue | undefined {
 
 /** `undefined` for values that have another form in the program than in the file. */
 function showPlain(value: unknown): WritableValue | undefined {
-  if (value instanceof Secret || value instanceof EndpointUrl) return value.toString();
+  if (value instanceof Secret) return value.place ?? value.toString();
+  if (value instanceof EndpointUrl) return value.toString();
   if (value instanceof Uint8Array) return toHex(value);
   if (Array.isArray(value)) {
     const elements = value.map(showPlain);

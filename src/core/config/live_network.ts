@@ -8,8 +8,11 @@
 import type { TomlTable } from "./toml.ts";
 import { evmChainId, IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 
+/** Networks with a hub. */
+export const networks = ["mainnet", "testnet"] as const;
+
 /** Network of a hub. */
-export type Network = "mainnet" | "testnet";
+export type Network = typeof networks[number];
 
 /** The hub of a network. */
 export const liveHubs: Readonly<Record<Network, StateMachine>> = {
@@ -43,6 +46,11 @@ const HOSTS = {
 } as const;
 const CHIADO = 10200;
 const CHIADO_HOST = "0x58a41b89f4871725e5d898d98ef4bf917601c5eb";
+
+/** True for a host contract of any live chain; lower case. */
+export function isLiveHost(address: string): boolean {
+  return liveChains.some(({ ismpHost }) => ismpHost === address);
+}
 
 type ChainRow = readonly [
   Network,

@@ -15,8 +15,17 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 export class Secret<T> {
   readonly #value: T;
 
-  constructor(value: T) {
+  readonly #place: string | undefined;
+
+  /** @param place where it was read from, as the configuration names it; absent: it stands in the configuration */
+  constructor(value: T, place?: string) {
     this.#value = value;
+    this.#place = place;
+  }
+
+  /** Where it was read from; `undefined`: it stands in the configuration. */
+  get place(): string | undefined {
+    return this.#place;
   }
 
   /** The value itself, for the code that signs or authenticates. */
@@ -138,6 +147,14 @@ export const REMOTE_PREFIX = "web3signer:";
 /** True for a text that means a Web3Signer. */
 export function isRemote(given: string): boolean {
   return given.startsWith(REMOTE_PREFIX);
+}
+
+/** Before the path of an encrypted keystore in `signer`. */
+export const KEYSTORE_PREFIX = "keystore:";
+
+/** True for a text that means an encrypted keystore. */
+export function isKeystore(given: string): boolean {
+  return given.startsWith(KEYSTORE_PREFIX);
 }
 
 /** A remote signer: where it is, and which of its accounts signs. */

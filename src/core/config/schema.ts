@@ -176,17 +176,38 @@ function readKey<T>(
   const result = schema.safeParse(given, { reportInput: true });
   if (!result.success) {
     for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
-      below(location.child(name, location.hintFor(key.name)), path).problem(found, expected, hint);
+      const advice = explainHome(given) ?? location.hintFor(key.name);
+      below(location.child(name, advice), path).problem(found, expected, explainHome(given) ?? hint);
     }
     return undefined;
   }
   location.child(name).applies(key.name, { value: result.data, given });
   if (given !== undefined) {
     remark(key.type, given, location.child(name));
+    for (const said of remarksOnTexts(given)) location.child(name).warning(...said);
     const reason = key.idleReason?.(table);
     if (reason !== undefined) location.child(name).warning("a key without effect", "no such key", reason);
   }
   return { value: result.data };
+}
+
+/** What is said of texts that were accepted, and probably are not what is meant. */
+function remarksOnTexts(
+  given: unknown,
+): readonly (readonly [found: string, expected: string, hint?: string])[] {
+  if (Array.isArray(given)) return given.flatMap(remarksOnTexts);
+  if (typeof given !== "string") return [];
+  const [placeholder] = /YOUR-[A-Z-]*[A-Z]/.exec(given) ?? [];
+  if (placeholder !== undefined) return [[`the placeholder ${placeholder}`, "a value of yours"]];
+  const [, name] = /(?<!\$)\$([A-Z_][A-Z0-9_]{2,40})/.exec(given) ?? [];
+  if (name === undefined) return [];
+  return [[`$${name}, which is not replaced`, "the variable in braces", `write \${${name}}`]];
+}
+
+/** Why a path may not be found; `undefined`: it does not seem to be one of those. */
+function explainHome(given: unknown): string | undefined {
+  const isHome = typeof given === "string" && /^(?:keystore:)?~\//.test(given.trim());
+  return isHome ? "~ is not replaced by a home directory: write the whole path" : undefined;
 }
 
 function remark(type: z.ZodType, given: unknown, location: SourceLocation): void {
@@ -364,6 +385,26 @@ export interface JsonSchema {
 export function writeSchema(title: string, body: JsonSchema): string {
   const head = { $schema: "https://json-schema.org/draft/2020-12/schema", title, type: "object" };
   return `${JSON.stringify({ ...head, ...body }, undefined, 2)}\n`;
+}
+
+/**
+ * A section of one of several kinds, by its `type`: of a mistake an editor names the key in the kind that is meant, not
+ * what each of them would have.
+ */
+export function objectByType(kinds: readonly JsonSchema[]): Readonly<Record<string, unknown>> {
+  const typesOf = ({ properties }: JsonSchema): readonly unknown[] => {
+    const types: unknown = properties["type"]?.["enum"];
+    return Array.isArray(types) ? types : [];
+  };
+  return {
+    type: "object",
+    required: ["type"],
+    properties: { type: { enum: kinds.flatMap(typesOf) } },
+    allOf: kinds.map((kind) => ({
+      if: { required: ["type"], properties: { type: { enum: typesOf(kind) } } },
+      then: kind,
+    })),
+  };
 }
 
 /** A section as an object; keys that other names stand for are listed under both. */

@@ -13,14 +13,12 @@ import {
   signerAddressKey,
   UNCLAIMABLE_HINT,
 } from "./evm_signer.ts";
-import { isRemote, REMOTE_PREFIX, Secret } from "./redact.ts";
+import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, Secret } from "./redact.ts";
 import { remarksOnUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
 import { type ConfigFiles, describeExposure, fileFailure, type TomlTable } from "./toml.ts";
 
-/** Before the path of an encrypted keystore. */
-const KEYSTORE_PREFIX = "keystore:";
 /** Name of the key for its password. */
 const PASSWORD_KEY = "keystore_password_file";
 
@@ -145,7 +143,7 @@ function readSigner({ files, section, account, judge }: SignerReading, trimmed: 
   const keystore = keystorePath(trimmed);
   if (keystore !== undefined) {
     const opened = openKeystoreFile(files, keystore, { account, passwordFile: section[PASSWORD_KEY] });
-    return "found" in opened ? opened : judge(opened.key);
+    return "found" in opened ? opened : placed(judge(opened.key), trimmed);
   }
   if (isInlineKey(trimmed)) {
     files.noteInlineKey?.();
@@ -164,7 +162,12 @@ function readSigner({ files, section, account, judge }: SignerReading, trimmed: 
     const hint = account === "evm" ? `of a Web3Signer, write "${REMOTE_PREFIX}" before it` : undefined;
     return { found: "a URL", ...hint !== undefined && { hint } };
   }
-  return judgeFile(files, trimmed, judge);
+  return placed(judgeFile(files, trimmed, judge), trimmed);
+}
+
+/** The key with the place that it was read from, which is no secret. */
+function placed(judgement: Judgement, place: string): Judgement {
+  return "value" in judgement ? { value: new Secret(judgement.value.reveal(), place) } : judgement;
 }
 
 function isInlineKey(text: string): boolean {
@@ -173,7 +176,7 @@ function isInlineKey(text: string): boolean {
 
 /** Path of a keystore; `undefined`: the text means something else. */
 function keystorePath(text: string): string | undefined {
-  return text.startsWith(KEYSTORE_PREFIX) ? text.slice(KEYSTORE_PREFIX.length).trim() : undefined;
+  return isKeystore(text) ? text.slice(KEYSTORE_PREFIX.length).trim() : undefined;
 }
 
 /** A warning where a file that is named by path can be read by others. */

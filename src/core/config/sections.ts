@@ -134,6 +134,17 @@ export function readInner<V extends object>(
   return { location, partial: {}, complete: undefined };
 }
 
+/** Reads a section inside of a section, where it is there; `undefined`: it is wrong. */
+export function readOptional<V extends object>(
+  outer: NamedTable,
+  inner: InnerSection<V>,
+  document: ConfigDocument,
+): { readonly location?: SourceLocation; readonly config: V | undefined } | undefined {
+  if (!Object.hasOwn(outer.table, inner.name)) return { config: undefined };
+  const { location, complete } = readInner(outer, inner, document);
+  return complete && { location, config: complete };
+}
+
 /** All sections that are not reserved; that there is none is reported. */
 export function findChainSections(document: ConfigDocument, expectedTypes: string): readonly NamedTable[] {
   const reserved = new Set<string>([...HUB_SECTIONS, "relayer"]);

@@ -35,7 +35,9 @@ export function readTextFile(
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    return { problem: fileProblem("bytes that are not UTF-8", "a TOML file in UTF-8") };
+    const before = new TextDecoder().decode(bytes).split("\uFFFD", 1)[0] ?? "";
+    const problem = fileProblem("bytes that are not UTF-8", "a TOML file in UTF-8");
+    return { problem: { ...problem, line: before.split("\n").length } };
   }
 }
 
@@ -170,7 +172,7 @@ function syntaxProblem(text: string, error: ParseError): Diagnostic {
     line,
     found: `a syntax error at column ${column}${after}: ${reason}`,
     expected: "TOML",
-    hint: syntaxHint(error.message, here.slice(0, column - 1)),
+    hint: syntaxHint(error.message, here.slice(0, column - 1)) ?? firstOf(text, line, start),
   };
 }
 
@@ -198,6 +200,13 @@ function explain(
     ? "no closing bracket of the header"
     : "no equals sign after the key";
   return { line: index + 1, column: unfinished.length + 1, reason };
+}
+
+/** Where a header that stands there twice is first. */
+function firstOf(text: string, line: number, start: string): string | undefined {
+  if (!start.startsWith("[")) return undefined;
+  const first = text.split(/\r?\n/).findIndex((each) => safeStart(each) === start) + 1;
+  return first > 0 && first < line ? `the first is in line ${first}` : undefined;
 }
 
 function syntaxHint(reason: string, before: string): string | undefined {

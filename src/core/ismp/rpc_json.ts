@@ -266,11 +266,6 @@ export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly u
   );
 }
 
-/** As {@link parseEventBlocks}, all events read. */
-export function parseEvents(json: unknown): readonly EventWithMetadata[] {
-  return [...parseEventBlocks(json).values()].flat().map(parseEvent);
-}
-
 /** One event of an answer with its position. @throws {IsmpJsonError} when it has another shape. */
 export function parseEvent(json: unknown): EventWithMetadata {
   const { meta, event } = parse(withMetadata, json, "EventsWithMetadata");

@@ -1,7 +1,6 @@
 /** Common parts of both command lines: their layout, and parsing that neither prints nor exits. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { nearestWord } from "../config/spelling.ts";
-import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import {
   formatAddress,
   isLoopback,
@@ -207,7 +206,7 @@ export function addCommand(
   { name, description, summary, afterHelp, isDefault = false }: CommandDescription,
 ): Command {
   return parent.command(name, { isDefault })
-    .description(description)
+    .description(description.replaceAll("\n", " ")) // the library breaks the lines
     .summary(summary)
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)
@@ -217,14 +216,4 @@ export function addCommand(
 /** The program's name and the words of a command. */
 function wordsOf(command: Command): string {
   return command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
-}
-
-/** Parses a state machine. @throws {InvalidArgumentError} */
-export function toStateMachine(text: string): StateMachine {
-  try {
-    return parseStateMachine(text);
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    throw new InvalidArgumentError("Expected a state machine such as EVM-1 or POLKADOT-3367.");
-  }
 }

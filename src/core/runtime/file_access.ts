@@ -50,3 +50,14 @@ export function statOrUndefined(path: string): Deno.FileInfo | undefined {
     throw error;
   }
 }
+
+/**
+ * Locks a file for this process alone until the process ends, however it ends; nothing of the file changes.
+ * @returns false when another process has locked it
+ */
+export function lockFile(path: string): boolean {
+  const file = Deno.openSync(path);
+  if (file.tryLockSync(true)) return true; // and it stays open
+  file.close();
+  return false;
+}

@@ -33,6 +33,7 @@ export const accumulateFees = defineOperation<OperationContext, AccumulateOption
   needs: "chains",
   isLong: true,
   isLogged: true,
+  isNamed: true,
   addOptions: (parser, choose) =>
     void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")

@@ -29,10 +29,7 @@ export interface CommandDeps extends RunDeps {
 }
 
 /** One run of a command. */
-export interface MessagingRun extends ProgramRun<CommandDeps>, OperationRun<OperationContext> {
-  /** True: standard output is a terminal that shows colours. */
-  readonly hasColour: boolean;
-}
+export interface MessagingRun extends ProgramRun<CommandDeps>, OperationRun<OperationContext> {}
 
 /** Context of every operation. */
 export interface OperationContext extends LevelSetter {

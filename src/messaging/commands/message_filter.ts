@@ -101,6 +101,13 @@ function toListOf<T extends string>(allowed: readonly T[]): (text: string) => re
     });
 }
 
+/** Parses the first 6 hex digits or more of a hash, with or without `0x`. @throws {InvalidArgumentError} */
+export function toHashPrefix(text: string): Hex {
+  const [, digits] = /^(?:0x)?([0-9a-fA-F]{6,64})$/.exec(text) ?? [];
+  if (digits !== undefined) return `0x${digits.toLowerCase()}`;
+  throw new InvalidArgumentError("Expected a commitment or transaction hash in hex, or its first digits.");
+}
+
 /** Parses 32 bytes in hex, with or without `0x`. @throws {InvalidArgumentError} */
 export function toHash(text: string): Hash256 {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];

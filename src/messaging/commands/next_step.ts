@@ -106,7 +106,8 @@ function isWait(reason: MessageRow["reason"]): reason is HoldReason {
   return reason !== undefined && reason in waits;
 }
 
-function whenText({ nextAttemptAtMs }: MessageRow, nowMs: number): string {
+function whenText({ nextAttemptAtMs, reason }: MessageRow, nowMs: number): string {
+  if (reason === "held_by_operator") return ""; // a retry would hold it again
   if (nextAttemptAtMs === neverMs) {
     return "It is not attempted again by itself: `retry` or `relay` does it now.";
   }

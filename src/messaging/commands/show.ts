@@ -1,7 +1,7 @@
 /** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
 import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { escapeControls } from "../../core/config/redact.ts";
-import { formatDecimal, type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import { formatDecimal, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
 import {
   type DecisionRow,
@@ -12,7 +12,7 @@ import {
 } from "../ledger/ledger.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import type { OperationContext } from "./command.ts";
-import { toHash } from "./message_filter.ts";
+import { toHashPrefix } from "./message_filter.ts";
 import { dollarsText, type MessageView, timeText, toMessageView } from "./message_view.ts";
 import { describeNext } from "./next_step.ts";
 
@@ -81,7 +81,7 @@ interface LegView {
 }
 
 /** The command. */
-export const showCommand = defineOperation<OperationContext, Hash256, { readonly legs: readonly LegView[] }>({
+export const showCommand = defineOperation<OperationContext, Hex, { readonly legs: readonly LegView[] }>({
   name: "show",
   description:
     "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
@@ -97,13 +97,17 @@ Given one of our transactions, it shows every message in it.
 Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
   needs: "read",
   addOptions: (parser, choose) =>
-    void parser.argument("<hash>", "commitment of a message, or hash of our transaction with it", toHash)
-      .action((hash: Hash256) => choose(hash)),
-  work: (context, hash) => {
+    void parser.argument(
+      "<hash>",
+      "commitment of a message, or hash of our transaction with it; its first 6 digits or more",
+      toHashPrefix,
+    ).action((prefix: Hex) => choose(prefix)),
+  work: (context, prefix) => {
+    const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
     if (rows.length === 0) {
       throw new OperationRefusal(
-        `Nothing is known of ${hash}: no message of this database has this commitment, and none travels in one of its ` +
+        `Nothing is known of ${prefix}: no message of this database has this commitment, and none travels in one of its ` +
           "transactions. A request on its source chain is known once the hub knows its block; `list` shows what is " +
           "known, `scan <chain> --from --to` reads blocks again, and `relay` also accepts the hash of the transaction " +
           "that sent it.",
@@ -113,6 +117,13 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
   },
   show: ({ legs }) => legs.map(formatLeg).join("\n\n"),
 });
+
+/** Completes the first digits of a hash. @throws {OperationRefusal} where several begin with them. */
+function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
+  const hashes = ledger.messages.listHashes(prefix);
+  if (hashes.length < 2) return hashes[0] ?? toHash256(prefix.padEnd(66, "0"));
+  throw new OperationRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);
+}
 
 /** Finds the legs of a message by its commitment, or of all messages in one of our transactions. */
 export function findRows(

@@ -2,7 +2,7 @@
 import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
 import { readMessagingConfig } from "./read.ts";
 import { FLEET_SECTION, type MessagingConfig, messagingSections } from "./schema.ts";
-import { noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
+import { noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
 import {
   accountBlanks,
   accountKeys,
@@ -44,12 +44,17 @@ export function writeMessagingSchema(): string {
     properties: {
       hub,
       hyperbridge: hub,
-      relayer: objectOf(sections.relayer, { [FLEET_SECTION]: objectOf(sections.fleet) }),
+      relayer: objectOf(sections.relayer, {
+        [FLEET_SECTION]: objectOf(sections.fleet),
+        notify: objectOf(sections.notify),
+      }),
     },
     required: ["relayer"],
-    additionalProperties: {
-      anyOf: [objectOf(sections.evm), objectOf(sections.substrate_evm), objectOf(sections.substrate)],
-    },
+    additionalProperties: objectByType([
+      objectOf(sections.evm),
+      objectOf(sections.substrate_evm),
+      objectOf(sections.substrate),
+    ]),
   });
 }
 

@@ -4,8 +4,14 @@
  * "Messaging relayer configuration"; docs/protocol/messaging.md section 3. Checks across sections use the valid values,
  * so that they report what they can even when other values of the file are invalid.
  */
-import { checkDistinct, checkLiveIds, type KnownSection, toKnown } from "../../core/config/chain_checks.ts";
-import { usualHubId } from "../../core/config/chains.ts";
+import {
+  checkDistinct,
+  checkLiveIds,
+  checkNetworks,
+  type KnownSection,
+  toKnown,
+} from "../../core/config/chain_checks.ts";
+import { type NotifyConfig, usualHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
 import { findLiveChain, findOtherTrie, liveHints } from "../../core/config/live_network.ts";
 import { readSection, type SectionResult } from "../../core/config/schema.ts";
@@ -15,11 +21,11 @@ import {
   findHubSection,
   readConfigFile,
   readDocument,
-  readInner,
+  readOptional,
   reportMissing,
   reportType,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
+import type { ConfigFiles, TomlTable, TomlValue } from "../../core/config/toml.ts";
 import {
   type ChainConfig,
   type EvmChainConfig,
@@ -61,6 +67,7 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   checkDistinct(hub?.known, known);
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
+  checkNetworks(hub?.known, known);
   checkProvenTries(known);
   checkBuffers(relayer?.partial.minimumProfitPercent, known);
   const policy = relayer && completeRelayer(relayer, {
@@ -97,24 +104,39 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
 interface RelayerReading extends SectionResult<RelayerValues> {
   /** `undefined` when the section is wrong. */
   readonly fleet: { readonly config: FleetConfig | undefined } | undefined;
+  readonly notify: { readonly config: NotifyConfig | undefined } | undefined;
   readonly location: SourceLocation;
   readonly table: TomlTable;
 }
 
 function readRelayer(
-  { relayer, fleet }: Sections,
+  { relayer, fleet, notify }: Sections,
   document: ConfigDocument,
 ): RelayerReading | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
-  const table = document.sections.get("relayer");
-  if (table === undefined) return undefined;
+  const given = document.sections.get("relayer");
+  if (given === undefined) return undefined;
+  const listed = given["delivery_endpoints"];
+  const table = listed === undefined
+    ? given
+    : { ...given, delivery_endpoints: resolveNames(listed, document) };
   const location = document.diagnostics.section(["relayer"]);
   return {
     location,
     table,
     ...readSection(table, location, relayer),
-    fleet: Object.hasOwn(table, FLEET_SECTION) ? readFleet(fleet, table, document) : { config: undefined },
+    fleet: readFleet(fleet, table, document),
+    notify: readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document),
   };
+}
+
+/** Replaces names of sections in a list by the state machines of the sections. */
+function resolveNames(listed: TomlValue, { sections }: ConfigDocument): TomlValue {
+  if (!Array.isArray(listed)) return listed;
+  return listed.map((name: TomlValue) => {
+    const machine = typeof name === "string" ? sections.get(name)?.["state_machine"] : undefined;
+    return typeof machine === "string" ? machine : name;
+  });
 }
 
 function readFleet(
@@ -122,27 +144,31 @@ function readFleet(
   relayer: TomlTable,
   document: ConfigDocument,
 ): RelayerReading["fleet"] {
-  const outer = { name: "relayer", table: relayer };
-  const { location, complete } = readInner(outer, { name: FLEET_SECTION, section }, document);
-  if (complete === undefined) return undefined;
-  const { index, count } = complete;
-  if (index < count) return { config: complete };
-  location.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
+  const reading = readOptional(
+    { name: "relayer", table: relayer },
+    { name: FLEET_SECTION, section },
+    document,
+  );
+  if (reading?.config === undefined) return reading;
+  const { index, count } = reading.config;
+  if (index < count) return reading;
+  reading.location?.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
   return undefined;
 }
 
 function completeRelayer(
-  { location, table, partial, complete, fleet }: RelayerReading,
+  { location, table, partial, complete, fleet, notify }: RelayerReading,
   known: KnownChains,
 ): RelayerConfig | undefined {
   const listed = partial.deliveryEndpoints;
   const listing = { location: location.child("delivery_endpoints"), raw: table["delivery_endpoints"] };
   const deliveryEndpoints = listed && selectEndpoints(listed, listing, known);
-  if (complete === undefined || fleet === undefined) return undefined;
+  if (complete === undefined || fleet === undefined || notify === undefined) return undefined;
   const { moduleFilter } = complete;
   return {
     ...complete,
     fleet: fleet.config,
+    ...notify.config && { notify: notify.config },
     deliveryEndpoints,
     moduleFilter: moduleFilter.length === 0 ? undefined : moduleFilter,
   };

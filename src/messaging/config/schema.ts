@@ -7,6 +7,8 @@ import {
   evmKeys,
   hubStateMachine,
   nodeKeys,
+  type NotifyConfig,
+  notifySection,
   scanKeys,
   substrateEvmKeys,
   substrateKeys,
@@ -92,7 +94,7 @@ const relayerKeys = {
     {
       name: "delivery_endpoints",
       description:
-        "The chains to which requests are delivered. Requests from every configured chain still reach the " +
+        "The chains to which requests are delivered, by the names of their sections or as state machines. Requests from every configured chain still reach the " +
         "hub. An empty list means all chains.",
       example: ["EVM-1", "EVM-8453", "EVM-56", "EVM-420420419", "POLKADOT-2030"],
     },
@@ -208,6 +210,8 @@ export type FleetConfig = SectionValues<typeof fleetKeys>;
 export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" | "moduleFilter"> {
   /** `undefined`: this relayer shares its work with no other. */
   readonly fleet: FleetConfig | undefined;
+  /** Where changes of readiness are posted; absent: nowhere. */
+  readonly notify?: NotifyConfig | undefined;
   /**
    * The only chains to which requests are delivered; `undefined`: to all. Holds configured chains only, so it may
    * be empty when the file lists none of them: then nothing is delivered from the hub.
@@ -284,7 +288,7 @@ export const messagingSections = (files: ConfigFiles) => ({
   relayer: {
     description: "Which messages are delivered, and what is done with their fees.",
     keys: relayerKeys,
-    inner: [FLEET_SECTION],
+    inner: [FLEET_SECTION, "notify"],
     foreign: {
       consensus: DEAD_KEY,
       messaging: DEAD_KEY,
@@ -305,6 +309,7 @@ export const messagingSections = (files: ConfigFiles) => ({
     keys: fleetKeys,
     foreign: {},
   },
+  notify: notifySection,
   evm: {
     description:
       "An EVM chain, rollups included. The node of a rollup must keep old state (an archive node): the " +

@@ -1,7 +1,7 @@
 /** Searches of table `message` for operators, and table `message_change`: what happened to each message, and when. */
-import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { findOneOf, findText, type Parameters, readNumber, readOneOf } from "./columns.ts";
+import { findOneOf, findText, type Parameters, readHash, readNumber, readOneOf } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { isOpen, type MessageRow, parseMessageRow } from "./message_rows.ts";
 import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
@@ -47,6 +47,8 @@ export interface MessageSearch {
   count(filter: MessageFilter): number;
   /** Rows of a message on all legs, and those of the responses to a GET request; oldest first. */
   listLegs(commitment: Hash256): MessageRow[];
+  /** Commitments of messages and hashes of our transactions that begin with a text; ten at most. */
+  listHashes(prefix: Hex): Hash256[];
   /** Changes of a row, oldest first; the first one and the last 50. */
   listChanges(commitment: Hash256, target: StateMachine): MessageChangeRow[];
 }
@@ -93,6 +95,12 @@ export function openMessageSearch(db: Database): MessageSearch {
          ORDER BY position`,
         { commitment },
       ).map(parseMessageRow),
+    listHashes: (prefix) =>
+      db.rows(
+        `SELECT commitment AS hash FROM message WHERE commitment >= :prefix AND commitment < :end
+         UNION SELECT hash FROM submission WHERE hash >= :prefix AND hash < :end LIMIT 10`,
+        { prefix, end: `${prefix}g` }, // above every digit
+      ).map((row) => readHash(row, "hash")),
     listChanges: (commitment, target) =>
       db.rows(
         // That it was found needs no row when nothing else is to be said of it.

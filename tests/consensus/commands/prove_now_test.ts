@@ -7,7 +7,7 @@ import { proveNow, type Proving } from "../../../src/consensus/commands/prove_no
 import type { WantedRoute } from "../../../src/consensus/commands/prove_routes.ts";
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
-import { ProverTurns } from "../../../src/consensus/prover_turns.ts";
+import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";

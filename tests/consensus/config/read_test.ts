@@ -314,10 +314,17 @@ Deno.test("consensus configuration: an evm chain without a beacon chain is held,
     "op_stack",
     "bsc",
   ]);
-  assert.deepEqual(reading.warnings.map(({ path }) => path), ["sepolia.host"]);
+  assert.deepEqual(reading.warnings.map(({ path }) => path), [
+    "sepolia.state_machine",
+    "sepolia.ismp_host",
+    "sepolia.host",
+  ]);
   const host = /\[sepolia\.host\]\n(?:.+\n)+/;
   assert.ok(host.test(toml));
-  assert.deepEqual(warningsOf(read(toml.replace(host, ""))), []);
+  assert.deepEqual(read(toml.replace(host, "")).warnings.map(({ path }) => path), [
+    "sepolia.state_machine",
+    "sepolia.ismp_host",
+  ]);
 });
 
 Deno.test("consensus configuration: ids that differ from those of the live hub are warned about", () => {

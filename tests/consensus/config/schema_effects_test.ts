@@ -19,7 +19,7 @@ import { AMOY_SECTION, edited, goodFiles, POLKADOT_HUB_SECTION } from "./wrong_c
 const WATCHED = edited(
   ["maximum_update_intervals = []", 'maximum_update_intervals = [[["EVM-97", "BSC0"], 500]]'],
   ["enable_hub_consensus = false", "enable_hub_consensus = true\nmaximum_daily_loss = 50"],
-);
+) + '\n[relayer.notify]\nwebhook = "https://hooks.example.org"\n';
 const SUBSTRATE = `
 [solochain]
 type = "substrate"
@@ -44,6 +44,7 @@ const FILES = [
 const SECTIONS: Readonly<Record<string, string>> = {
   "hub.consensus": "hub",
   "hub.substrate": "hubSubstrate",
+  "relayer.notify": "notify",
 };
 
 /** Values that are read while adapters are made and a run begins, as `section.name`. */
@@ -85,6 +86,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
           hubState: undefined,
           fetchBase: undefined,
         }),
+        webhook: { workers: () => [] },
       },
       { base: undefined },
       stop.signal,

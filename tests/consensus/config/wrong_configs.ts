@@ -800,6 +800,10 @@ consensus = { type = "polygon" }
     expected: [
       'consensus.toml:66: [chapel].state_machine: found "EVM-56", which is not the chain of type "bsc_testnet", expected "EVM-97"',
     ],
+    warnings: [
+      'consensus.toml:66: [chapel].state_machine: found "EVM-56" (bsc), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
+      "consensus.toml:70: [chapel].ismp_host: found the host of another network, expected 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3, the live host of this chain",
+    ],
   },
   {
     name: "epochs of nothing",
@@ -892,7 +896,9 @@ consensus_state_id = "PAS0"
       'consensus.toml:79: [paseo-hub].state_machine: found "EVM-420420419", which is on another relay chain than KUSAMA-4009, expected "EVM-420420417"',
     ],
     warnings: [
+      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-420420419" (polkadot-hub), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
       'consensus.toml:82: [paseo-hub].consensus_state_id: found "PAS0", expected "DOT0", which is what the live hub uses for EVM-420420419',
+      "consensus.toml:84: [paseo-hub].ismp_host: found the host of another network, expected 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3, the live host of this chain",
     ],
   },
   {

@@ -35,6 +35,22 @@ Deno.test("checks: a chain that hangs holds neither the others nor the report", 
   assert.ok(CHECK_TIMEOUT_MS < 10_000);
 });
 
+Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {
+  const at = (result: CheckRow["result"]): CheckRow => ({
+    ...row("EVM-1", result, "endpoint"),
+    endpoint: "a.example.org",
+  });
+  const jobs = [[at("ok"), row("EVM-1")], [at("failed"), row("EVM-1")], [at("ok")]].map((rows) =>
+    job("EVM-1", () => Promise.resolve(rows))
+  );
+  const rows = await runChecks({ clock: new FakeClock() }, jobs, never);
+  assert.deepEqual(rows.map(({ check, result }) => [check, result]), [
+    ["endpoint", "failed"],
+    ["host", "ok"],
+    ["host", "ok"],
+  ]);
+});
+
 Deno.test("checks: a program that has other work makes some at a time, and rows stay in order", async () => {
   const clock = new FakeClock();
   let [running, most] = [0, 0];

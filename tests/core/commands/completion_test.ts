@@ -1,19 +1,43 @@
-/** Completion scripts of the real programs, loaded by the shells that are installed. */
+/** Tab completion: what the programs propose, and the scripts that ask them, in the shells that are installed. */
 import assert from "node:assert/strict";
-import { toCompletionScript } from "../../../src/core/commands/completion.ts";
 import { parseArguments as parseConsensus } from "../../../src/consensus/arguments.ts";
 import { parseArguments as parseMessaging } from "../../../src/messaging/arguments.ts";
 
 type Program = "causeway" | "causeway-consensus";
 
-/** The script that a program prints. */
-function scriptOf(program: Program, shell: string): string {
+/** What the command prints. */
+function completionOf(program: Program, ...args: readonly string[]): string {
   const parse = program === "causeway" ? parseMessaging : parseConsensus;
-  const parsed = parse(["completion", shell], "0");
-  assert.ok(parsed.kind === "run" && parsed.command.kind === "standalone");
+  const parsed = parse(["completion", ...args], "0");
+  assert.ok(parsed.kind === "run" && parsed.command.kind === "standalone", JSON.stringify(parsed));
   assert.equal(typeof parsed.command.options, "string");
   return String(parsed.command.options);
 }
+
+/** The words that are proposed for the last one. */
+function next(program: Program, ...words: readonly string[]): readonly string[] {
+  const text = completionOf(program, "words", "--", ...words);
+  return text === "" ? [] : text.split("\n").map((line) => line.split("\t")[0] ?? "");
+}
+
+Deno.test("completion: commands, options and values of the real command lines are proposed", () => {
+  const both = ["--config=r.toml", "--db", "r.db"];
+  assert.deepEqual(next("causeway", ...both, "sh"), ["show"]);
+  assert.deepEqual(next("causeway", "rel"), ["relay", "release"]);
+  assert.deepEqual(next("causeway", ...both, "relay", "--dr"), ["--dry-run"]);
+  assert.deepEqual(next("causeway", "--log-level", "wa"), ["warn"]);
+  assert.deepEqual(
+    next("causeway", "--log-level="),
+    ["debug", "info", "warn", "error"].map((word) => `--log-level=${word}`),
+  );
+  assert.deepEqual(next("causeway", "profit", "--by", "m"), ["module"]);
+  assert.deepEqual(next("causeway", "config", "sh"), ["show"]);
+  assert.deepEqual(next("causeway", "completion", "").slice(0, 3), ["bash", "zsh", "fish"]);
+  assert.deepEqual(next("causeway", "list", "--source", "x"), []);
+  assert.deepEqual(next("causeway", "--config", ""), [], "a file");
+  assert.deepEqual(next("causeway-consensus", "log-c"), ["log-consensus-state"]);
+  assert.match(completionOf("causeway", "words", "--", "sho"), /^show\tshow the whole life of a message$/);
+});
 
 function run(program: string, args: readonly string[]): string {
   const { code, stdout, stderr } = new Deno.Command(program, { args: [...args] }).outputSync();
@@ -31,82 +55,40 @@ function isInstalled(program: string): boolean {
   }
 }
 
-/** What bash proposes for the last of these words. */
-function completeBash(program: Program, words: readonly string[]): readonly string[] {
-  const list = [program, ...words].map((word) => `'${word}'`).join(" ");
-  const line = `${scriptOf(program, "bash")}
-COMP_WORDS=(${list}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-_${program.replaceAll("-", "_")}
-printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return run("bash", ["--norc", "-c", line]).split("\n");
-}
+/** A program that proposes its own last word with a letter behind it. */
+const STUB = "causeway() { shift 3; printf '%sx\\tit is $(id)\\n' \"${@: -1}\"; }";
 
-Deno.test("completion: bash proposes commands, options and values of the real command lines", () => {
-  const both = ["--config", "=", "r.toml", "--db", "=", "r.db"];
-  assert.deepEqual(completeBash("causeway", [...both, "sh"]), ["show"]);
-  assert.deepEqual(completeBash("causeway", ["rel"]), ["relay", "release"]);
-  assert.deepEqual(completeBash("causeway", [...both, "relay", "--dr"]), ["--dry-run"]);
-  assert.deepEqual(completeBash("causeway", ["--log-level", "=", "wa"]), ["warn"]);
-  assert.deepEqual(completeBash("causeway", ["--log-level", "="]), ["debug", "info", "warn", "error"]);
-  assert.deepEqual(completeBash("causeway", ["profit", "--by", "m"]), ["module"]);
-  assert.deepEqual(completeBash("causeway", ["config", "sh"]), ["show"]);
-  assert.deepEqual(completeBash("causeway", ["completion", ""]).slice(0, 3), ["bash", "zsh", "fish"]);
-  assert.deepEqual(completeBash("causeway", ["list", "--source", "x"]), [""]);
-  assert.deepEqual(completeBash("causeway-consensus", ["log-c"]), ["log-consensus-state"]);
-  assert.deepEqual(
-    completeBash("causeway-consensus", ["--config", new URL(import.meta.url).pathname.slice(0, -3)]),
-    [
-      new URL(import.meta.url).pathname,
-    ],
-  );
+Deno.test("completion: bash asks the program with the words so far, and takes no text for a command", () => {
+  const complete = (line: string): string =>
+    run("bash", [
+      "--norc",
+      "-c",
+      `${STUB}\n${
+        completionOf("causeway", "bash")
+      }\nCOMP_LINE='${line}'; COMP_POINT=\${#COMP_LINE}; _causeway; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ]);
+  assert.equal(complete("causeway --config=r.toml sh"), "shx");
+  assert.equal(complete("causeway --log-level=wa"), "wax");
+  assert.equal(complete("causeway config "), "x");
 });
 
 Deno.test({
   name: "completion: zsh loads the script",
   ignore: !isInstalled("zsh"),
   fn: () => {
-    for (const program of ["causeway", "causeway-consensus"] as const) {
-      const line = `autoload -U compinit; compinit -D -u; ${
-        scriptOf(program, "zsh")
-      }\necho "$_comps[${program}]"`;
-      assert.equal(run("zsh", ["-f", "-c", line]), `_${program.replaceAll("-", "_")}`);
-    }
+    const line = `autoload -U compinit; compinit -D -u; ${
+      completionOf("causeway", "zsh")
+    }\necho "$_comps[causeway]"`;
+    assert.equal(run("zsh", ["-f", "-c", line]), "_causeway");
   },
 });
 
 Deno.test({
-  name: "completion: fish proposes commands, options and values",
+  name: "completion: fish asks the program with the words so far",
   ignore: !isInstalled("fish"),
   fn: () => {
-    const complete = (line: string): string =>
-      run("fish", [
-        "--no-config",
-        "-c",
-        `${scriptOf("causeway", "fish")}\ncomplete -C ${JSON.stringify(line)}`,
-      ]);
-    assert.match(complete("causeway --config=r.toml sh"), /^show\t/);
-    assert.match(complete("causeway relay --dr"), /^--dry-run\t/);
-    assert.match(complete("causeway --log-level wa"), /^warn/);
-    assert.match(complete("causeway config sh"), /^show\t/);
+    const stub = "function causeway; printf '%sx\\tit is\\n' $argv[-1]; end";
+    const line = `${stub}\n${completionOf("causeway", "fish")}\ncomplete -C "causeway config sh"`;
+    assert.match(run("fish", ["--no-config", "-c", line]), /^shx\tit is/);
   },
-});
-
-Deno.test("completion: texts with quotes stay texts in every shell", () => {
-  const program = {
-    name: "x",
-    commands: [{
-      trail: "",
-      summary: "",
-      options: [{ long: "--a", short: "-a", description: "it's $(id) `id`", value: "none" as const }],
-      words: [{ word: "go", description: "don't; echo broken" }],
-      takesFile: false,
-    }, { trail: " go", summary: "", options: [], words: [], takesFile: true }],
-  };
-  const line = `${
-    toCompletionScript("bash", program)
-  }\nCOMP_WORDS=(x g); COMP_CWORD=1; _x; echo "\${COMPREPLY[@]}"`;
-  assert.equal(run("bash", ["--norc", "-c", line]), "go");
-  for (const shell of ["zsh", "fish"] as const) {
-    assert.ok(toCompletionScript(shell, program).includes("don'\\''t; echo broken"));
-  }
 });

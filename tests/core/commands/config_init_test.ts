@@ -143,14 +143,56 @@ Deno.test("config init: the account of a Web3Signer is asked for by its address,
   assert.deepEqual(check(typed.text ?? ""), { problems: [], rest: [] });
 });
 
+Deno.test("config init: what cannot be used is said to be wrong and asked again, and a keystore needs a password", async () => {
+  const { code, text, asked, stderr } = await init([], [
+    "bsc_testnet",
+    "97",
+    "https://hub.example.org",
+    "wss://hub.example.org",
+    "bsc.example.org",
+    "https://bsc.example.org",
+    "keystore:bsc.json",
+    "bsc.password",
+  ]);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stderr,
+    /"bsc_testnet", which is no chain that is known here: did you mean bsc or bsc-chapel\?/,
+  );
+  assert.match(stderr, /\(scheme https\), where ws or wss is expected/);
+  assert.match(stderr, /a text that is not a URL, where http or https or ws or wss is expected/);
+  assert.equal(asked.length, 8);
+  assert.match(text ?? "", /^keystore_password_file = "bsc\.password"$/m);
+  assert.match(text ?? "", /^rpc_urls = \["https:\/\/bsc\.example\.org"\]$/m);
+});
+
+Deno.test("config init: the file to write is asked for, and its schema is written beside it", async () => {
+  const written = new Map<string, string>();
+  const { code } = await runMessagingCommand(["config", "init", "--chain=bsc"], {}, {
+    writeNewFile: (path, text) => {
+      written.set(path, text);
+      return true;
+    },
+    terminal: {
+      ask: (question) => question === "File to write: " ? "etc/r.toml" : "",
+      askHidden: () => assert.fail("nothing is secret"),
+    },
+  });
+  assert.equal(code, 0);
+  assert.deepEqual([...written.keys()], ["etc/r.toml", "etc/causeway.schema.json"]);
+  assert.match(written.get("etc/r.toml") ?? "", /^#:schema \.\/causeway\.schema\.json\n/);
+  assert.equal(JSON.parse(written.get("etc/causeway.schema.json") ?? "").type, "object");
+});
+
 const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["no chain", [], /No chain is named: give --chain/],
+  ["a URL of the hub that is none", ["--chain=base", "--hub-url=https://h"], /--hub-url: .*scheme https/],
   ["chains of two networks", ["--chain=ethereum,sepolia"], /ethereum and sepolia belong to different hubs/],
   ["an endpoint of another chain", ["--chain=base", "--url=bsc=https://x"], /bsc is not among the chains/],
   [
     "an endpoint of none",
     ["--chain=base", "--url=https://key@x"],
-    /--url, --signer and --signer-address need the name of a chain/,
+    /--url, --signer and the other options of a chain need its name/,
   ],
 ];
 
@@ -169,7 +211,7 @@ Deno.test("config init: an existing file is not overwritten, and a misspelt chai
   assert.deepEqual([code, stderr], [1, "r.toml exists and is not overwritten; nothing was written\n"]);
   const parsed = parseArguments(["config", "init", "--out=r.toml", "--chain=etherum"], "causeway 0");
   assert.ok(parsed.kind === "exit" && parsed.code === 2);
-  assert.match(parsed.stderr, /Did you mean ethereum\?/);
+  assert.match(parsed.stderr, /did you mean ethereum\?/);
 });
 
 for (const network of ["mainnet", "testnet"] as const) {
@@ -189,8 +231,8 @@ for (const network of ["mainnet", "testnet"] as const) {
       ],
       {},
       {
-        writeNewFile: (_, written) => {
-          text = written;
+        writeNewFile: (path, written) => {
+          if (path === "c.toml") text = written;
           return true;
         },
       },

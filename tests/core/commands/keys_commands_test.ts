@@ -24,7 +24,14 @@ import {
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const ADDRESS = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
-const FILES = { "key.hex": `0x${KEY}\n`, "password": "a passphrase\nnot this\n", "empty": "\n" };
+/** As operators see it (EIP-55). */
+const SHOWN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const FILES = {
+  "key.hex": `0x${KEY}\n`,
+  "password": "a passphrase\nnot this\n",
+  "empty": "\n",
+  "store.json": "{}",
+};
 
 interface Written extends CommandResult {
   readonly files: ReadonlyMap<string, string>;
@@ -64,7 +71,7 @@ function keyOf(opened: OpenedKeystore): Uint8Array {
 Deno.test("keys encrypt: an EVM key file becomes a keystore that its password opens, the address is printed", async () => {
   const args = ["keys", "encrypt", "key.hex", "--type=evm", "--out=a.json", "--password-file=password"];
   const { code, stdout, stderr, files } = await write(args);
-  assert.deepEqual([code, stdout, stderr], [0, `a.json: ${ADDRESS}\n`, ""]);
+  assert.deepEqual([code, stdout, stderr], [0, `a.json: ${SHOWN}\n`, ""]);
   const json = JSON.parse(files.get("a.json") ?? "");
   assert.equal(toHex(keyOf(openEthereumKeystore(json, "a passphrase"))), `0x${KEY}`);
   assert.equal(json.address, ADDRESS.slice(2));
@@ -91,7 +98,7 @@ Deno.test("keys new: makes another key each time, and asks for the password twic
     const address = toHex(
       toEvmAddress(keyOf(openEthereumKeystore(JSON.parse(files.get("n.json") ?? ""), "typed"))),
     );
-    assert.equal(stdout, `n.json: ${address}\n`);
+    assert.equal(stdout.toLowerCase(), `n.json: ${address}\n`);
     return address;
   };
   assert.notEqual(await run(), await run());
@@ -100,7 +107,7 @@ Deno.test("keys new: makes another key each time, and asks for the password twic
 Deno.test("keys import: takes a key that is typed and not shown", async () => {
   const args = ["keys", "import", "--type=evm", "--out=i.json", "--password-file=password"];
   const { code, stdout, files } = await write(args, { answers: [`0x${KEY}`] });
-  assert.deepEqual([code, stdout], [0, `i.json: ${ADDRESS}\n`]);
+  assert.deepEqual([code, stdout], [0, `i.json: ${SHOWN}\n`]);
   assert.equal(
     toHex(keyOf(openEthereumKeystore(JSON.parse(files.get("i.json") ?? ""), "a passphrase"))),
     `0x${KEY}`,
@@ -129,7 +136,10 @@ const refused: readonly (readonly [string, readonly string[], RegExp, Parameters
     ["keys", "encrypt", "password", ...evm, file],
     /password: other characters than hex digits/,
   ],
-  ["half a key", ["keys", "import", ...evm, file], /31 bytes of hex/, { answers: [KEY.slice(2)] }],
+  ["a keystore", ["keys", "encrypt", "store.json", ...evm, file], /store\.json: it is a keystore already/],
+  ["half a key", ["keys", "import", ...evm, file], /31 bytes of hex, where 32 bytes of hex are expected/, {
+    answers: [KEY.slice(2)],
+  }],
   ["a key that could never be paid", ["keys", "import", ...evm, file], /begins with a zero byte/, {
     answers: [ZERO_ADDRESS_KEY],
   }],
@@ -172,10 +182,10 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   // The signer is not asked.
   assert.match(
     heldElsewhere ?? "",
-    new RegExp(`^\\[evm1\\] +EVM-31337 +${ADDRESS} at signer\\.example\\.org:9000 +1\\.5 native tokens$`),
+    new RegExp(`^\\[evm1\\] +EVM-31337 +${SHOWN} at signer\\.example\\.org:9000 +1\\.5 native tokens$`),
   );
   assert.match(hub ?? "", /^\[hub\] +KUSAMA-4009 +no signer$/);
-  assert.match(chain ?? "", new RegExp(`^\\[evm1\\] +EVM-31337 +${ADDRESS} +1\\.5 native tokens$`));
+  assert.match(chain ?? "", new RegExp(`^\\[evm1\\] +EVM-31337 +${SHOWN} +1\\.5 native tokens$`));
   assert.match(
     para ?? "",
     /^\[para\] +KUSAMA-2000 +5\w+ \(0x[0-9a-f]{64}\) +no answer from 127\.0\.0\.1:9$/,

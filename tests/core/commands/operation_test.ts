@@ -10,12 +10,26 @@ import {
   OperationRefusal,
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { ControlFault } from "../../../src/core/runtime/control_client.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
 const signal = new AbortController().signal;
+
+/** Says where it is. */
+const where = defineOperation<LevelSetter, undefined, { readonly chain: string }>({
+  name: "where",
+  description: "Says where it is.",
+  summary: "says where it is",
+  afterHelp: "",
+  needs: "read",
+  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
+  work: () => ({ chain: "EVM-8453" }),
+  show: ({ chain }) => chain,
+});
 
 /** Adds, where it may read a database. */
 const add = defineOperation<LevelSetter, { readonly number: string }, { readonly sum: number }>({
@@ -34,7 +48,7 @@ const add = defineOperation<LevelSetter, { readonly number: string }, { readonly
   exitCode: ({ sum }) => sum > 9 ? 3 : 0,
 });
 
-const commands = [logLevelCommand, add];
+const commands = [logLevelCommand, add, where];
 
 /** What a command printed, and what it worked with. */
 interface Outcome {
@@ -61,7 +75,9 @@ async function run(args: readonly string[], answer?: (line: string) => Promise<s
     print: (text) => void shown.push(text),
     printError: (text) => void errors.push(text),
     isJson: false,
-    nowMs: () => 0,
+    hasColour: false,
+    clock: new FakeClock(),
+    names: new ChainNames([{ section: "base", stateMachine: "EVM-8453" }]),
     signal,
   });
   return { code, shown, errors, needs };
@@ -112,4 +128,9 @@ Deno.test("operation: another version of the program and strange lines are refus
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
     assert.match(await program(line), /^\{"refusal":"The request is not one line of JSON/);
   }
+});
+
+Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {
+  assert.deepEqual((await run(["where"])).shown, ["base"]);
+  assert.deepEqual((await run(["where", "--json"])).shown, ['{"chain":"EVM-8453"}']);
 });

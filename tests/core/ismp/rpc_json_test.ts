@@ -10,7 +10,6 @@ import {
   IsmpJsonError,
   parseDispatchedRequest,
   parseEventBlocks,
-  parseEvents,
   parseIsmpEvent,
   parseProofAnswer,
   parseU64,
@@ -27,6 +26,7 @@ import {
   getResponseToJson,
   integerToJson,
   ismpEventToJson,
+  parseEvents,
   stateMachineHeightToJson,
 } from "../../../devnet/hub/rpc/ismp_json.ts";
 import {

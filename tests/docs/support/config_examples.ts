@@ -21,6 +21,13 @@ const HOW_TO_READ =
 
 const GENERATED = "Generated from the schema of the configuration, like the reference in docs/configuration.";
 
+const NOTIFY = {
+  comment: "Changes of readiness are posted to a chat (docs/operations/monitoring.md):",
+  header: "relayer.notify",
+  section: messaging.notify,
+  isComment: true,
+};
+
 /** `config.example.toml`. */
 export function messagingExample(): string {
   return write("messaging", [
@@ -37,6 +44,7 @@ export function messagingExample(): string {
       section: messaging.fleet,
       isComment: true,
     },
+    NOTIFY,
     {
       title: "Chains: one section each, the name is yours",
       comment:
@@ -105,6 +113,7 @@ export function consensusExample(): string {
       switchedOn: ["maximum_update_intervals", "enable_hub_consensus"],
       values: { maximum_update_intervals: [] },
     },
+    NOTIFY,
     ...CHAIN_TYPES.flatMap(chainExample),
     { header: "solochain", section: consensus.substrate },
   ]);

@@ -5,7 +5,7 @@ import { toRequestLine } from "../../../src/core/commands/operation.ts";
 import type { OperationContext } from "../../../src/messaging/commands/command.ts";
 import { answerLine } from "../../../src/messaging/commands/commands.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
-import { toHex } from "../../../src/core/encoding/bytes.ts";
+import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { readStatus } from "../../../src/messaging/status/build_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
@@ -195,6 +195,14 @@ Deno.test("operations: show tells the whole life of a message, by its commitment
   );
   assert.match(String(field(leg, "next")), /followed until it is final/);
   assert.deepEqual(await ask(scene, "show", hashOf(7)), shown);
+  ledger.messages.record(newMessage(3, { commitment: toHash256("ab".repeat(32)) }));
+  const found = field(await ask(scene, "show", "0xababab"), "legs", 0, "message", "commitment");
+  assert.equal(found, `0x${"ab".repeat(32)}`);
+  assert.match(
+    String(await ask(scene, "show", "0x000000")),
+    /^Several begin with 0x000000: 0x0{63}1, 0x0{63}7$/,
+  );
+  assert.match(String(await ask(scene, "show", "0xabcdef")), /^Nothing is known of 0xabcdef: /);
   ledger.messages.transition(hashOf(1), hub, { to: "delivered", reason: "handled_by_us" });
   ledger.deliveries.record(newDelivery(1, { dest: hub }));
   const after = field(await ask(scene, "show", hashOf(1)), "legs", 0);
@@ -246,6 +254,8 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
   ledger.messages.record(
     newMessage(1, { state: "held", reason: "held_by_operator", nextAttemptAtMs: neverMs }),
   );
+  const next = field(await ask(scene, "show", hashOf(1)), "legs", 0, "next");
+  assert.equal(next, "You hold its module or route: `release` lets it go.");
   ledger.suspensions.write({
     target: bsc,
     from: new Uint8Array([1]),

@@ -477,8 +477,47 @@ Deno.test("configuration: an id that the live hub does not use for a known chain
   );
   assert.notEqual(reading.config, undefined);
   assert.deepEqual(warningsOf(reading), [
+    'relayer.toml:12: [evm1].state_machine: found "EVM-10" (optimism), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
     'relayer.toml:17: [evm1].consensus_state_id: found "OPT0", expected "ETH0", which is what the live hub uses for EVM-10',
   ]);
+});
+
+const KEY_LINE = 'signer = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
+
+Deno.test("configuration: placeholders, variables without braces and ~ are noticed, and no secret is shown", () => {
+  const reading = parseMessagingConfig(
+    inMemory(),
+    edited(["ETHERSCANKEY1", "YOUR-ETHERSCAN-KEY"], ["hubrpckey1", "$HUB_KEY"]),
+  );
+  const said = warningsOf(reading).join("\n");
+  assert.match(said, /found the placeholder YOUR-ETHERSCAN-KEY, expected a value of yours/);
+  assert.match(
+    said,
+    /found \$HUB_KEY, which is not replaced, expected the variable in braces; write \$\{HUB_KEY\}/,
+  );
+  const home = parseMessagingConfig(inMemory(), edited([KEY_LINE, 'signer = "~/key"']));
+  assert.match(
+    home.problems.map((problem) => renderDiagnostic("r", problem)).join(),
+    /no file at this path.*; ~ is not replaced by a home directory: write the whole path/,
+  );
+});
+
+Deno.test("configuration: chains to deliver to are named by their sections, too", () => {
+  const { config, problems } = parseMessagingConfig(
+    inMemory(),
+    edited(['["EVM-31337", "KUSAMA-2000"]', '["evm1", "KUSAMA-2000"]']),
+  );
+  assert.deepEqual(problems, []);
+  assert.deepEqual(config?.relayer.deliveryEndpoints, ["EVM-31337", "KUSAMA-2000"]);
+});
+
+Deno.test("configuration: the place of a key is shown, the key is not", () => {
+  const files = inMemory({ "/run/key": "0x" + "ab".repeat(32) });
+  const { values, config } = parseMessagingConfig(files, edited([KEY_LINE, 'signer = "/run/key"']));
+  assert.ok(config !== undefined);
+  const shown = values.filter(({ key, section }) => key === "signer" && section === "evm1");
+  assert.deepEqual(shown.map((value) => value.shown), ["/run/key"]);
+  assert.doesNotMatch(JSON.stringify(config.chains), /run\/key|abab/);
 });
 
 Deno.test("configuration: a host address in mixed case is checked, and kept in lower case", () => {
@@ -567,7 +606,7 @@ Deno.test("configuration: a file that cannot be read is one problem that says wh
     "relayer.toml: found a file that cannot be read, expected a readable TOML file",
   ]);
   assert.deepEqual(said(inMemory({ "relayer.toml": new Uint8Array([0x5b, 0xff, 0xfe]) })), [
-    "relayer.toml: found bytes that are not UTF-8, expected a TOML file in UTF-8",
+    "relayer.toml:1: found bytes that are not UTF-8, expected a TOML file in UTF-8",
   ]);
 });
 

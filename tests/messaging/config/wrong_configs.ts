@@ -275,7 +275,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "section twice",
     toml: `${GOOD_TOML}\n[evm1]\ntype = "evm"\n`,
     expected: [
-      "relayer.toml:29: found a syntax error at column 2 of `[evm1] ...`: defining a key multiple times is invalid, expected TOML",
+      "relayer.toml:29: found a syntax error at column 2 of `[evm1] ...`: defining a key multiple times is invalid, expected TOML; the first is in line 10",
     ],
   },
   {
@@ -707,6 +707,9 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); the live host of this chain is 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3",
       "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
     ],
+    warnings: [
+      'relayer.toml:12: [evm1].state_machine: found "EVM-10" (optimism), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
+    ],
   },
   {
     name: "entry without type",
@@ -843,6 +846,9 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited(["ETH0", "OP"], ["EVM-31337", "EVM-10"], ["EVM-31337", "EVM-10"]),
     expected: [
       'relayer.toml:17: [evm1].consensus_state_id: found "OP", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; the live hub uses "ETH0" for this chain',
+    ],
+    warnings: [
+      'relayer.toml:12: [evm1].state_machine: found "EVM-10" (optimism), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
     ],
   },
   {
@@ -1113,7 +1119,14 @@ export const wrongConfigs: readonly WrongConfig[] = [
     expected: [
       `relayer.toml:11: [evm1].type: found "evm" for EVM-${chainId} (Polkadot Hub), whose state is not in Ethereum's trie, expected "substrate_evm"; its state is proved by a node with Substrate's RPC: add that as ws_url`,
     ],
-    warnings: liveIdWarning(chainId, 17),
+    warnings: [
+      ...chainId === 420420419
+        ? [
+          'relayer.toml:12: [evm1].state_machine: found "EVM-420420419" (polkadot-hub), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
+        ]
+        : [],
+      ...liveIdWarning(chainId, 17),
+    ],
   })),
   {
     name: "a chain with Ethereum's trie as substrate_evm",
@@ -1123,6 +1136,9 @@ export const wrongConfigs: readonly WrongConfig[] = [
     ]),
     expected: [
       'relayer.toml:11: [evm1].type: found "substrate_evm" for EVM-1, whose state is in Ethereum\'s trie, expected "evm"; remove ws_url',
+    ],
+    warnings: [
+      'relayer.toml:13: [evm1].state_machine: found "EVM-1" (ethereum), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
     ],
   },
   {

@@ -23,7 +23,7 @@ import {
 import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
 import { type ClaimKind, type ClaimPoll, ClaimRefusal, type RollupDeps } from "../../rollup/claims.ts";
 import { accountNodesOf, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../rollup/spec/rollup_errors.ts";
+import { RollupDataError } from "../../rollup/spec/rollup_client.ts";
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../core/evm/block_header.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";

@@ -3,7 +3,7 @@ import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
 import { checkHeimdallNode, type HeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
-import { hashCometHeader, parseCometTime } from "./spec/comet_header.ts";
+import { hashCometHeader, hashValidators, parseCometTime } from "./spec/comet_header.ts";
 import {
   DEFAULT_TRUST,
   findPolygonNetwork,
@@ -14,7 +14,6 @@ import {
   type PolygonNetwork,
   polygonUpdateCodec,
 } from "./spec/update.ts";
-import { hashValidators } from "./spec/heimdall_validators.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { checkChainIds, type EvmReader, openEvmReader } from "../../evm_reader.ts";

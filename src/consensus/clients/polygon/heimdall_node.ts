@@ -16,7 +16,7 @@ import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { type FaultPlace, RpcFault } from "../../../core/rpc/call.ts";
 import { createHttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
-import { hashCometHeader } from "./spec/comet_header.ts";
+import { hashCometHeader, type HeimdallValidator } from "./spec/comet_header.ts";
 import { joinCommitmentProofs } from "./spec/commitment_proof.ts";
 import {
   type HeimdallStatus,
@@ -27,7 +27,6 @@ import {
   type StoreEntry,
   type ValidatorsPage,
 } from "./spec/heimdall_json.ts";
-import type { HeimdallValidator } from "./spec/heimdall_validators.ts";
 import {
   decodeMilestone,
   type Milestone,

@@ -5,7 +5,7 @@
  */
 import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
-import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update.ts";
+import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";

@@ -3,7 +3,13 @@
  * them contains. Source: docs/protocol/evm-consensus.md sections 5.7 and 5.11; ethereum/consensus-specs:
  * specs/altair/light-client/full-node.md (what nodes serve).
  */
-import { buildSignedUpdate, deriveNextCommitteeBranch } from "./spec/build_update.ts";
+import {
+  buildSignedUpdate,
+  deriveNextCommitteeBranch,
+  offerOf,
+  planUpdate,
+  type UpdatePlan,
+} from "./spec/build_update.ts";
 import {
   type BeaconNetwork,
   epochOfSlot,
@@ -14,7 +20,6 @@ import {
 } from "./spec/beacon_network.ts";
 import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data.ts";
 import { committeeRoot, withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
-import { offerOf, planUpdate, type UpdatePlan } from "./spec/plan_update.ts";
 import type { SyncCommitteeUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";

@@ -13,13 +13,14 @@ import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_netwo
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
 import { branchOfNodes, committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
-import { branchOfBootstrap, branchOfFields } from "./spec/state_proof.ts";
-import { readNeighbourFields } from "./spec/state_prefix.ts";
 import {
+  branchOfBootstrap,
+  branchOfFields,
   executionNodes,
   executionProofOf,
   type ProvedHash,
   ProvedState,
+  readNeighbourFields,
   stateProofFormat,
 } from "./spec/state_proof.ts";
 import type {

@@ -14,8 +14,7 @@ import { type BeaconStateParts, BeaconStateReader } from "./spec/field_roots.ts"
 import { branchOfNodes, checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { layoutOfState } from "./spec/state_layout.ts";
-import { readNextCommittee, STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";
-import { ProvedState, stateProofFormat } from "./spec/state_proof.ts";
+import { ProvedState, readNextCommittee, STATE_PREFIX_BYTES, stateProofFormat } from "./spec/state_proof.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader, CheckpointProof, SyncCommitteeUpdate } from "./spec/update.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";

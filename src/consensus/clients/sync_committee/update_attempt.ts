@@ -4,7 +4,7 @@
 import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/verify_update.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState, SignedUpdate, StateUpdate } from "./spec/update.ts";
-import { isWorthSubmitting, type WaitReason } from "./spec/plan_update.ts";
+import { isWorthSubmitting, type WaitReason } from "./spec/build_update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";

@@ -10,6 +10,7 @@ import { callTracerOptions } from "../../evm/trace.ts";
 import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
 import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS, silenceRow } from "../../checks/check_row.ts";
 import { isOfEndpoint, RpcFault } from "../../rpc/call.ts";
+import { findLag, type HeadReading } from "../../rpc/head_watch.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { judgeClock } from "../chain_checks.ts";
@@ -23,8 +24,6 @@ const BATCH_PROBE = 20;
 const FEW_CALLS = 5;
 /** Blocks of one `eth_getLogs` that are probed without a configured width, in this order: the first that works counts. */
 const LOG_WIDTHS: readonly bigint[] = [10_000n, 1_000n, 100n, 1n];
-/** Blocks and seconds by which an endpoint may be behind the newest one of its chain. */
-const MAX_LAG = { blocks: 3n, seconds: 30n };
 /** Answers that take longer are reported, ms: one round of a leg takes a few of them in a row. */
 const MAX_LATENCY_MS = 2_000;
 
@@ -121,7 +120,10 @@ async function judge(
     head instanceof RpcFault ? undefined : checkLogs(endpoint, { ...options, height: head.number }, signal),
     options.simulateFrom === undefined ? undefined : checkSimulation(endpoint, options.simulateFrom, signal),
   ]);
-  verdicts.push(["head", judgeHead(head, best)], ["finalized", judgeFinalized(final, head)], [
+  verdicts.push(["head", judgeHead(head, best, options.clock.now())], [
+    "finalized",
+    judgeFinalized(final, head),
+  ], [
     "batch",
     batch,
   ]);
@@ -222,7 +224,12 @@ export function judgeChainId(
   };
 }
 
-function judgeHead(head: shape.Block | RpcFault, best: shape.Block | undefined): Verdict {
+/** By the rule that decides about the order of endpoints. */
+function judgeHead(
+  head: shape.Block | RpcFault,
+  best: shape.Block | undefined,
+  readAtMs: number,
+): Verdict {
   if (head instanceof RpcFault) {
     return { result: "failed", found: describeFault(head), advice: adviseOnFault(head) };
   }
@@ -231,7 +238,10 @@ function judgeHead(head: shape.Block | RpcFault, best: shape.Block | undefined):
   const seconds = best.timestamp - head.timestamp;
   if (blocks === 0n) return { result: "ok", found: `block ${head.number}, the newest` };
   const found = `block ${head.number}, ${blocks} blocks (${seconds} s) behind the newest`;
-  if (blocks < MAX_LAG.blocks || seconds < MAX_LAG.seconds) return { result: "ok", found };
+  const read = ({ number: height, timestamp }: shape.Block): HeadReading => {
+    return { height, timeSec: Number(timestamp), readAtMs, blockSec: 0 };
+  };
+  if (findLag(read(head), [read(best)], false) === undefined) return { result: "ok", found };
   return { result: "warning", found, advice: "let the node catch up, or use another endpoint" };
 }
 

@@ -123,7 +123,7 @@ async function checkState(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
-  const { header: final } = await node.finalBlocks.fetch(signal);
+  const final = await node.finalBlocks.fetch(signal);
   const height = needed ?? (final.height > ARCHIVE_DEPTH ? final.height - ARCHIVE_DEPTH : 0n);
   const why = needed === undefined
     ? `${final.height - height} blocks below the final one`

@@ -8,12 +8,10 @@ import { type MmrProof, mmrProofCodec, type ProofKeys } from "../../ismp/proof.t
 import {
   byteArrayToJson,
   type DecodedEvent,
-  type EventWithMetadata,
   IsmpJsonError,
   parseDispatchedRequest,
   parseDispatchedResponse,
   parseEventBlocks,
-  parseEvents,
   parseProofAnswer,
   parseU64,
   proofKeysToJson,
@@ -49,11 +47,6 @@ export const ismpCalls = {
     method: "ismp_queryEventsWithMetadata",
     params: [Number(from), Number(to)],
     read: reading(parseEventBlocks),
-  }),
-  blockEvents: (height: bigint): TypedCall<readonly EventWithMetadata[]> => ({
-    method: "ismp_queryEventsWithMetadata",
-    params: [Number(height), Number(height)],
-    read: reading(parseEvents),
   }),
   /** Requests by commitment, as the events of their dispatch; the node leaves out what it lacks. */
   requests: (commitments: readonly Hash256[]): TypedCall<readonly DecodedEvent[]> => ({

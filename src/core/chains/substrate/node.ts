@@ -5,9 +5,11 @@ import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
-import { calls, type Header, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { resultOf } from "../../rpc/call.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { dropOldest } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type ChainUse, findUnmet, type Unmet } from "./assumptions.ts";
 import { isNewerMetadata, METADATA_VERSIONS } from "./metadata.ts";
@@ -124,36 +126,67 @@ export class ChildTrie {
 }
 
 /** Time for which a final block counts as the newest, ms: workers that poll one after the other ask once. */
-const FINAL_MS = 500;
+const FINAL_MS = 1_000;
+/** Blocks after the last final one among which the next one is looked for: a minute and more of every known chain. */
+const LOOKAHEAD = 15n;
+/** Number of final blocks whose hashes are kept: those of a quarter of an hour. */
+const MAX_KEPT = 150;
 
 /** A final block. */
 export interface FinalBlock {
+  readonly height: bigint;
   readonly hash: Hash256;
-  readonly header: Header;
 }
 
-/** Final blocks of the node. */
+/** Final blocks of the node, each asked for once. */
 export class FinalBlocks {
-  #read: { readonly block: FinalBlock; readonly atMs: number } | undefined;
+  #last: FinalBlock & { readonly atMs: number } | undefined;
+  readonly #hashes = new Map<bigint, Hash256>();
 
   constructor(readonly client: SubstrateClient, readonly clock: Pick<Clock, "now">) {}
 
-  /** The newest final block, at most half a second old: for polls. @throws {RpcFault} as {@link fetch}. */
+  /** The newest final block, at most a second old: for polls. @throws {RpcFault} as {@link fetch}. */
   async newest(signal: AbortSignal): Promise<FinalBlock> {
-    const ageMs = this.#read && this.clock.now() - this.#read.atMs;
+    const ageMs = this.#last && this.clock.now() - this.#last.atMs;
     const isFresh = ageMs !== undefined && ageMs >= 0 && ageMs < FINAL_MS;
-    return isFresh && this.#read !== undefined ? this.#read.block : await this.fetch(signal);
+    return isFresh && this.#last !== undefined ? this.#last : await this.fetch(signal);
   }
 
-  /** Fetches the newest final block: two round trips, as the node names it by hash only. @throws {RpcFault} `lagging` */
+  /**
+   * Fetches the newest final block. One round trip, two where it is not among the blocks after the last one: the node
+   * names it by hash only. @throws {RpcFault} `lagging`
+   */
   async fetch(signal: AbortSignal): Promise<FinalBlock> {
-    const hash = await this.client.call(calls.finalizedHash(), signal);
-    const header = await this.client.call(calls.header(hash), signal);
+    const { client } = this;
+    const from = this.#last?.height;
+    const [final, after] = await client.callAllSettled([
+      calls.finalizedHash(),
+      ...from === undefined ? [] : [calls.blockHashes(from, from + LOOKAHEAD)],
+    ], signal);
+    const hash = resultOf(final);
+    const next = Array.isArray(after) ? after : [];
+    const at = next.indexOf(hash);
+    const passed = next.slice(0, Math.max(0, at)).filter((each) => each !== undefined);
+    if (from !== undefined && at >= 0 && passed.length === at) return this.#note(from, passed, hash);
+    const header = await client.call(calls.header(hash), signal);
     if (header === undefined) {
-      throw this.client.fault("lagging", "chain_getHeader", "no header of the final block");
+      throw client.fault("lagging", "chain_getHeader", "no header of the final block");
     }
-    this.#read = { block: { hash, header }, atMs: this.clock.now() };
-    return this.#read.block;
+    return this.#note(header.height - 1n, [header.parent], hash);
+  }
+
+  /** Hash of a final block, where it is known; the chain's answer about it may differ on another node. */
+  hashAt(height: bigint): Hash256 | undefined {
+    return this.#hashes.get(height);
+  }
+
+  /** Records the newest final block and those before it, which begin at a height. */
+  #note(from: bigint, passed: readonly Hash256[], hash: Hash256): FinalBlock {
+    [...passed, hash].forEach((each, index) => this.#hashes.set(from + BigInt(index), each));
+    dropOldest(this.#hashes, MAX_KEPT);
+    const last = { height: from + BigInt(passed.length), hash, atMs: this.clock.now() };
+    this.#last = last;
+    return last;
   }
 }
 

@@ -36,7 +36,7 @@ export class SubstrateReads implements ChainReads, CertainReads {
 
   /** Newest final block, for polls. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    return (await this.node.finalBlocks.newest(signal)).header.height;
+    return (await this.node.finalBlocks.newest(signal)).height;
   }
 
   /** Unix seconds of a block; the genesis block has no time and gives 0. */
@@ -113,10 +113,10 @@ export class SubstrateReads implements ChainReads, CertainReads {
     { height = 0n, timeSec }: ReadSince,
     signal: AbortSignal,
   ): Promise<readonly Certain<T>[]> {
-    const { hash, header } = await this.node.finalBlocks.fetch(signal);
-    const [final, best] = await Promise.all([read(hash), read(undefined)]);
-    const isFarEnough = header.height >= height &&
-      (timeSec === undefined || await this.fetchBlockTime(header.height, signal) >= timeSec);
+    const newest = await this.node.finalBlocks.fetch(signal);
+    const [final, best] = await Promise.all([read(newest.hash), read(undefined)]);
+    const isFarEnough = newest.height >= height &&
+      (timeSec === undefined || await this.fetchBlockTime(newest.height, signal) >= timeSec);
     return final.map((value, index) => {
       const isCertain = isFarEnough && isSame(value, best[index] as T);
       return isCertain ? { kind: "certain", value } : UNSURE;

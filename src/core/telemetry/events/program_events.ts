@@ -57,6 +57,17 @@ export const programEvents = {
     action: "Report it as a defect if it repeats.",
     codes: { stuck: "Workers did not stop in time", failed: "Worker failed while stopping" },
   },
+  relayer_runs_already: {
+    text: "Another relayer runs with this configuration or at this socket; nothing was started",
+    meaning: "Two programs that sign with one account use each other's nonces.",
+    action:
+      "Stop the other one first. A second relayer needs accounts, a configuration and a `--cache` of its own.",
+    reaction: "the program ends",
+  },
+  notification_failed: {
+    text: "Webhook does not accept notifications; tried again every minute",
+    action: "Check the URL of `[relayer.notify]`, and that this machine reaches it.",
+  },
   file_access_dropped: { text: "Right to write files dropped" },
   control_socket_unavailable: {
     text: "Commands cannot reach this relayer: its socket cannot be opened",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
 import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
-import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
+import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { AMOY, MemoryPolygon } from "./polygon_chain.ts";
 

@@ -95,9 +95,9 @@ Deno.test("endpoints: silence is a warning beside others, and a failure alone, w
 });
 
 const heads: readonly (readonly [string, number, number, string])[] = [
-  ["three blocks and half a minute", 1_007, 36, "warning"],
+  ["three blocks and a quarter of a minute", 1_007, 15, "warning"],
   ["two blocks", 1_008, 24, "ok"],
-  ["many fast blocks, which are little time", 1_000, 20, "ok"],
+  ["many fast blocks, which are little time", 1_000, 14, "ok"],
 ];
 for (const [what, height, ageSec, result] of heads) {
   Deno.test(`endpoints: heads are compared by blocks and by time: ${what} behind: ${result}`, async () => {

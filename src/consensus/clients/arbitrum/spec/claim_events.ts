@@ -6,7 +6,7 @@ import { parseAbiParameters } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import type { RawLog } from "../../../../core/evm/host_events.ts";
-import { readEvent, RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
+import { readEvent, RollupDataError } from "../../../rollup/spec/rollup_client.ts";
 import type { AssertionParts, NodeClaim } from "./claim_hashes.ts";
 import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
 

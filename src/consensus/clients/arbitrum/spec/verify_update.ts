@@ -7,8 +7,13 @@ import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
+import {
+  decodeRollupUpdate,
+  fromL1Proof,
+  rollupCommitment,
+  RollupUpdateError,
+  type VerifiedRollupUpdate,
+} from "../../../rollup/spec/rollup_client.ts";
 import {
   assertionHash,
   assertionSlot,

@@ -8,7 +8,7 @@ import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block
 import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
 import { EMPTY_ROOT } from "../../../../core/merkle/patricia.ts";
 import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
+import { RollupDataError } from "../../../rollup/spec/rollup_client.ts";
 import type { DisputeGameCreated, OutputProposed } from "./claim_events.ts";
 import {
   blockOutputRoot,

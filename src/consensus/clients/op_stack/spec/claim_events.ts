@@ -7,7 +7,7 @@ import { parseAbiParameters, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { RawLog } from "../../../../core/evm/host_events.ts";
-import { decodeAbiStrict, readEvent } from "../../../rollup/spec/rollup_errors.ts";
+import { decodeAbiStrict, readEvent } from "../../../rollup/spec/rollup_client.ts";
 
 /** topic0 of `DisputeGameCreated(address,uint32,bytes32)` of a factory. */
 export const DISPUTE_GAME_CREATED: Hex = "0x5b565efe82411da98814f356d0e7bcb8f0219b8d970307c5afb4a6903a8b2e35";

@@ -7,8 +7,13 @@ import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
+import {
+  decodeRollupUpdate,
+  fromL1Proof,
+  rollupCommitment,
+  RollupUpdateError,
+  type VerifiedRollupUpdate,
+} from "../../../rollup/spec/rollup_client.ts";
 import {
   type DisputeGameProof,
   type DisputeGameRules,

@@ -6,8 +6,7 @@ import { base64 } from "@scure/base";
 import * as z from "zod";
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { toAddress } from "../../../../core/evm/address.ts";
-import type { CometBlockId, CometCommitSig } from "./comet_header.ts";
-import type { HeimdallValidator } from "./heimdall_validators.ts";
+import type { CometBlockId, CometCommitSig, HeimdallValidator } from "./comet_header.ts";
 import type { SignedHeimdallHeader } from "./update.ts";
 
 /** What a node says about itself. */

@@ -8,9 +8,10 @@ import {
   cometCommitCodec,
   type CometHeader,
   cometHeaderCodec,
+  type HeimdallValidator,
+  heimdallValidatorCodec,
   sizedHash,
 } from "./comet_header.ts";
-import { type HeimdallValidator, heimdallValidatorCodec } from "./heimdall_validators.ts";
 import { type Milestone, milestoneCodec } from "./milestone.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {

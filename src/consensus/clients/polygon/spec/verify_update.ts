@@ -8,17 +8,15 @@ import {
   type CometVote,
   compareCometTimes,
   hashCometHeader,
-  parseCometTime,
-  voteSignBytes,
-} from "./comet_header.ts";
-import { requireProven } from "./commitment_proof.ts";
-import {
   hashValidators,
   type HeimdallValidator,
   isSignedBy,
+  parseCometTime,
   requireOwnKey,
   sortValidators,
-} from "./heimdall_validators.ts";
+  voteSignBytes,
+} from "./comet_header.ts";
+import { requireProven } from "./commitment_proof.ts";
 import { encodeMilestone, MILESTONE_STORE, milestoneKey } from "./milestone.ts";
 import { PolygonError, type PolygonErrorCode } from "./polygon_error.ts";
 import {

@@ -12,7 +12,7 @@ import {
   type StateField,
   type StateLayout,
 } from "./state_layout.ts";
-import { readCommittee } from "./state_prefix.ts";
+import { readCommittee } from "./state_proof.ts";
 import { DerivationError } from "./sync_committee_error.ts";
 import type { SyncCommittee } from "./update.ts";
 import { concatBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";

@@ -15,7 +15,7 @@ import {
 } from "@chainsafe/ssz";
 import { fromHex } from "../../../../core/encoding/bytes.ts";
 import { committeeRoot, ExecutionPayloadHeader } from "./ssz_roots.ts";
-import { COMMITTEE_BYTES, KEY_BYTES, readCommittee } from "./state_prefix.ts";
+import { COMMITTEE_BYTES, KEY_BYTES, readCommittee } from "./state_proof.ts";
 
 /**
  * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in

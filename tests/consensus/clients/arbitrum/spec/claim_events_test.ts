@@ -9,7 +9,7 @@ import {
 } from "../../../../../src/consensus/clients/arbitrum/spec/claim_events.ts";
 import { assertionHash } from "../../../../../src/consensus/clients/arbitrum/spec/claim_hashes.ts";
 import { machineStatuses } from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import { flatStateOf, orbitUpdate, realEvent } from "./vectors.ts";

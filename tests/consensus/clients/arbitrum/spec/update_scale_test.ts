@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,

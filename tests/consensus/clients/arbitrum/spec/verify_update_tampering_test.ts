@@ -1,6 +1,6 @@
 import { throws } from "node:assert/strict";
 import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import type {
   ArbitrumProof,
   AssertionProof,

@@ -4,7 +4,7 @@ import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arb
 import {
   RollupDataError,
   RollupUpdateError,
-} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,

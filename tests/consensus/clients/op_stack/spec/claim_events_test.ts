@@ -13,7 +13,7 @@ import {
 import {
   RollupDataError,
   type RollupDataErrorCode,
-} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
 import { faultGame, realGames } from "./vectors.ts";

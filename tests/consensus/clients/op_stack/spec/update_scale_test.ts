@@ -7,7 +7,7 @@ import {
   type OpStackUpdate,
   opStackUpdateCodec,
 } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   decodeOpStackState,
   decodeOpStackUpdate,

@@ -1,6 +1,6 @@
 import { throws } from "node:assert/strict";
 import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import type { DisputeGameProof } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
   type OpStackHubView,

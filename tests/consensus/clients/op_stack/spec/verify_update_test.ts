@@ -18,7 +18,7 @@ import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_s
 import {
   RollupDataError,
   RollupUpdateError,
-} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   challengeWord,
   gameIdWord,

@@ -10,6 +10,7 @@ import {
 } from "../../../../../src/consensus/clients/polygon/spec/commitment_proof.ts";
 import {
   hashCometHeader,
+  hashValidators,
   parseCometTime,
   voteSignBytes,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
@@ -22,7 +23,6 @@ import {
   parseStoreEntry,
   parseValidatorsPage,
 } from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
-import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
 import {
   decodeMilestone,
   MILESTONE_STORE,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
+import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import {
   type PolygonUpdate,

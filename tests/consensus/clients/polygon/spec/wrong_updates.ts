@@ -6,13 +6,13 @@ import {
   type CometHeader,
   type CometVote,
   hashCometHeader,
+  type HeimdallValidator,
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import type {
   PolygonUpdate,
   ProvenMilestone,
   TrustedHeimdall,
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
-import type { HeimdallValidator } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
 import type { PolygonErrorCode } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import {
   parseSignedHeader,

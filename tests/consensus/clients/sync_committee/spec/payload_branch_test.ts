@@ -11,12 +11,10 @@ import {
 import {
   branchOfFields,
   type NeighbourFields,
-} from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import { stateProofFormat } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import {
   readNeighbourFields,
   STATE_PREFIX_BYTES,
-} from "../../../../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
+  stateProofFormat,
+} from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
 
 const { node, trusted, first, second } = readSynthetic();

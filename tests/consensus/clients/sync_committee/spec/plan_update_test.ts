@@ -25,7 +25,7 @@ import {
   type TrustedPosition,
   type UpdateOffer,
   type UpdatePlan,
-} from "../../../../../src/consensus/clients/sync_committee/spec/plan_update.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { firstBits, readSynthetic, readVector } from "./vectors.ts";

@@ -1,0 +1,205 @@
+/**
+ * Posts changes of readiness and of its reasons to a webhook, for operators without Prometheus. A reason that comes and
+ * goes is posted once; what could not be posted is posted with the next change that can be.
+ */
+import type { ChainNames } from "../config/chain_names.ts";
+import { type EndpointUrl, escapeControls } from "../config/redact.ts";
+import { connectionProblem, type Fetch, JSON_TYPE, splitAuthorization } from "../rpc/http_exchange.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import { formatDuration } from "../runtime/text_table.ts";
+import type { Worker } from "../runtime/worker.ts";
+import type { Log } from "../telemetry/log.ts";
+import { describeReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
+
+/** Time for which a reason must hold before it is posted, ms: most faults of endpoints end sooner. */
+const HOLDS_MS = 30_000;
+
+/** Time for which a reason must be gone before that is posted, ms: one that returns within it is the same one. */
+const GONE_MS = 120_000;
+
+/** Interval of readings, and of posts at least, ms. */
+const READ_EVERY_MS = 10_000;
+const POST_EVERY_MS = 60_000;
+
+/** Time for an answer of the webhook, ms. */
+const TIMEOUT_MS = 10_000;
+
+/** Maximum length of a text: Discord takes 2,000 characters. */
+const MAX_TEXT = 1_900;
+
+/** Maximum number of reasons in a post. */
+const MAX_REASONS = 50;
+
+/** A reason that was posted, and since when it is gone. */
+interface PostedReason {
+  readonly reason: NotReadyReason;
+  readonly goneSinceMs?: number | undefined;
+}
+
+/** Reasons that were posted, by what makes them the same. */
+type PostedReasons = ReadonlyMap<string, PostedReason>;
+
+/** What changed since the last post. */
+interface News {
+  readonly appeared: readonly NotReadyReason[];
+  readonly ended: readonly NotReadyReason[];
+  /** As it is without a post. */
+  readonly unposted: PostedReasons;
+  /** As it is after a post. */
+  readonly posted: PostedReasons;
+}
+
+/** Finds what is to be posted. Pure. */
+function findNews(known: PostedReasons, reasons: readonly NotReadyReason[], nowMs: number): News {
+  const now = new Map(reasons.map((reason) => [keyOf(reason), reason]));
+  const kept = [...known].map(([key, { reason, goneSinceMs = nowMs }]): [string, PostedReason] =>
+    now.has(key) ? [key, { reason }] : [key, { reason, goneSinceMs }]
+  );
+  const isOver = ({ goneSinceMs = nowMs }: PostedReason): boolean => nowMs - goneSinceMs >= GONE_MS;
+  const appeared = reasons.filter((reason) =>
+    !known.has(keyOf(reason)) && nowMs - reason.sinceMs >= HOLDS_MS
+  );
+  return {
+    appeared,
+    ended: kept.flatMap(([, each]) => isOver(each) ? [each.reason] : []),
+    unposted: new Map(kept),
+    posted: new Map([
+      ...kept.filter(([, each]) => !isOver(each)),
+      ...appeared.map((reason): [string, PostedReason] => [keyOf(reason), { reason }]),
+    ]),
+  };
+}
+
+function keyOf({ code, chain, leg }: NotReadyReason): string {
+  return JSON.stringify([code, chain, leg]);
+}
+
+/** What posts say of the program. */
+interface PostingProgram {
+  readonly name: string;
+  readonly hub: string;
+}
+
+/**
+ * A post as JSON. Slack, Telegram and Mattermost show `text`, Discord `content`, and ntfy what its template names; the
+ * rest is for other receivers. Pure.
+ */
+function toPost(
+  { name, hub }: PostingProgram,
+  { appeared, ended, reasons, nowMs, shown }: Pick<News, "appeared" | "ended"> & {
+    readonly reasons: readonly NotReadyReason[];
+    readonly nowMs: number;
+    readonly shown: (text: string) => string;
+  },
+): string {
+  const placeOf = ({ chain, leg }: NotReadyReason): string => leg ?? chain ?? name;
+  const whole = shown([
+    `${name} of ${hub} is ${isReady(reasons) ? "ready" : "not ready"}.`,
+    ...appeared.map((reason) => `${placeOf(reason)}: ${reason.code}: ${describeReason(reason, nowMs)}`),
+    ...ended.map((reason) => `${placeOf(reason)}: ${reason.code} is resolved.`),
+  ].join("\n"));
+  const text = whole.length > MAX_TEXT ? `${whole.slice(0, MAX_TEXT)} ...` : whole;
+  return JSON.stringify({
+    text,
+    content: text,
+    allowed_mentions: { parse: [] },
+    program: name,
+    hub,
+    ready: isReady(reasons),
+    reasons: reasons.slice(0, MAX_REASONS).map((reason) => ({
+      code: reason.code,
+      place: shown(placeOf(reason)),
+      since: formatDuration(nowMs - reason.sinceMs),
+      warning: reason.isWarning === true,
+      text: shown(describeReason(reason, nowMs)),
+    })),
+    resolved: ended.slice(0, MAX_REASONS).map((reason) => ({
+      code: reason.code,
+      place: shown(placeOf(reason)),
+    })),
+  });
+}
+
+/** Text of nodes must not name people of a chat, nor look like another line. */
+function harmless(text: string): string {
+  return escapeControls(text.replaceAll(/[<@]/g, " "), "\n");
+}
+
+/** Dependencies of a {@link Webhook}. */
+interface WebhookDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fetch: Fetch;
+  /** What is in the way now. */
+  readonly reasons: () => readonly NotReadyReason[];
+  /** Takes the secrets out of a text. */
+  readonly redact: (text: string) => string;
+  readonly names: Pick<ChainNames, "full">;
+}
+
+/** Posts for one program as long as it runs, whatever configuration it works with. */
+export class Webhook {
+  readonly #deps: WebhookDeps;
+  #known: PostedReasons = new Map();
+  #postedMs = -Infinity;
+  #isFailing = false;
+
+  constructor(deps: WebhookDeps) {
+    this.#deps = deps;
+  }
+
+  /** The worker that posts; none without a webhook. */
+  workers(webhook: EndpointUrl | undefined, program: PostingProgram): readonly Worker[] {
+    if (webhook === undefined) return [];
+    const { clock } = this.#deps;
+    return [{
+      name: "notifications",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          await this.#round(webhook, program, signal);
+          await clock.sleep(READ_EVERY_MS, signal);
+        }
+      },
+    }];
+  }
+
+  async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {
+    const nowMs = this.#deps.clock.now();
+    const reasons = this.#deps.reasons();
+    const news = findNews(this.#known, reasons, nowMs);
+    this.#known = news.unposted;
+    if (news.appeared.length + news.ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
+    this.#postedMs = nowMs;
+    const { names, redact } = this.#deps;
+    const shown = (text: string): string => harmless(redact(names.full(text)));
+    const body = toPost(program, { ...news, reasons, nowMs, shown });
+    const failure = await this.#post(webhook, body, signal);
+    if (failure === undefined) this.#known = news.posted;
+    else if (!this.#isFailing) {
+      this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
+    }
+    this.#isFailing = failure !== undefined;
+  }
+
+  /** Posts once; returns what went wrong. */
+  async #post(webhook: EndpointUrl, body: string, signal: AbortSignal): Promise<string | undefined> {
+    const { clock } = this.#deps;
+    const { url, headers } = splitAuthorization(webhook.reveal());
+    const init = { method: "POST", headers: { ...headers, "content-type": JSON_TYPE }, body };
+    try {
+      const deadline = { what: "the webhook", afterMs: TIMEOUT_MS, signal };
+      const answer = await withDeadline(clock, deadline, async (ends) => {
+        const given = await this.#deps.fetch(url.href, { ...init, signal: ends, redirect: "manual" });
+        await given.body?.cancel();
+        return given;
+      });
+      return answer.ok ? undefined : `it answered with status ${answer.status}`;
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof DeadlineFault
+        ? `no answer within ${TIMEOUT_MS / 1_000} s`
+        : connectionProblem(error);
+    }
+  }
+}
