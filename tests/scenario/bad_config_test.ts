@@ -80,7 +80,7 @@ Deno.test("bad configuration: a file that is missing, a directory, or no text is
     assert.deepEqual(texts, [
       `missing.toml: found no file at this path, expected a readable TOML file\n${end}`,
       `directory.toml: found a directory, expected a readable TOML file\n${end}`,
-      `binary.toml: found bytes that are not UTF-8, expected a TOML file in UTF-8\n${end}`,
+      `binary.toml:1: found bytes that are not UTF-8, expected a TOML file in UTF-8\n${end}`,
     ]);
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
       "binary.toml",

@@ -17,30 +17,12 @@ export interface OpenDefect {
 
 /** Loss for each dollar of an attack that is possible today, where it is above what is wanted. */
 export const OPEN_LOSSES: Partial<Readonly<Record<AttackKind, number>>> = {
-  failing: 6,
-  spoiling: 8,
-  burning: 6,
-  "burning openly": 1,
-  large: 3,
-  untraceable: 1,
-  "front-running": 20,
-  "front-running by many": 20,
+  "front-running": 15,
+  "front-running by many": 15,
 };
-
-const isUnsettled = (failure: string): boolean =>
-  failure.includes("is not over") || failure.startsWith("World (a)");
 
 /** The rows. */
 export const OPEN_DEFECTS: readonly OpenDefect[] = [
-  {
-    kind: "honest messages are judged in the company of hostile ones",
-    seed: 30_003,
-    cause:
-      "deliver/profitability.ts and core/chains/evm/message_gas.ts: call data and the rest of a batch's gas are " +
-      "charged in equal shares, and a held message is tried again with the same ones; what runs out of gas beside a " +
-      "burner counts as failing (unprofitable, not_executed, simulation_failed, suspended)",
-    excuses: ({ plan: { attack } }, failure) => attack !== undefined && isUnsettled(failure),
-  },
   {
     kind: "a module that takes more gas in a block than in a simulation",
     seed: 30_228,
@@ -50,31 +32,11 @@ export const OPEN_DEFECTS: readonly OpenDefect[] = [
     excuses: ({ plan: { attack } }, failure) => attack !== undefined && failure.startsWith("I15"),
   },
   {
-    kind: "what did not pay once, without a retry frequency",
-    seed: 40_064,
+    kind: "a delivery without effect counts as a lost race after a restore",
+    seed: 80_069,
     cause:
-      "relay/scan.ts (reviveFunded) and decisions/retry_schedule.ts: a raised fee, or a price that has fallen, wakes " +
-      "a held message only where unprofitable_retry_frequency is set",
-    excuses: ({ plan: { settings } }, failure) =>
-      settings.retryFrequencySec === undefined && failure.includes("is not over") && failure.includes("held"),
-  },
-  {
-    kind: "receipts without logs, or with a false status, from one endpoint",
-    seed: 30_022,
-    cause:
-      "core/chains/evm/outcomes.ts: one endpoint's receipt counts as not executed, and suspends the pair for a day",
-    excuses: ({ plan }, failure) =>
-      plan.troubles.some((each) =>
-        each.kind === "endpoint" && each.does.how === "lies" && each.does.about === "receipt"
-      ) && failure.includes("is not over"),
-  },
-  {
-    kind: "a transaction of a lost database that offers too little blocks its account",
-    seed: 30_124,
-    cause:
-      "relay/decisions/nonces.ts: a pending nonce that the journal does not know is passed by, whatever it offers " +
-      "and however long it waits; nothing replaces it and nothing above it is mined",
-    excuses: (course, failure) =>
-      course.losses > 0 && failure.includes("After ") && course.isBlockedByOldTransaction,
+      "relay/limits/spending.ts (classifyResult): a transaction that succeeded without effect is settled again " +
+      "from an older database, when another relayer has delivered its message since",
+    excuses: ({ restores }, failure) => restores > 0 && failure.endsWith("counts as lost_race"),
   },
 ];

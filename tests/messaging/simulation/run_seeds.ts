@@ -38,13 +38,13 @@ function print(line: string): void {
 /** A line for each kind of attack: how many seeds, and what it cost both sides. */
 function attackLine(kind: string, seen: readonly AttackCost[]): string {
   const sum = (of: "lost" | "spent"): number => seen.reduce((total, each) => total + each[of], 0);
-  const worst = seen.reduce((a, b) => a.lost / a.spent > b.lost / b.spent ? a : b);
+  const worst = seen.reduce((a, b) => a.lost - a.spent > b.lost - b.spent ? a : b);
   const cells = [
     kind.padEnd(22),
     `${seen.length} seeds`,
     `spent ${sum("spent").toFixed(2)}`,
     `lost ${sum("lost").toFixed(2)}`,
-    `c ${(sum("lost") / sum("spent")).toFixed(3)}`,
+    `c ${(sum("lost") / (sum("spent") || 1)).toFixed(3)}`,
     `worst seed: spent ${worst.spent.toFixed(2)}, lost ${worst.lost.toFixed(2)}`,
   ];
   return cells.join("  ");

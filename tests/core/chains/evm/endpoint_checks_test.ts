@@ -160,8 +160,8 @@ Deno.test("endpoints: what one that throttles does not answer is unknown, not mi
     eth_simulateV1: throttled,
   });
   const rows = await check([busy]);
-  for (const  of of["logs", "simulation"]) {
-    const [row] = rows.get(of) ?? [];
+  for (const kind of ["logs", "simulation"]) {
+    const [row] = rows.get(kind) ?? [];
     assert.equal(row?.result, "warning");
     assert.match(row?.found ?? "", /could not be checked: throttled/);
     assert.match(row?.advice ?? "", /plan with more requests/);

@@ -55,7 +55,7 @@ export interface CometHeader {
 export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) => toHash256(value));
 
 /** 20 bytes with their length. */
-export const sizedAddress: Codec<Address> = enhanceCodec(bytes, fromHex, (value) => toAddress(value));
+const sizedAddress: Codec<Address> = enhanceCodec(bytes, fromHex, (value) => toAddress(value));
 
 /** SCALE of {@link CometBlockId}: 70 bytes. */
 const cometBlockIdCodec: Codec<CometBlockId> = Struct({
