@@ -34,7 +34,7 @@ const allowed: ReadonlySet<string> = new Set([
   "SCAN message",
   "SCAN delivery USING COVERING INDEX delivery_unclaimed",
   "SCAN delivery USING COVERING INDEX delivery_open_claim",
-  "SCAN m USING INDEX message_ended",
+  "SCAN message USING INDEX message_ended",
   "SCAN s USING INDEX submission_unresolved",
 ]);
 
