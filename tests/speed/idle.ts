@@ -61,7 +61,7 @@ async function measureInterval(
     }),
   );
   await pause(REST_MS + REST_TICKS * sec * 1000);
-  const rounds: Awaited<ReturnType<typeof measureWindow>>[] = [];
+  const rounds: WindowCost[] = [];
   while (rounds.length < windows) {
     rounds.push(await measureWindow(endpoints, proxies, relayer.pid, { sec, ticks }));
   }
@@ -82,12 +82,16 @@ async function measureInterval(
   ];
 }
 
+type WindowCost = Readonly<
+  Record<"requests" | "calls" | "bytes" | "hubCalls" | "hubBytes" | "cpuPercent", number>
+>;
+
 async function measureWindow(
   { chains }: DevnetEndpoints,
   proxies: Proxies,
   pid: number,
   { sec, ticks }: Pick<Interval, "sec" | "ticks">,
-) {
+): Promise<WindowCost> {
   const windowSec = sec * ticks;
   proxies.clear();
   const cpuMs = readCpuMs(pid);

@@ -63,9 +63,26 @@ export const requests: Part = async (deps) => {
   return figures;
 };
 
-type BurstCost = Awaited<ReturnType<typeof measureBurst>>;
+type BurstValue =
+  | "firstSec"
+  | "lastSec"
+  | "cpuMs"
+  | "requests"
+  | "sourceCalls"
+  | "targetCalls"
+  | "hubCalls"
+  | "sourceKb"
+  | "targetKb"
+  | "hubKb";
 
-async function measureBurst(devnet: Devnet, proxies: Proxies, pid: number, count: number) {
+type BurstCost = Readonly<Record<BurstValue, number>>;
+
+async function measureBurst(
+  devnet: Devnet,
+  proxies: Proxies,
+  pid: number,
+  count: number,
+): Promise<BurstCost> {
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   proxies.clear();
   const cpuMs = readCpuMs(pid);
