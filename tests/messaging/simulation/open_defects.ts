@@ -31,12 +31,4 @@ export const OPEN_DEFECTS: readonly OpenDefect[] = [
       "to the gas limit",
     excuses: ({ plan: { attack } }, failure) => attack !== undefined && failure.startsWith("I15"),
   },
-  {
-    kind: "a delivery without effect counts as a lost race after a restore",
-    seed: 80_069,
-    cause:
-      "relay/limits/spending.ts (classifyResult): a transaction that succeeded without effect is settled again " +
-      "from an older database, when another relayer has delivered its message since",
-    excuses: ({ restores }, failure) => restores > 0 && failure.endsWith("counts as lost_race"),
-  },
 ];

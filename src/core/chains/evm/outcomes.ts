@@ -32,17 +32,18 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
 
   /**
    * Fetches the outcome of a submission: one request while it waits for its block, then one more to each of two
-   * endpoints for that block. Where an endpoint has nothing of it, others are asked before that counts.
+   * endpoints for that block. Where an endpoint has nothing of it, or says that it was reverted, others are asked before
+   * that counts: a success at one of them outweighs it.
    */
   async fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     const { endpoints } = this.context.at;
     const first = await this.#look(endpoints, submission, signal);
-    const isFound = first.kind === "included" || first.kind === "pending";
+    const isFound = hasSucceeded(first) || first.kind === "pending";
     const others = isFound || endpoints.hosts.length === 1
       ? []
       : await askWitnesses(endpoints.each(), (endpoint) => this.#look(endpoint, submission, signal));
     const outcomes = [first, ...others.map(({ value }) => value)];
-    const found = outcomes.find(({ kind }) => kind === "included") ??
+    const found = outcomes.find(hasSucceeded) ?? outcomes.find(({ kind }) => kind === "included") ??
       outcomes.find(({ kind }) => kind === "pending");
     if (found === undefined && outcomes.some(({ kind }) => kind === "replaced")) {
       const isAgreed = outcomes.every(({ kind }) => kind === "replaced");
@@ -154,6 +155,10 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     return faultToRefusal(result, Math.max(1, namesOfCalls(calldata).length)) ??
       { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
   }
+}
+
+function hasSucceeded(outcome: SubmissionOutcome): boolean {
+  return outcome.kind === "included" && outcome.succeeded;
 }
 
 function carriesProofs({ raw }: SignedSubmission): boolean {

@@ -98,8 +98,8 @@ function classifyResult(
 ): SpendingResult {
   if (row.kind === "cancel") return "cancelled";
   if (items.length === 0) return advancedClient === false ? "already_known" : "advanced";
-  if (items.some(({ outcome }) => outcome === "handled")) return "delivered";
-  return items.some(({ outcome }) => outcome === "by_other") ? "lost_race" : "not_executed";
+  // A host reverts what is delivered already: a message that another relayer delivers came after this one.
+  return items.some(({ outcome }) => outcome === "handled") ? "delivered" : "not_executed";
 }
 
 /** Sums the offers of the delivered messages as last recorded; `undefined`: their fees have not been read yet. */

@@ -75,8 +75,10 @@ const blockOf = (hash: string, final = "0xf0"): Methods => ({
   }),
 });
 
-const describe = (outcome: SubmissionOutcome): string =>
-  outcome.kind === "included" ? `included${outcome.isFinal ? " final" : ""}` : outcome.kind;
+function describe(outcome: SubmissionOutcome): string {
+  if (outcome.kind !== "included") return outcome.kind;
+  return `${outcome.succeeded ? "included" : "reverted"}${outcome.isFinal ? " final" : ""}`;
+}
 
 /** Per row: the nodes after signing, and the outcomes at once, after 60 s, 100 s and half an hour. */
 const outcomes: readonly (readonly [string, readonly Methods[], readonly string[]])[] = [
@@ -130,6 +132,15 @@ const outcomes: readonly (readonly [string, readonly Methods[], readonly string[
   ["an endpoint that is behind, and one with the receipt", [holding(null), holding(receipt)], [
     "included final",
   ]],
+  ["a revert at one of two", [holding({ ...receipt, status: "0x0" }), holding(receipt)], ["included final"]],
+  ["a revert at two, before a third one", [
+    holding({ ...receipt, status: "0x0" }),
+    holding({ ...receipt, status: "0x0" }),
+    holding(receipt),
+  ], ["reverted final"]],
+  ["a revert at the only endpoint that answers", [holding({ ...receipt, status: "0x0" }), {
+    eth_getTransactionReceipt: () => new ScriptedError(-32603, "bad gateway"),
+  }], ["reverted final"]],
   ["gas beyond all chains at one of two", [
     holding({ ...receipt, gasUsed: `0x1${"0".repeat(18)}` }),
     holding(receipt),

@@ -130,6 +130,23 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
   assert.deepEqual([cancelled?.purpose, cancelled?.rule], ["cancellation", "nonce"]);
 });
 
+Deno.test("spending: what a module let fail counts as that, also when another relayer has delivered it since", async () => {
+  const fixture = new Fixture();
+  const work = prepare(0, {}, fixture);
+  const [failing] = await payAndUpdate(fixture, [0n]);
+  assert.ok(failing !== undefined);
+  assert.equal(await send(work), 1);
+  fixture.two.failing.add(failing.commitment);
+  await fixture.blocks(1);
+  fixture.two.failing.delete(failing.commitment);
+  await raceWith(fixture, [failing]);
+  await fixture.blocks(1);
+  await settle(work);
+  assert.deepEqual(rows(work).map(({ result }) => result), ["not_executed"]);
+  const message = work.relayer.ledger.messages.find(failing.commitment, names.two);
+  assert.equal(message?.state, "delivered_by_other");
+});
+
 Deno.test("spending: proofs that the host already had are distinguished from those that advanced it", async () => {
   const fixture = new Fixture({ two: { setId: 0n } });
   const work = prepare(0, {}, fixture);
