@@ -26,8 +26,8 @@ interface Run {
 }
 
 const RUNS: readonly Run[] = [
-  { roles: ["relayer"], proofs: 40, most: 0 },
-  { roles: ["relayer", "relayer2"], proofs: 40, most: 1 },
+  { roles: ["relayer"], proofs: 20, most: 0 },
+  { roles: ["relayer", "relayer2"], proofs: 20, most: 1 },
 ];
 
 /** See the head of the file. */
