@@ -420,7 +420,8 @@ export class Course {
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
-      clock: this.machineClock,
+      clock: this.clock,
+      machineClock: this.machineClock,
       diskFault: () => this.#diskFault,
       path: this.#path,
       config: this.#config(),
@@ -652,8 +653,9 @@ export class Course {
       from: pair ?? SENDER,
       timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
     };
-    const hubKnows = this.nodes[2].head.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
-    // Without a height to ask about it becomes a post.
+    // No reorganisation takes that height from the hub again. Without one to ask about it becomes a post.
+    const final = this.nodes[2].block(this.nodes[2].finalHeight);
+    const hubKnows = final?.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
     const message = plan.kind === "post" || hubKnows === undefined
       ? postMessage({
         ...ends,

@@ -31,4 +31,12 @@ export const OPEN_DEFECTS: readonly OpenDefect[] = [
       "to the gas limit",
     excuses: ({ plan: { attack } }, failure) => attack !== undefined && failure.startsWith("I15"),
   },
+  {
+    kind: "messages that only together pay for proofs wait for hours while somebody runs ahead of batches",
+    seed: 3_000_018,
+    cause:
+      "relay/limits/competitors.ts: after lost batches messages go alone until no other relayer was seen for an hour",
+    excuses: ({ plan: { attack } }, failure) =>
+      attack !== undefined && attack.frontRunPercent > 0 && failure.startsWith("World (a)"),
+  },
 ];

@@ -32,7 +32,10 @@ type Fuse = Pick<Extract<Trouble, { readonly kind: "fuse" }>, "steps" | "isGentl
 
 /** What a process is started with. */
 export interface ProgramOptions {
+  /** The chains' clock, by which the checks count. */
   readonly clock: Clock;
+  /** The clock of the process, which may be wrong. */
+  readonly machineClock: Clock;
   readonly path: string;
   readonly config: MessagingConfig;
   readonly seed: number;
@@ -69,7 +72,9 @@ export class Program implements Process {
   #hasEnded = false;
   #ledger: Ledger | undefined;
 
-  constructor({ clock, path, config, seed, fuse, onReplica, connect, diskFault }: ProgramOptions) {
+  constructor(
+    { clock, machineClock, path, config, seed, fuse, onReplica, connect, diskFault }: ProgramOptions,
+  ) {
     this.#fuse = fuse?.steps ?? Infinity;
     this.#lostSteps = fuse?.lostSteps === undefined ? undefined : Math.min(fuse.lostSteps, fuse.steps);
     this.#onReplica = onReplica;
@@ -79,10 +84,10 @@ export class Program implements Process {
     this.#path = path;
     this.#connect = connect;
     const deps = {
-      clock,
+      clock: machineClock,
       random: seededRandomness(seed),
       log: this.log,
-      openLedger: () => this.#open(path, clock),
+      openLedger: () => this.#open(path, machineClock),
       connect: () => this.#connect(this),
       fetch: () => Promise.reject(new Error("Nothing is fetched")),
     };

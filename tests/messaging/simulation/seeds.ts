@@ -9,7 +9,7 @@ import { Checks } from "./checks.ts";
 import { Course, TimeOver } from "./course.ts";
 import type { AttackCost } from "./money_checks.ts";
 import { OPEN_DEFECTS } from "./open_defects.ts";
-import { type Plan, planOf } from "./plan.ts";
+import { isForGate, type Plan, planOf } from "./plan.ts";
 
 /** A folder in memory where there is one: the databases are real files. */
 const MEMORY_FOLDER = "/dev/shm";
@@ -33,14 +33,17 @@ export async function runSeedsOfCommit(half: "first half" | "second half"): Prom
   await runSeeds(first, last);
 }
 
-/** Runs the seeds from `first` to `last`, or the one that SEED names. @throws {Error} for the first that fails. */
+/**
+ * Runs the seeds of the gate from `first` to `last`, or the one that SEED names, whichever that is.
+ * @throws {Error} for the first that fails.
+ */
 export async function runSeeds(first: number, last: number): Promise<void> {
   const alone = Deno.env.get("SEED");
   const folder = await makeFolder();
   try {
     for (let seed = first; seed <= last; seed++) {
-      await runSeed(alone === undefined ? seed : Number(alone), folder);
-      if (alone !== undefined) return;
+      if (alone !== undefined) return void await runSeed(Number(alone), folder);
+      if (isForGate(seed)) await runSeed(seed, folder);
     }
   } finally {
     await Deno.remove(folder, { recursive: true });

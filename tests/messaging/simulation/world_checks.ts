@@ -58,7 +58,9 @@ export class WorldChecks {
     return this.#course.sent.filter((sent) => this.#isHonest(sent) && !stopped.has(sent.dest.id.stateMachine))
       .flatMap(({ message: { commitment }, plan, dest }) => {
         const arrived = canonical(dest).find(({ state }) => state.receipts.has(commitment));
-        const dueSec = Math.max(plan.atSec, plan.raisedAfterSec ?? 0, this.#calmSec()) + HONEST_WITHIN_SEC;
+        // What waits by a clock that is ahead waits for as much longer once that is set back.
+        const dueSec = Math.max(plan.atSec, plan.raisedAfterSec ?? 0, this.#calmSec()) + HONEST_WITHIN_SEC +
+          this.#course.clockAheadMs / 1_000;
         // Whether something may be missing at the end is asked elsewhere.
         const tookSec = arrived === undefined ? 0 : Number(arrived.timeSec) - startSec;
         return tookSec <= dueSec
