@@ -113,8 +113,13 @@ export abstract class BlockHistory {
     this.#blocks.push(block);
     this.#numbers.set(block.hash, header.number);
     const oldest = header.number - this.#history.historyBlocks;
-    const pruned = this.#blocks[oldest];
-    if (pruned !== undefined) this.#blocks[oldest] = { ...pruned, body: undefined };
+    const old = this.#blocks[oldest];
+    if (old !== undefined) this.#blocks[oldest] = { ...old, body: this.prune(old) };
     return block;
+  }
+
+  /** What stays of the body of a block that leaves the window. */
+  protected prune(_block: SimulatedBlock): BlockBody | undefined {
+    return undefined;
   }
 }

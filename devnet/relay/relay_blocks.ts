@@ -8,10 +8,17 @@ import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts
 import { u32, u64 } from "../../src/core/encoding/scale.ts";
 import { MountainRange } from "../trie/mmr_range.ts";
 import type { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { BlockHistory, ChainError, type SimulatedBlock, zeroHash } from "../hub/block_history.ts";
+import {
+  type BlockBody,
+  BlockHistory,
+  ChainError,
+  type SimulatedBlock,
+  zeroHash,
+} from "../hub/block_history.ts";
 import { extrinsicsRoot } from "../hub/blocks.ts";
 import { encodeHeader, type SimulatedHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/node.ts";
+import type { Snapshot } from "../hub/storage.ts";
 import { relayDigest } from "./relay_digest.ts";
 import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
@@ -31,6 +38,7 @@ export interface RelayBlocksOptions {
   readonly leafHeads: "listed" | "all";
 }
 
+const prunedState: Snapshot = { main: emptyState, child: emptyState };
 const noExtrinsics = extrinsicsRoot([], "Blake2");
 
 /** Stands in the list of parachains but has no head, as parachains that are being set up. */
@@ -52,6 +60,17 @@ export class RelayBlocks extends BlockHistory implements ServedChain {
     const begun = withSession(emptyState, this.validators.set(0), this.validators.set(1));
     const state = this.#withHeads(begun, 0).set(relayKeys.now, u64.enc(nowMs));
     this.#append({ parentHash: zeroHash, number: 0, digest: [] }, state);
+  }
+
+  /** Nodes keep a block without its state. */
+  protected override prune({ body }: SimulatedBlock): BlockBody | undefined {
+    return body && { ...body, state: prunedState };
+  }
+
+  override stateOf(block: SimulatedBlock): Snapshot {
+    const state = super.stateOf(block);
+    if (state === prunedState) throw new ChainError("pruned", block.hash);
+    return state;
   }
 
   /** Session of a block. */
