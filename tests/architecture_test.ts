@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 148,
   "consensus/status": 483,
   "core/beefy": 461,
-  "core/chains": 13_298,
+  "core/chains": 13_303,
   "core/checks": 1350,
   "core/commands": 1507,
   "core/config": 3444,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_474,
+  "lines of src": 84_479,
   "lines of devnet": 36_750,
-  "lines of tests": 106_626,
+  "lines of tests": 106_686,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_893,
+  "words of docs": 75_915,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
