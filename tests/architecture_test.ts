@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 84_479,
   "lines of devnet": 36_750,
-  "lines of tests": 106_686,
+  "lines of tests": 104_408,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_915,
+  "words of docs": 75_931,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

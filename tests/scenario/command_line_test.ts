@@ -148,7 +148,7 @@ Deno.test("command line: a password is asked for at the terminal and never shown
     await writer.close();
     assert.equal((await child.status).code, 0, shown);
     assert.doesNotMatch(shown, /pa|phrase/);
-    const address = /a\.json: 0x([0-9a-f]{40})/.exec(shown)?.[1];
+    const address = /a\.json: 0x([0-9a-f]{40})/i.exec(shown)?.[1]?.toLowerCase();
     const text = await Deno.readTextFile(`${folder}/a.json`);
     assert.equal(JSON.parse(text).address, address);
     assert.ok("key" in openEthereumKeystore(JSON.parse(text), "passphrase"));

@@ -118,7 +118,9 @@ Deno.test("consensus of rollups", (t) =>
       await scene.untilHubHas(kind, first);
       assert.equal(scene.hubHeight(kind), first);
       await relayer.waitForLine(
-        ({ record, text }) => record?.chain === scene.chain(kind).stateMachine && text.includes(reason),
+        ({ record, text }) =>
+          record?.chain === scene.chain(kind).stateMachine &&
+          (record.event === reason || text.includes(reason)),
         { since },
       );
     };

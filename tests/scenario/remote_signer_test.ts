@@ -173,7 +173,9 @@ async function playService(devnet: Devnet): Promise<void> {
     }
     const keys = await runRelayerOnce([`--config=${process.configPath}`, "keys"]);
     assert.ok(
-      keys.stdout.includes(`${DEVNET_ACCOUNTS.relayer.address.toLowerCase()} at ${signerA.host}`),
+      keys.stdout.toLowerCase().includes(
+        `${DEVNET_ACCOUNTS.relayer.address.toLowerCase()} at ${signerA.host}`,
+      ),
       keys.stdout,
     );
     await relayer.stop();

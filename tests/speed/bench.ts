@@ -1,18 +1,47 @@
 /**
- * Measures the compiled programs on the devnet and prints one table. Numbers that are compared come from one run on
- * one machine; nothing fails because a machine is slow.
- * Usage: `deno task bench [--only=<parts>] [--verbose] [--small] [--write]`
+ * Measures the compiled programs on the devnet and prints one table, every figure with its spread. Figures that are
+ * compared come from one run on one machine; nothing fails because a machine is slow.
+ * Usage: `deno task bench [--only=<parts>] [--verbose] [--small]`
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import { PARTS } from "./parts.ts";
-import { type Measure, tableOf } from "./report.ts";
+import { claims } from "./claims.ts";
+import { consensus } from "./consensus.ts";
+import { hubConsensus } from "./hub_consensus.ts";
+import { hubProofs } from "./hub_proofs.ts";
+import { idle } from "./idle.ts";
+import { longRun } from "./long_run.ts";
+import { memory } from "./memory.ts";
+import { page } from "./page.ts";
+import type { BenchDeps, Part } from "./part.ts";
+import { type Figure, tableOf } from "./report.ts";
+import { requests } from "./requests.ts";
+import { scale } from "./scale.ts";
+import { stall } from "./stall.ts";
+import { startup } from "./startup.ts";
+import { throughput } from "./throughput.ts";
+
+/** The parts by name, in the order in which they run. */
+export const PARTS: Readonly<Record<string, Part>> = {
+  startup,
+  stall,
+  requests,
+  idle,
+  claims,
+  throughput,
+  page,
+  memory,
+  scale,
+  "long-run": longRun,
+  consensus,
+  "hub-consensus": hubConsensus,
+  "hub-proofs": hubProofs,
+};
 
 interface Arguments {
   readonly only?: string;
   readonly verbose: boolean;
   readonly small: boolean;
-  readonly write: boolean;
   readonly executable: string;
   readonly consensusExecutable: string;
 }
@@ -21,9 +50,8 @@ function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task bench")
     .description("Requests, speed, memory and start-up of the compiled programs, measured in one run")
     .option("--only <parts>", `some of ${Object.keys(PARTS).join(", ")}, with commas between them`)
-    .option("--verbose", "tell every request of the traced deliveries", false)
-    .option("--small", "fewer chains, messages and rows in part scale", false)
-    .option("--write", "write figures and plots of part scale to docs/performance", false)
+    .option("--verbose", "print every call of the counted deliveries and the progress of each part", false)
+    .option("--small", "fewer chains, messages and rows", false)
     .option("--executable <path>", "the messaging relayer to measure", RELAYER_EXECUTABLE)
     .option("--consensus-executable <path>", "the consensus relayer to measure", CONSENSUS_EXECUTABLE)
     .parse([...args], { from: "user" })
@@ -31,40 +59,36 @@ function parseArguments(args: readonly string[]): Arguments {
 }
 
 async function main(): Promise<void> {
-  const { only, verbose, small, write, ...executables } = parseArguments(Deno.args);
+  const { only, verbose, small, ...executables } = parseArguments(Deno.args);
   const chosen = only?.split(",") ?? Object.keys(PARTS);
-  for (const name of chosen) {
-    if (PARTS[name] !== undefined) continue;
-    throw new RangeError(`No part "${name}"; there are ${Object.keys(PARTS).join(", ")}`);
+  const unknown = chosen.filter((name) => PARTS[name] === undefined);
+  if (unknown.length > 0) {
+    throw new RangeError(`No part "${unknown.join(", ")}"; there are ${Object.keys(PARTS).join(", ")}`);
   }
-  const measures: Measure[] = [];
-  const folder = await Deno.makeTempDir({ prefix: "bench-" });
+  const figures: Figure[] = [];
+  const base = await Deno.makeTempDir({ prefix: "bench-" });
   try {
-    for (const [name, part] of Object.entries(PARTS)) {
-      if (!chosen.includes(name)) continue;
-      const startMs = performance.now();
-      say(`== ${name}`);
-      measures.push(
-        ...await part({
-          ...executables,
-          isSmall: small,
-          writesPlots: write,
-          folder: `${folder}/${name}`,
-          say: (line) => {
-            if (verbose || !line.startsWith("   ")) say(line);
-          },
-        }),
-      );
-      say(`${name}: ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
+    for (const name of Object.keys(PARTS).filter((each) => chosen.includes(each))) {
+      const folder = `${base}/${name}`;
+      await Deno.mkdir(folder);
+      const say = (line: string): void => verbose || !line.startsWith(" ") ? print(line) : undefined;
+      figures.push(...await runPart(name, { ...executables, isSmall: small, folder, say }));
     }
   } finally {
-    await Deno.remove(folder, { recursive: true });
+    await Deno.remove(base, { recursive: true });
   }
-  say("");
-  for (const line of tableOf(measures)) say(line);
+  ["", ...tableOf(figures)].forEach(print);
 }
 
-function say(text: string): void {
+async function runPart(name: string, deps: BenchDeps): Promise<readonly Figure[]> {
+  const startMs = performance.now();
+  deps.say(`== ${name}`);
+  const figures = await PARTS[name]?.(deps) ?? [];
+  deps.say(`${name}: ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
+  return figures;
+}
+
+function print(text: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 

@@ -1,17 +1,17 @@
 /**
- * What an update of each type costs the compiled consensus relayer: bytes, requests, processor time, memory. Beside it
- * the plain way, in which the reference proves a beacon chain: two whole states for every update. States of the
- * devnet's beacon chain are small, so what whole states of mainnet cost is reckoned from one that is made as long.
+ * What an update of each type costs the compiled consensus relayer: bytes, requests, processor time, memory, beside
+ * the two whole states that the reference reads for every update of a beacon chain. States of the devnet's beacon chain
+ * are small, so what a whole state of mainnet costs is measured with one that is made as long.
  */
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { checkSignature } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { readDeneb } from "../consensus/clients/sync_committee/spec/vectors.ts";
 import type { Beacon, NodeBehaviour } from "../../devnet/beacon/beacon.ts";
-import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
-import { type ConsensusCase, measureUpdates, type UpdateCost } from "./consensus_run.ts";
+import { startDevnet } from "../../devnet/devnet.ts";
+import { type ConsensusCase, measureUpdates, type RunCost } from "./consensus_run.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure, median } from "./report.ts";
+import { type Aim, type Figure, figure, figuresOf } from "./report.ts";
 import { measureWholeState, type WholeStateCost } from "./whole_state.ts";
 
 /** Length of mainnet's state in SSZ. Source: docs/protocol/evm-consensus.md section 1, trap 7. */
@@ -22,7 +22,10 @@ const MAX_BYTES_PERCENT = 1;
 const MAX_CPU_MS = 1_000;
 const MAX_EXTRA_MB = 64;
 const MAX_STALL_MS = 50;
-const ROUNDS = 15;
+const CHECK_ROUNDS = 15;
+const STATE_ROUNDS = 2;
+/** In the line of an update that needed a whole state. */
+const WHOLE = "whole state of";
 
 /** Nodes on which the prover ends at each of its ways, the best first. */
 const beaconWays: readonly (Partial<NodeBehaviour> & { readonly name: string; readonly summary: string })[] =
@@ -35,13 +38,13 @@ const beaconWays: readonly (Partial<NodeBehaviour> & { readonly name: string; re
     },
     {
       name: "evm, whole state",
-      summary: "whole state of",
+      summary: WHOLE,
       without: ["lodestarProof"],
       lie: { status: ({ route }) => route === "bootstrap" ? 404 : undefined },
     },
     {
       name: "evm, no light client routes",
-      summary: "whole state of",
+      summary: WHOLE,
       without: ["lodestarProof", "lightClient"],
     },
   ];
@@ -60,124 +63,97 @@ export const consensus: Part = async (deps) => {
   ] as const;
   const beacon = l1.proven.beacon;
   if (beacon === undefined) throw new Error("The L1 has a beacon chain");
-  const measure = (work: ConsensusCase): Promise<UpdateCost> => measured(deps, devnet, work);
-  const plain = await wholeState(deps, beacon);
-  const measures: Measure[] = [];
+  const states = await wholeStates(deps, beacon);
+  const plainBytes = PLAIN_STATES * (states[0]?.bytes ?? NaN);
+  const measure = async (work: ConsensusCase): Promise<readonly Figure[]> => {
+    const folder = `${deps.folder}/${work.name.replaceAll(/[^a-z0-9]+/g, "-")}`;
+    const costs = await measureUpdates(devnet, work, { folder, executable: deps.consensusExecutable });
+    return updateFigures(work, costs, plainBytes);
+  };
+  const figures: Figure[] = [];
   for (const { name, summary, ...behaviour } of beaconWays) {
     await using node = beacon.openNode(behaviour);
     const urls = { rpc_urls: l1.rpcUrl, beacon_rpc_url: undefined };
-    const cost = await measure({ name, summary, chain: l1, urls, beacon: node });
-    const isWhole = summary === "whole state of";
-    measures.push(...measuresOf(name, cost, isWhole ? undefined : plain, !isWhole));
+    figures.push(...await measure({ name, summary, chain: l1, urls, beacon: node }));
   }
   // Rollups need the hub to learn of their L1, by a process of its own.
-  devnet.oracle.resume({ from: l1.stateMachine, to: devnet.hub.identity.stateMachine });
+  const ofL1 = { from: l1.stateMachine, to: devnet.hub.identity.stateMachine };
+  devnet.oracle.resume(ofL1);
   for (const [name, chain] of [["op_stack", opStack], ["arbitrum_orbit", arbitrum]] as const) {
-    const cost = await measure({ name, chain, urls: { rpc_urls: chain.rpcUrl, beacon_rpc_url: l1.rpcUrl } });
-    measures.push(...measuresOf(name, cost, plain, true));
+    const urls = { rpc_urls: chain.rpcUrl, beacon_rpc_url: l1.rpcUrl };
+    figures.push(...await measure({ name, chain, urls }));
   }
-  await devnet.oracle.pause({ from: l1.stateMachine, to: devnet.hub.identity.stateMachine });
-  const cost = await measure({ name: "bsc", chain: bsc, urls: urlsOf(bsc) });
-  measures.push(...measuresOf("bsc", cost, plain, true));
-  return [...measures, ...plainMeasures(plain), ...checkCosts()];
+  await devnet.oracle.pause(ofL1);
+  figures.push(
+    ...await measure({ name: "bsc", chain: bsc, urls: { rpc_urls: bsc.rpcUrl, beacon_rpc_url: undefined } }),
+  );
+  return [...figures, ...stateFigures(states), ...checkFigures()];
 };
 
-function urlsOf({ rpcUrl }: DevnetChain): ConsensusCase["urls"] {
-  return { rpc_urls: rpcUrl, beacon_rpc_url: undefined };
-}
-
-async function measured(deps: BenchDeps, devnet: Devnet, work: ConsensusCase): Promise<UpdateCost> {
-  const cost = await measureUpdates(devnet, work, {
-    folder: `${deps.folder}/${work.name.replaceAll(/[^a-z0-9]+/g, "-")}`,
-    executable: deps.consensusExecutable,
-  });
-  deps.say(
-    `   ${work.name}: ${cost.updates} updates, ${cost.hubMessages.toFixed(1)} messages of the hub each`,
-  );
-  return cost;
-}
-
-/** @param plain to be compared with; nothing is where whole states of the devnet are read. */
-function measuresOf(
-  name: string,
-  { bytes, requests, hubBytes, cpuMs, extraMb }: UpdateCost,
-  plain: WholeStateCost | undefined,
-  hasAim: boolean,
-): readonly Measure[] {
-  const cpu = atMost(`${name}: processor time`, cpuMs, MAX_CPU_MS, (ms) => `${ms.toFixed(0)} ms`);
-  const memory = atMost(`${name}: memory above rest`, extraMb, MAX_EXTRA_MB, (mb) => `${mb.toFixed(0)} MB`);
+/** States of the devnet are small, so that what is read of them whole is held to no aim. */
+function updateFigures(
+  { name, summary }: ConsensusCase,
+  { updates, extraMb }: RunCost,
+  plainBytes: number,
+): readonly Figure[] {
+  const isWhole = summary === WHOLE;
+  const aim = (most: number): Aim | undefined => isWhole ? undefined : { most };
+  const rounds = updates.map((update) => ({
+    ...update,
+    kilobytes: update.bytes / 1000,
+    percent: update.bytes / plainBytes * 100,
+    hubKilobytes: update.hubBytes / 1000,
+  }));
   return [
-    {
-      name: `${name}: read; requests; read of the hub${hasAim ? "" : " (small states of the devnet)"}`,
-      value: `${bytesText(bytes)}; ${requests.toFixed(1)}; ${bytesText(hubBytes)}`,
-    },
-    ...plain === undefined ? [] : [
-      atMost(
-        `${name}: read / two whole states`,
-        bytes / (PLAIN_STATES * plain.bytes) * 100,
-        MAX_BYTES_PERCENT,
-        (percent) => `${percent.toPrecision(2)} %`,
-      ),
-    ],
-    ...[cpu, memory].map((measure) => hasAim ? measure : { name: measure.name, value: measure.value }),
+    ...figuresOf(rounds, [
+      ["kilobytes", `${name}: read for an update`, "KB"],
+      ["percent", `${name}: of two whole states`, "%", aim(MAX_BYTES_PERCENT)],
+      ["requests", `${name}: requests`, ""],
+      ["hubKilobytes", `${name}: read of the hub`, "KB"],
+      ["cpuMs", `${name}: processor time`, "ms", aim(MAX_CPU_MS)],
+    ]),
+    figure(`${name}: memory above rest`, "MB", extraMb, aim(MAX_EXTRA_MB)),
   ];
 }
 
-async function wholeState(deps: BenchDeps, beacon: Beacon): Promise<WholeStateCost> {
-  await Deno.mkdir(deps.folder, { recursive: true });
+async function wholeStates(deps: BenchDeps, beacon: Beacon): Promise<readonly WholeStateCost[]> {
   const path = `${deps.folder}/state.ssz`;
   const answer = await fetch(`${beacon.url}/eth/v2/debug/beacon/states/head`, {
     headers: { accept: "application/octet-stream" },
   });
   await Deno.writeFile(path, new Uint8Array(await answer.arrayBuffer()));
-  return await measureWholeState(path, STATE_BYTES);
+  const costs: WholeStateCost[] = [];
+  while (costs.length < STATE_ROUNDS) costs.push(await measureWholeState(path, STATE_BYTES));
+  return costs;
 }
 
-function plainMeasures({ bytes, cpuMs, extraMb, lag }: WholeStateCost): readonly Measure[] {
-  const sec = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-  return [
-    {
-      name: `one state of ${bytesText(bytes)}, made longer, our reader: processor time; memory`,
-      value: `${sec(cpuMs)}; ${extraMb.toFixed(0)} MB`,
-    },
-    {
-      ...atMost(
-        `one state of ${bytesText(bytes)}, over HTTP: stall of the loop, longest; p99`,
-        lag.maxMs,
-        MAX_STALL_MS,
-        (ms) => `${ms.toFixed(0)} ms`,
-      ),
-      value: `${lag.maxMs.toFixed(0)} ms; ${lag.p99Ms.toFixed(0)} ms`,
-    },
-    {
-      name: "plain way on mainnet, reckoned: read; processor time for hashing alone",
-      value: `${bytesText(PLAIN_STATES * bytes)}; ${sec(PLAIN_STATES * cpuMs)}`,
-    },
-  ];
+function stateFigures(states: readonly WholeStateCost[]): readonly Figure[] {
+  const name = `a beacon state of ${STATE_BYTES / 1e6} MB`;
+  const rounds = states.map(({ lag, ...each }) => ({ ...each, ...lag }));
+  return figuresOf(rounds, [
+    ["cpuMs", `${name}: processor time of its hashes`, "ms"],
+    ["extraMb", `${name}: memory`, "MB", { most: MAX_EXTRA_MB }],
+    ["p99Ms", `${name}, over HTTP: stall of the loop, p99`, "ms", { most: MAX_STALL_MS }],
+    ["maxMs", `${name}, over HTTP: stall of the loop, longest`, "ms"],
+  ]);
 }
 
 /** A real update of Sepolia that 477 of 512 signed. */
-function checkCosts(): readonly Measure[] {
+function checkFigures(): readonly Figure[] {
   const { trusted, update } = readDeneb();
   const committee = trusted.currentSyncCommittee;
-  const signatureMs = timeOf(() => checkSignature(sepolia, committee, update));
-  const rootMs = timeOf(() => committeeRoot(committee));
+  const times = (work: () => void): readonly number[] =>
+    Array.from({ length: CHECK_ROUNDS }, () => {
+      const startMs = performance.now();
+      work();
+      return performance.now() - startMs;
+    });
   return [
-    { name: "BLS: signature of 477 of 512 members, in this process", value: `${signatureMs.toFixed(0)} ms` },
-    { name: "SSZ: root of a committee, in this process", value: `${rootMs.toFixed(2)} ms` },
+    figure(
+      "BLS: signature of 477 of 512 members",
+      "ms",
+      times(() => checkSignature(sepolia, committee, update)),
+    ),
+    figure("SSZ: root of a committee", "ms", times(() => committeeRoot(committee))),
   ];
-}
-
-function timeOf(work: () => void): number {
-  const times: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const startMs = performance.now();
-    work();
-    times.push(performance.now() - startMs);
-  }
-  return median(times);
-}
-
-function bytesText(bytes: number): string {
-  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} KB`;
 }

@@ -24,38 +24,36 @@ export interface ConsensusCase {
   readonly summary?: string;
 }
 
-/** Per update, on average; looks that found nothing are in it. */
-export interface UpdateCost {
-  readonly updates: number;
+/** What one update cost; looks that found nothing are in it. */
+interface UpdateCost {
   /** Bodies of the answers of beacon and execution nodes. */
   readonly bytes: number;
   readonly requests: number;
   /** Of the hub, over its socket. */
-  readonly hubMessages: number;
   readonly hubBytes: number;
   readonly cpuMs: number;
+}
+
+/** What a run cost. */
+export interface RunCost {
+  /** On average of each round. */
+  readonly updates: readonly UpdateCost[];
   /** Highest resident memory of the whole run above that at the start of the work, MiB. */
   readonly extraMb: number;
 }
 
 /** Updates before the counted ones: compiling and caches are theirs. */
 const WARM_UP = 2;
-const COUNTED = 6;
-
-/** Everything that was read so far. */
-interface Traffic {
-  readonly bytes: number;
-  readonly requests: number;
-  readonly hubMessages: number;
-  readonly hubBytes: number;
-}
+/** Rounds that count, with so many updates each. */
+const ROUNDS = 3;
+const UPDATES = 2;
 
 /** Measures one case. @throws {Error} when updates came in another way than the case is about. */
 export async function measureUpdates(
   devnet: Devnet,
   work: ConsensusCase,
   options: { readonly folder: string; readonly executable: string },
-): Promise<UpdateCost> {
+): Promise<RunCost> {
   await using stack = new AsyncDisposableStack();
   const open = async (upstream: string): Promise<RpcProxy> =>
     stack.use(await startRpcProxy({ upstream, keepsAnswers: true }));
@@ -78,24 +76,27 @@ export async function measureUpdates(
   );
   await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
   const restMb = readMemoryMb(relayer.pid, "VmRSS");
-  const read = (): Traffic => trafficOf([...nodes.values()], hub, work.beacon);
-  await untilAccepted(relayer, WARM_UP);
-  const [before, cpuMs] = [read(), readCpuMs(relayer.pid)];
-  const accepted = await untilAccepted(relayer, WARM_UP + COUNTED);
-  const [after, cpuEndMs] = [read(), readCpuMs(relayer.pid)];
+  const read = (): UpdateCost => ({
+    ...trafficOf([...nodes.values()], hub, work.beacon),
+    cpuMs: readCpuMs(relayer.pid),
+  });
+  let [accepted, before] = [await untilAccepted(relayer, WARM_UP), read()];
+  const updates: UpdateCost[] = [];
+  while (updates.length < ROUNDS) {
+    const found = await untilAccepted(relayer, accepted.length + UPDATES);
+    const [after, count] = [read(), found.length - accepted.length];
+    updates.push({
+      bytes: (after.bytes - before.bytes) / count,
+      requests: (after.requests - before.requests) / count,
+      hubBytes: (after.hubBytes - before.hubBytes) / count,
+      cpuMs: (after.cpuMs - before.cpuMs) / count,
+    });
+    [accepted, before] = [found, after];
+  }
   const extraMb = readMemoryMb(relayer.pid, "VmHWM") - restMb;
   await relayer.terminate();
   requireWay(work, accepted.slice(WARM_UP));
-  const updates = accepted.length - WARM_UP;
-  return {
-    updates,
-    bytes: (after.bytes - before.bytes) / updates,
-    requests: (after.requests - before.requests) / updates,
-    hubMessages: (after.hubMessages - before.hubMessages) / updates,
-    hubBytes: (after.hubBytes - before.hubBytes) / updates,
-    cpuMs: (cpuEndMs - cpuMs) / updates,
-    extraMb,
-  };
+  return { updates, extraMb };
 }
 
 function sectionsOf(
@@ -120,7 +121,7 @@ function trafficOf(
   nodes: readonly RpcProxy[],
   hub: RpcProxy,
   beacon: SimulatedBeaconNode | undefined,
-): Traffic {
+): Omit<UpdateCost, "cpuMs"> {
   const http = nodes.flatMap(({ requests }) => requests);
   const rest = beacon?.requests ?? [];
   const length = (texts: readonly { readonly answer?: string }[]): number =>
@@ -128,7 +129,6 @@ function trafficOf(
   return {
     bytes: length(http) + rest.reduce((sum, { bytes }) => sum + bytes, 0),
     requests: http.length + rest.length,
-    hubMessages: hub.requests.length,
     hubBytes: length(hub.requests),
   };
 }

@@ -3,36 +3,28 @@
  * naive BEEFY proofs and their gas for EVM hosts. Every proof is submitted, and the run fails when one is not taken.
  * Sizes of everything else are those of live chains where they matter: parachains, blocks between two updates.
  */
-import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { lastMountainHeight } from "../../src/consensus/clients/beefy/justified_blocks.ts";
+import { checkProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
+import { encodeDelivery } from "../../src/core/chains/evm/calldata.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { startAnvil } from "../../devnet/evm/anvil.ts";
+import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
+import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
+import { runAtOnce } from "../../devnet/relay/run_at_once.ts";
 import { Fixture } from "../consensus/clients/grandpa/fixture.ts";
-import { Validators } from "../../devnet/relay/validators.ts";
-import {
-  deliver,
-  type GasCost,
-  type GasHost,
-  startGasHost,
-  undone,
-  votesOf,
-  withAllVotes,
-} from "./hub_gas.ts";
-import {
-  type BeefyCosts,
-  deliveryMeasures,
-  growthOf,
-  measuresOf,
-  type SizeCosts,
-} from "./hub_consensus_measures.ts";
-import { measureDeliveries } from "./hub_delivery.ts";
-import { type ProvingCost, startUpdateWorker, type UpdateWorker } from "./hub_update_work.ts";
+import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";
+import type { ProvingCost, UpdateJob } from "./hub_update_work.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import type { Measure } from "./report.ts";
+import { runAlone } from "./process_usage.ts";
+import { type Aim, type Figure, figure, figuresOf } from "./report.ts";
+import { trafficOf } from "./subject.ts";
 
-const SIZES = [300, 600, 1_000] as const;
-/** Validators when the compiled program delivers. */
-const DELIVERED = 600;
+const SIZES = [300, 1_000] as const;
+/** The largest number of validators is held to these. */
+const MAX_CPU_MS = 300;
+const MAX_STALL_MS = 50;
 
 /** Of Polkadot, about. */
 const PARACHAINS = Array.from({ length: 40 }, (_, at) => 2_000 + at);
@@ -44,34 +36,17 @@ const BEEFY_PERIOD = 8;
 const GRANDPA_PERIOD = 512;
 /** The mountain range begins after this block, so that justified blocks have mountains of 8 leaves and more. */
 const ACTIVATION = 8;
-const ROUNDS = 2;
+const ROUNDS = 3;
+const CHAIN_ID = 31337;
 
 /** See the head of the file. */
 export const hubConsensus: Part = async (deps) => {
-  await using worker = startUpdateWorker();
-  const costs: SizeCosts[] = [];
-  for (const validators of SIZES) costs.push(await measureSize(deps, worker, validators));
-  return [...costs.flatMap(measuresOf), ...growthOf(costs), ...await measureRoutes(deps)];
+  const figures: Figure[] = [];
+  for (const validators of SIZES) figures.push(...await measureSize(deps, validators));
+  return figures;
 };
 
-/** Both ways of the compiled program to a proof, at the same time. */
-async function measureRoutes({ folder, consensusExecutable }: BenchDeps): Promise<readonly Measure[]> {
-  const routes = ["accepted", "made"] as const;
-  const measured = await Promise.all(routes.map(async (route) => {
-    const cost = await measureDeliveries({
-      route,
-      validators: DELIVERED,
-      parachains: PARACHAINS,
-      executable: consensusExecutable,
-      folder: `${folder}/${route}`,
-    });
-    return deliveryMeasures(DELIVERED, route, cost);
-  }));
-  return measured.flat();
-}
-
-async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators: number): Promise<SizeCosts> {
-  const startMs = performance.now();
+async function measureSize({ say }: BenchDeps, validators: number): Promise<readonly Figure[]> {
   await using fixture = await Fixture.start({
     relay: {
       validators,
@@ -81,102 +56,99 @@ async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators:
       dummyParachains: PARACHAINS,
     },
   });
-  const { relay, hub: { identity } } = fixture;
-  const paraId = BigInt(toParaId(identity.stateMachine));
-  // Until BEEFY has justified a block.
-  relay.produceBlocks(BEEFY_PERIOD);
-  await using host = await startGasHost({ stateMachine: identity.stateMachine, paraId }, relay.beefyState());
-  const sec = (): string => `${((performance.now() - startMs) / 1000).toFixed(0)} s`;
-  say(`   ${validators} validators: chains ready after ${sec()}`);
+  fixture.relay.produceBlocks(BEEFY_PERIOD);
+  await using host = await startHost(fixture);
   fixture.advance(1, BLOCKS - BEEFY_PERIOD);
-  const update = await proveGrandpa(fixture, worker);
-  fixture.advance(1, BLOCKS / 2);
-  relay.rotate();
-  fixture.advance(1, BLOCKS / 2);
-  const change = await proveGrandpa(fixture, worker);
-  say(`   ${validators} validators: GRANDPA after ${sec()}`);
-  const beefy = await measureBeefy(fixture, worker, host, validators);
-  say(`   ${validators} validators: BEEFY after ${sec()}`);
-  return { validators, blocks: BLOCKS, update, change, beefy };
+  say(`   ${validators} validators: chains are ready`);
+  const grandpa = await proveGrandpa(fixture, `${validators} validators, GRANDPA, ${BLOCKS} blocks`);
+  return [...grandpa, ...await proveBeefy(fixture, host, `${validators} validators, BEEFY`)];
 }
 
 /** Measures an update and submits it. @throws {Error} unless the chain takes it. */
-async function proveGrandpa(fixture: Fixture, worker: UpdateWorker): Promise<ProvingCost> {
-  const { relay, hub: { identity }, chain } = fixture;
+async function proveGrandpa(fixture: Fixture, name: string): Promise<readonly Figure[]> {
+  const { hub: { identity }, chain } = fixture;
   const before = await fixture.fetchTrusted();
-  const cost = await worker.measure({
+  const { cost, figures } = await measureJob(fixture, name, {
     kind: "grandpa",
-    relayUrl: relay.wsUrl,
-    hub: identity.stateMachine,
     consensusStateId: identity.consensusStateId,
     target: chain.stateMachine,
     targetUrl: chain.node.wsUrl,
-    rounds: ROUNDS,
   });
-  await fixture.submit({
-    kind: "updates",
-    proofs: cost.proofs.map(fromHex),
-    height: undefined,
-    summary: "",
-    hasMore: false,
-  });
+  const proofs = cost.proofs.map(fromHex);
+  await fixture.submit({ kind: "updates", proofs, height: undefined, summary: "", hasMore: false });
   const after = await fixture.fetchTrusted();
-  if (after.latestHeight <= before.latestHeight) throw new Error("The chain did not learn of the hub");
-  return cost;
+  if (after.latestHeight <= before.latestHeight) throw new Error("The chain did not take the update");
+  return figures;
 }
 
-async function measureBeefy(
+/** Measures a proof and brings it to a host, as the relayer would. @throws {Error} unless the host takes it. */
+async function proveBeefy(
   fixture: Fixture,
-  worker: UpdateWorker,
-  host: GasHost,
-  validators: number,
-): Promise<BeefyCosts> {
-  const { relay } = fixture;
-  const prove = async (): Promise<ProvingCost> => {
-    const { hub: { identity } } = fixture;
-    return await worker.measure({
-      kind: "beefy",
-      relayUrl: relay.wsUrl,
-      hub: identity.stateMachine,
-      consensusStateId: identity.consensusStateId,
-      trusted: toHex(encodeBeefyClientState(await host.state())),
-      hubHeight: String(await host.hubHeight()),
-      rounds: ROUNDS,
-    });
-  };
-  const rotation = await prove();
-  await deliver(host, rotation.proofs.map(fromHex));
-  growMountain(fixture, 3);
-  const messages = await prove();
-  relay.missingMethods = new Set(["mmr_generateProof"]);
-  const rebuilt8 = await prove();
-  if (messages.proofs.join() !== rebuilt8.proofs.join()) throw new Error("Two ways lead to two proofs");
-  const proofs = messages.proofs.map(fromHex);
-  const signers = new Validators(validators);
-  const full = proofs.map((proof) => withAllVotes(proof, signers, relay.session.index));
-  const all = await undone(host, () => deliver(host, full));
-  const trimmed = await deliver(host, proofs);
-  growMountain(fixture, 6);
-  const rebuilt64 = await prove();
-  await deliver(host, rebuilt64.proofs.map(fromHex));
-  relay.missingMethods = new Set();
-  fixture.passSessions(3, BEEFY_PERIOD);
-  relay.produceBlocks(BEEFY_PERIOD);
-  const missed = await prove();
-  const sessions = missed.proofs.map(fromHex);
-  const together = await undone(host, () => deliver(host, sessions));
-  const alone: GasCost[] = [];
-  for (const session of sessions) alone.push(await deliver(host, [session]));
-  const votes = proofs.reduce((sum, proof) => sum + votesOf(proof), 0);
-  return { rotation, messages, rebuilt8, rebuilt64, missed, votes, trimmed, all, together, alone };
+  { host }: ProvedHost,
+  name: string,
+): Promise<readonly Figure[]> {
+  const trusted = await readHubConsensus(host);
+  const { cost, figures } = await measureJob(fixture, name, {
+    kind: "beefy",
+    trusted: toHex(encodeBeefyClientState(trusted)),
+  });
+  const [proof] = cost.proofs.map(fromHex);
+  if (proof === undefined) throw new Error("No proof was made");
+  const { state: expected } = runAtOnce(checkProof(trusted, proof));
+  const data = encodeDelivery({ steps: [{ kind: "consensus", proof }] }, host.addresses.host);
+  const { gasUsed } = await host.transact(DEVNET_ACCOUNTS.relayer, { to: host.addresses.handler, data });
+  const { latestHeight } = await readHubConsensus(host);
+  if (latestHeight !== expected.latestHeight) throw new Error("The host did not take the proof");
+  return [
+    ...figures,
+    figure(`${name}: gas`, "M", Number(gasUsed) / 1e6),
+    figure(`${name}: calldata`, "KB", fromHex(data).length / 1000),
+  ];
 }
 
-/** Makes blocks until the last mountain at BEEFY's newest one has 2^height leaves; the hub has a new height in it. */
-function growMountain({ hub, relay }: Fixture, height: number): void {
-  hub.produceBlock();
-  const { number } = relay.beefyFinalized;
-  do relay.produceBlocks(); while (
-    relay.beefyFinalized.number <= number + BEEFY_PERIOD ||
-    lastMountainHeight(relay.beefyFinalized.number, BigInt(ACTIVATION)) !== height
-  );
+/** A host that trusts what BEEFY has justified. */
+interface ProvedHost extends AsyncDisposable {
+  readonly host: IsmpHost;
+}
+
+async function startHost({ relay, hub }: Fixture): Promise<ProvedHost> {
+  const { stateMachine } = hub.identity;
+  const anvil = await startAnvil({ chainId: CHAIN_ID });
+  const host = await deployIsmpHost({
+    rpcUrl: anvil.rpcUrl,
+    chainId: CHAIN_ID,
+    hub: { stateMachine, paraId: BigInt(toParaId(stateMachine)) },
+    beefyState: relay.beefyState(),
+  });
+  return { host, [Symbol.asyncDispose]: () => anvil[Symbol.asyncDispose]() };
+}
+
+/** Does a job in a process of its own, with a proxy in front of the relay chain. */
+async function measureJob(
+  { relay, hub }: Fixture,
+  name: string,
+  job: UpdateJob["work"],
+): Promise<{ readonly cost: ProvingCost; readonly figures: readonly Figure[] }> {
+  await using proxy = await startRpcProxy({ upstream: relay.httpUrl, keepsAnswers: true });
+  const plan: UpdateJob = {
+    relayUrl: proxy.wsUrl,
+    hub: hub.identity.stateMachine,
+    rounds: ROUNDS,
+    work: job,
+  };
+  const cost = await runAlone<ProvingCost>("./hub_update_work.ts", [JSON.stringify(plan)]);
+  const { requests, bytes } = trafficOf(proxy.requests);
+  const isLargest = name.startsWith(`${SIZES[1]} `);
+  const aim = (most: number): Aim | undefined => isLargest ? { most } : undefined;
+  const figures = [
+    ...figuresOf(cost.rounds, [
+      ["cpuMs", `${name}: processor time`, "ms", aim(MAX_CPU_MS)],
+      ["p99Ms", `${name}: stall of the loop, p99`, "ms"],
+      ["maxMs", `${name}: stall of the loop, longest`, "ms", aim(MAX_STALL_MS)],
+    ]),
+    // The first proof, with which the process connects, is one of them.
+    figure(`${name}: requests to the relay chain`, "", requests / (ROUNDS + 1)),
+    figure(`${name}: calls and answers of the relay chain`, "KB", bytes / (ROUNDS + 1) / 1000),
+  ];
+  return { cost, figures };
 }

@@ -6,21 +6,17 @@
 import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { MAX_WORK_MS } from "../../devnet/waiting.ts";
 import { readConsensusTransactions } from "../scenario/support/consensus_calls.ts";
-import { startRelayer } from "../scenario/support/relayer_process.ts";
-import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure } from "./report.ts";
+import { type Figure, figure } from "./report.ts";
+import { openProxies, startSubject } from "./subject.ts";
 
 /** Every request of the relayers takes so long, ms. */
 const LATENCY_MS = 300;
 
 /** Pause between messages, ms: shorter than a round of a relayer. */
 const EVERY_MS = 1_500;
-
-/** Longest time for one run, ms. */
-const DEADLINE_MS = 60 * 60_000;
 
 /** A run: who relays, how many proofs are watched, and how many of them may be known already. */
 interface Run {
@@ -30,19 +26,19 @@ interface Run {
 }
 
 const RUNS: readonly Run[] = [
-  { roles: ["relayer"], proofs: 200, most: 0 },
-  { roles: ["relayer", "relayer2"], proofs: 100, most: 1 },
+  { roles: ["relayer"], proofs: 20, most: 0 },
+  { roles: ["relayer", "relayer2"], proofs: 20, most: 1 },
 ];
 
 /** See the head of the file. */
 export const hubProofs: Part = async (deps) => {
-  const measures: Measure[] = [];
+  const figures: Figure[] = [];
   for (const run of RUNS) {
     const { seen, stale } = await measure(deps, run);
     const name = `${run.roles.length} relayers: proofs of the hub wasted, of ${seen}`;
-    measures.push(atMost(name, stale, run.most, String));
+    figures.push(figure(name, "", stale, { most: run.most }));
   }
-  return measures;
+  return figures;
 };
 
 /** What hosts were delivered. */
@@ -59,52 +55,23 @@ async function measure(deps: BenchDeps, { roles, proofs }: Run): Promise<Carried
     oracleEveryMs: 200,
   });
   await using stack = new AsyncDisposableStack();
-  for (const role of roles) await relay(deps, devnet, { role, name: `${role}-of-${roles.length}` }, stack);
+  for (const role of roles) {
+    const proxies = await openProxies(devnet.endpoints, { latencyMs: LATENCY_MS }, stack);
+    const changes = { ...proxies.changes, signer: role, disableFeeAccumulation: true };
+    const folder = `${role}-of-${roles.length}`;
+    stack.use(await startSubject(deps, devnet.endpoints, { folder, changes, legs: 4 }));
+  }
   const count = countCarried(devnet, roles);
   let carried: Carried = { seen: 0, stale: 0 };
-  let reported = 0;
   await waitUntil(`${proofs} proofs`, async () => {
     await Promise.all([
       sendPing(devnet, { from: "A", to: "B" }),
       sendPing(devnet, { from: "B", to: "A" }),
     ]);
     carried = await count();
-    if (carried.seen >= reported + 20 || carried.seen >= proofs) {
-      reported = carried.seen;
-      deps.say(`-- ${roles.length} relayers: ${carried.seen} proofs, ${carried.stale} wasted`);
-    }
     return carried.seen >= proofs;
-  }, { deadlineMs: DEADLINE_MS, everyMs: EVERY_MS });
+  }, { deadlineMs: MAX_WORK_MS, everyMs: EVERY_MS });
   return carried;
-}
-
-/** Starts a relayer behind slow endpoints. */
-async function relay(
-  deps: BenchDeps,
-  devnet: Devnet,
-  { role, name }: { readonly role: DevnetRole; readonly name: string },
-  stack: AsyncDisposableStack,
-): Promise<void> {
-  const slow = async (upstream: string): ReturnType<typeof startRpcProxy> =>
-    stack.use(await startRpcProxy({ upstream, latencyMs: LATENCY_MS }));
-  const chains = await Promise.all(
-    devnet.chains.map(async ({ stateMachine, rpcUrl }) =>
-      [stateMachine, [(await slow(rpcUrl)).httpUrl]] as const
-    ),
-  );
-  const hub = await slow(devnet.hub.httpUrl);
-  stack.use(
-    await startRelayer({
-      executable: deps.executable,
-      folder: `${deps.folder}/${name}`,
-      config: relayerConfig(devnet.endpoints, {
-        signer: role,
-        disableFeeAccumulation: true,
-        rpcUrls: Object.fromEntries(chains),
-        hubUrl: hub.wsUrl,
-      }),
-    }),
-  );
 }
 
 /** Counts the proofs that the relayers have delivered so far, block by block; reverts delivered none. */

@@ -1,87 +1,111 @@
-/**
- * What a relayer asks while nothing happens: two EVM chains and the hub, everything switched on, each chain polled once
- * a second.
- */
+/** What a relayer asks and takes while nothing happens, everything switched on: EVM chains and the hub. */
 import { startDevnet } from "../../devnet/devnet.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { type DevnetEndpoints } from "../../devnet/programs/relayer_config.ts";
 import { pause } from "../../devnet/waiting.ts";
-import { startRelayer } from "../scenario/support/relayer_process.ts";
-import { countCalls, linesOf } from "./call_counts.ts";
-import { clearAll, openProxies, untilQuiet } from "./crossing.ts";
-import { measureFloor } from "./idle_floor.ts";
-import type { Part } from "./part.ts";
-import { readCpuMs, readMemoryMb } from "./process_usage.ts";
-import { atMost } from "./report.ts";
+import { startIdleChains } from "./idle_chains.ts";
+import type { BenchDeps, Part } from "./part.ts";
+import { readCpuMs, readResidentMb } from "./process_usage.ts";
+import { type Figure, figure, figuresOf } from "./report.ts";
 import { updateAll } from "./stage.ts";
+import { linesOf, openProxies, type Proxies, startSubject, trafficOf } from "./subject.ts";
 
-const WINDOW_MS = 10_000;
-const MAX_REQUESTS = 10;
-const MAX_CALLS = 10;
-/** The hub makes 20 blocks in that time: a view of all chains and the events of final blocks, each polled ten times. */
-const MAX_HUB_CALLS = 30;
-const MAX_CPU_MS = 150;
-const MAX_RESIDENT_MB = 90;
-/** Time in which a process comes to rest after its start. */
+/** A `poll_interval` that is measured with so many chains, and the windows in which requests are counted. */
+interface Interval {
+  readonly sec: number;
+  readonly chains: number;
+  readonly ticks: number;
+  readonly windows: number;
+}
+
+/** A second, as all other parts have it; and the default with as many chains as there are mainnets. */
+const INTERVALS: readonly Interval[] = [
+  { sec: 1, chains: 2, ticks: 10, windows: 3 },
+  { sec: 10, chains: 9, ticks: 5, windows: 2 },
+];
+/** Of a core: what 150 ms in ten seconds are. */
+const MAX_CPU_PERCENT = 1.5;
+const MAX_RESIDENT_MB = 95;
+/** Ticks in which a process comes to rest after its start. */
+const REST_TICKS = 3;
 const REST_MS = 5_000;
 
 /** See the head of the file. */
 export const idle: Part = async (deps) => {
   await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
   await using stack = new AsyncDisposableStack();
-  const proxies = await openProxies(devnet, 1, stack);
   await updateAll(devnet);
+  const own = devnet.endpoints.chains;
+  const most = Math.max(...INTERVALS.map(({ chains }) => chains));
+  const all = [...own, ...await startIdleChains(devnet.hub, most - own.length, stack)];
+  const figures: Figure[] = [];
+  for (const interval of INTERVALS) {
+    const endpoints = { ...devnet.endpoints, chains: all.slice(0, interval.chains) };
+    figures.push(...await measureInterval(deps, endpoints, interval));
+  }
+  return figures;
+};
+
+async function measureInterval(
+  deps: BenchDeps,
+  endpoints: DevnetEndpoints,
+  { sec, chains, ticks, windows }: Interval,
+): Promise<readonly Figure[]> {
+  await using stack = new AsyncDisposableStack();
+  const keepsAnswersOf = endpoints.chains.map(({ stateMachine }) => stateMachine);
+  const proxies = await openProxies(endpoints, { keepsAnswersOf }, stack);
   const relayer = stack.use(
-    await startRelayer({
-      executable: deps.executable,
-      folder: deps.folder,
-      config: relayerConfig(devnet.endpoints, {
-        rpcUrls: Object.fromEntries(
-          [...proxies.chains].map(([chain, some]) => [chain, some.map(({ httpUrl }) => httpUrl)]),
-        ),
-        hubUrl: proxies.hub.wsUrl,
-      }),
+    await startSubject(deps, endpoints, {
+      folder: `every-${sec}`,
+      changes: { ...proxies.changes, pollIntervalSec: sec },
+      legs: 2 * chains,
     }),
   );
-  const legs = new Set<unknown>();
-  await relayer.waitForLine(({ record }) => {
-    if (record?.event === "leg_started") legs.add(record.leg);
-    return legs.size === 4;
-  });
-  await pause(REST_MS);
-  await untilQuiet(proxies);
-  clearAll(proxies);
-  const cpuMs = readCpuMs(relayer.pid);
-  await pause(WINDOW_MS);
-  const usedMs = readCpuMs(relayer.pid) - cpuMs;
-  const chains = devnet.chains.map(({ name, stateMachine }) =>
-    [name, countCalls((proxies.chains.get(stateMachine) ?? []).flatMap(({ requests }) => requests))] as const
-  );
-  const hub = countCalls(proxies.hub.requests);
-  for (const [name, counts] of [...chains, ["the hub", hub] as const]) {
-    linesOf(name, counts).forEach(deps.say);
+  await pause(REST_MS + REST_TICKS * sec * 1000);
+  const rounds: WindowCost[] = [];
+  while (rounds.length < windows) {
+    rounds.push(await measureWindow(endpoints, proxies, relayer.pid, { sec, ticks }));
   }
-  const residentMb = readMemoryMb(relayer.pid, "VmRSS");
+  linesOf("the hub", proxies.hub.requests).forEach(deps.say);
+  const residentMb = await readResidentMb(relayer.pid);
   await relayer.terminate();
-  const floor = await measureFloor(deps.folder, {
-    hubUrl: proxies.hub.wsUrl,
-    chainUrls: [...proxies.chains.values()].flatMap((some) => some.map(({ httpUrl }) => httpUrl)),
-    restMs: REST_MS,
-    windowMs: WINDOW_MS,
-  });
-  const plain = (value: number): string => `${value}`;
+  const name = `idle, ${chains} chains, poll_interval ${sec}`;
   return [
-    ...chains.flatMap(([name, { requests, calls }]) => [
-      atMost(`idle 10 s: requests to chain ${name}`, requests, MAX_REQUESTS, plain),
-      atMost(`idle 10 s: calls to chain ${name}`, calls, MAX_CALLS, plain),
+    ...figuresOf(rounds, [
+      ["requests", `${name}: requests of a chain and tick`, "", { most: 1 }],
+      ["calls", `${name}: calls of a chain and tick`, "", { most: 1 }],
+      ["bytes", `${name}: calls and answers of a chain and tick`, "B"],
+      ["hubCalls", `${name}: calls to the hub, a second`, ""],
+      ["hubBytes", `${name}: calls and answers of the hub, a second`, "B"],
+      ["cpuPercent", `${name}: processor time, of a core`, "%", { most: MAX_CPU_PERCENT }],
     ]),
-    { name: "idle 10 s: messages to the hub", value: plain(hub.requests) },
-    atMost("idle 10 s: calls to the hub", hub.calls, MAX_HUB_CALLS, plain),
-    atMost("idle 10 s: processor time", usedMs, MAX_CPU_MS, (ms) => `${ms.toFixed(0)} ms`),
-    {
-      name: "idle 10 s: processor time of a program with these requests and blocks alone",
-      value: `${floor.cpuMs.toFixed(0)} ms`,
-    },
-    atMost("idle: resident", residentMb, MAX_RESIDENT_MB, (mb) => `${mb.toFixed(0)} MB`),
-    { name: "idle: resident, that program", value: `${floor.residentMb.toFixed(0)} MB` },
+    figure(`${name}: resident`, "MB", residentMb, { most: MAX_RESIDENT_MB }),
   ];
-};
+}
+
+type WindowCost = Readonly<
+  Record<"requests" | "calls" | "bytes" | "hubCalls" | "hubBytes" | "cpuPercent", number>
+>;
+
+async function measureWindow(
+  { chains }: DevnetEndpoints,
+  proxies: Proxies,
+  pid: number,
+  { sec, ticks }: Pick<Interval, "sec" | "ticks">,
+): Promise<WindowCost> {
+  const windowSec = sec * ticks;
+  proxies.clear();
+  const cpuMs = readCpuMs(pid);
+  await pause(windowSec * 1000);
+  const usedMs = readCpuMs(pid) - cpuMs;
+  const hub = trafficOf(proxies.hub.requests);
+  const all = trafficOf(chains.flatMap(({ stateMachine }) => proxies.requestsOf(stateMachine)));
+  const chainTicks = ticks * chains.length;
+  return {
+    requests: all.requests / chainTicks,
+    calls: all.calls / chainTicks,
+    bytes: all.bytes / chainTicks,
+    hubCalls: hub.calls / windowSec,
+    hubBytes: hub.bytes / windowSec,
+    cpuPercent: usedMs / windowSec / 10,
+  };
+}

@@ -5,7 +5,6 @@ import { Database } from "../../src/messaging/ledger/database.ts";
 import { createLedger } from "../../src/messaging/ledger/ledger.ts";
 import { withDirectory } from "../support/ledger.ts";
 import { fillLedger, type LedgerFill, ledgerQueries, measureLedger, spareChains } from "./large_ledger.ts";
-import { percentile } from "./report.ts";
 
 const fill: LedgerFill = {
   rows: 4_000,
@@ -122,8 +121,3 @@ Deno.test("large ledgers: every query is timed", () =>
     ok(queries.length > 30 && openMs > 0 && bytes > 0);
     ok(queries.every(({ p50Ms, p95Ms }) => p50Ms <= p95Ms));
   }));
-
-Deno.test("report: a percentile is a value that occurred", () => {
-  const values = [5, 1, 4, 2, 3];
-  deepEqual([0, 0.5, 0.95, 1].map((share) => percentile(values, share)), [1, 3, 5, 5]);
-});

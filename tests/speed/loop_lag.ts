@@ -1,12 +1,15 @@
 /**
  * Stalls of an event loop: how late its timers are while something calculates. Start reading at {@link watchLoop}.
  */
-import { cpuUsage } from "node:process";
+import { readThreadCpuMs } from "./process_usage.ts";
 import { percentile } from "./report.ts";
 
-/** Stalls of one piece of work. */
+/**
+ * Stalls of one piece of work, by what a timer due at each moment would have waited: one of 100 ms is one of 100 ms, one
+ * of 98 ms, and so on.
+ */
 export interface LoopLag {
-  /** What 99 of 100 timers were late at most, milliseconds. */
+  /** For 99 of 100 moments at most, milliseconds. */
   readonly p99Ms: number;
   readonly maxMs: number;
 }
@@ -16,17 +19,17 @@ const EVERY_MS = 2;
 
 /**
  * Watches the loop of this process until it is asked for the result, once. A timer counts as late for no longer than
- * the process has calculated meanwhile: what it waits for a processor that others use is no stall of its own.
+ * its thread has calculated meanwhile: what it waits for a processor that others use is no stall of its own.
  */
 export function watchLoop(): () => LoopLag {
   const lateMs: number[] = [];
   let startMs = performance.now();
-  let startCpu = cpuUsage();
+  let startCpuMs = readThreadCpuMs();
   const note = (): void => {
-    const { user, system } = cpuUsage(startCpu);
     const late = performance.now() - startMs - EVERY_MS;
-    lateMs.push(Math.max(0, Math.min(late, (user + system) / 1_000)));
-    [startMs, startCpu] = [performance.now(), cpuUsage()];
+    let wait = Math.min(late, readThreadCpuMs() - startCpuMs);
+    do lateMs.push(Math.max(0, wait)); while ((wait -= EVERY_MS) > 0);
+    [startMs, startCpuMs] = [performance.now(), readThreadCpuMs()];
   };
   const tick = (): void => {
     note();

@@ -1,21 +1,19 @@
-/** What every part of the bench is handed, and what it gives. */
-import type { Measure } from "./report.ts";
+/** What every part of the bench is given, and what it returns. */
+import type { Figure } from "./report.ts";
 
-/** Surroundings of a part. */
+/** Where and with what a part measures. */
 export interface BenchDeps {
   /** The compiled messaging relayer. */
   readonly executable: string;
   /** The compiled consensus relayer. */
   readonly consensusExecutable: string;
-  /** Folder for files; one per part, deleted afterwards. */
+  /** Folder for files, of this part alone; it exists, and is deleted afterwards. */
   readonly folder: string;
   /** Less is measured where a part takes long. */
   readonly isSmall: boolean;
-  /** Figures and plots go into the documents. */
-  readonly writesPlots: boolean;
-  /** Tells the person at the terminal what happens. */
+  /** Prints a line of progress; lines that begin with a space are details. */
   readonly say: (line: string) => void;
 }
 
-/** One part: measures on its own devnet. */
-export type Part = (deps: BenchDeps) => Promise<readonly Measure[]>;
+/** One part: measures on a devnet of its own. */
+export type Part = (deps: BenchDeps) => Promise<readonly Figure[]>;

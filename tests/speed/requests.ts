@@ -1,107 +1,140 @@
 /**
- * Requests, calls and round trips of one delivery, seen by proxies in front of every endpoint: from the look that shows
- * the update to the request that sends the delivery. Both legs, 1 and 100 messages, 1 and 3 URLs per chain. Calls are
- * counted until the delivery is settled.
+ * Messages dispatched at once, from one chain through the hub to another, with proofs that follow by themselves: calls
+ * to each endpoint, time and processor time until the last is delivered. What is polled meanwhile counts as well.
  */
-import { startDevnet } from "../../devnet/devnet.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
-import { startRelayer } from "../scenario/support/relayer_process.ts";
-import { linesOf } from "./call_counts.ts";
-import { type CrossedLeg, type Crossing, openProxies, traceCrossing } from "./crossing.ts";
-import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure } from "./report.ts";
-import { updateAll } from "./stage.ts";
+import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
+import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
+import type { Part } from "./part.ts";
+import { readCpuMs } from "./process_usage.ts";
+import { type Figure, figuresOf } from "./report.ts";
+import { instantly } from "./stage.ts";
+import { linesOf, openProxies, type Proxies, startSubject, trafficOf } from "./subject.ts";
 
-const MAX_HTTP = 5;
-const MAX_TRIPS_TO_HUB = 4;
-const MAX_TRIPS_TO_CHAIN = 5;
-const MAX_TARGET_CALLS = 20;
-/** Of both legs. */
-const MAX_HUB_CALLS = 120;
+/** What is dispatched how often. */
+interface Burst {
+  readonly count: number;
+  readonly urls: number;
+  readonly rounds: number;
+}
 
-/**
- * Times that each delivery is traced; the one with the fewest trips counts. A busy machine can only make requests
- * that were made together look as if one had waited for the other.
- */
-const ROUNDS = 2;
+const BURSTS: readonly Burst[] = [
+  { count: 1, urls: 1, rounds: 3 },
+  { count: 100, urls: 1, rounds: 3 },
+  { count: 1_000, urls: 1, rounds: 2 },
+  { count: 100, urls: 3, rounds: 2 },
+];
+/** Messages of the largest burst of a small run. */
+const SMALL = 100;
+/** Of all endpoints, for each message. */
+const MAX_REQUESTS: Readonly<Record<number, number>> = { 100: 2, 1_000: 0.6 };
+const MAX_CPU_MS: Readonly<Record<number, number>> = { 1: 180, 100: 400 };
 
 /** See the head of the file. */
 export const requests: Part = async (deps) => {
-  await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
-  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
-  const measures: Measure[] = [];
+  const bursts = deps.isSmall ? BURSTS.filter(({ count }) => count <= SMALL) : BURSTS;
+  await using devnet = await startDevnet();
+  const figures: Figure[] = [];
   for (const urls of [1, 3]) {
     await using stack = new AsyncDisposableStack();
-    const proxies = await openProxies(devnet, urls, stack);
-    await updateAll(devnet);
+    const proxies = await openProxies(devnet.endpoints, {
+      urls,
+      keepsAnswersOf: devnet.chains.map(({ stateMachine }) => stateMachine),
+    }, stack);
+    const changes = { ...proxies.changes, disableFeeAccumulation: true };
     const relayer = stack.use(
-      await startRelayer({
-        executable: deps.executable,
-        folder: `${deps.folder}/urls-${urls}`,
-        config: relayerConfig(devnet.endpoints, {
-          // Without a leg to A, all that A is asked belongs to the leg from A.
-          deliveryEndpoints: [b.stateMachine],
-          disableFeeAccumulation: true,
-          rpcUrls: Object.fromEntries(
-            [...proxies.chains].map(([chain, some]) => [chain, some.map(({ httpUrl }) => httpUrl)]),
-          ),
-          hubUrl: proxies.hub.wsUrl,
-        }),
-      }),
+      await startSubject(deps, devnet.endpoints, { folder: `urls-${urls}`, changes, legs: 4 }),
     );
-    const legs = new Set<unknown>();
-    await relayer.waitForLine(({ record }) => {
-      if (record?.event === "leg_started") legs.add(record.leg);
-      return legs.size === 3;
-    });
-    // What is read once in the life of a process (the name of the child trie) is none of a delivery's cost.
-    await traceCrossing(devnet, proxies, { from: a, to: b, count: 1 });
-    for (const count of [1, 100]) {
-      const work = { from: a, to: b, count };
-      const rounds: Crossing[] = [];
-      for (let round = 0; round < ROUNDS; round++) rounds.push(await traceCrossing(devnet, proxies, work));
-      const inbound = fewestTrips(rounds.map((round) => round.inbound));
-      const outbound = fewestTrips(rounds.map((round) => round.outbound));
-      const name = `${count} messages, ${urls} URLs`;
-      measures.push(
-        ...measuresOf(deps, `${count} to hub, ${urls} URLs`, inbound, MAX_TRIPS_TO_HUB),
-        ...measuresOf(deps, `${count} to chain, ${urls} URLs`, outbound, MAX_TRIPS_TO_CHAIN),
-        atMost(`${name}: calls to the target`, outbound.chain.calls, MAX_TARGET_CALLS, plain),
-        atMost(`${name}: calls to the hub`, inbound.hub.calls + outbound.hub.calls, MAX_HUB_CALLS, plain),
-        { name: `${name}: calls to the source`, value: plain(inbound.chain.calls) },
-      );
+    // What is read once in the life of a process is none of a delivery's cost.
+    await measureBurst(devnet, proxies, relayer.pid, 1);
+    for (const { count, rounds } of bursts.filter((burst) => burst.urls === urls)) {
+      const measured: BurstCost[] = [];
+      while (measured.length < rounds) {
+        measured.push(await measureBurst(devnet, proxies, relayer.pid, count));
+      }
+      linesOf("the hub", proxies.hub.requests).forEach(deps.say);
+      for (const { name, stateMachine } of devnet.chains) {
+        linesOf(`chain ${name}`, proxies.requestsOf(stateMachine)).forEach(deps.say);
+      }
+      figures.push(...burstFigures(`${count} messages, ${urls} URLs`, count, measured));
     }
+    await relayer.terminate();
   }
-  return measures;
+  return figures;
 };
 
-function plain(value: number): string {
-  return `${value}`;
-}
+type BurstValue =
+  | "firstSec"
+  | "lastSec"
+  | "cpuMs"
+  | "requests"
+  | "sourceCalls"
+  | "targetCalls"
+  | "hubCalls"
+  | "sourceKb"
+  | "targetKb"
+  | "hubKb";
 
-function measuresOf(
-  deps: BenchDeps,
-  name: string,
-  { trace, chain, hub }: CrossedLeg,
-  maxTrips: number,
-): readonly Measure[] {
-  deps.say(
-    `-- ${name}: ${trace.http} HTTP, ${trace.socket} socket, ${trace.trips} trips, ${trace.ms.toFixed(0)} ms`,
-  );
-  trace.steps.forEach((step) => deps.say(`   ${step}`));
-  for (const line of [...linesOf(`${name}, the chain`, chain), ...linesOf(`${name}, the hub`, hub)]) {
-    deps.say(line);
-  }
-  return [
-    atMost(`${name}: HTTP requests`, trace.http, MAX_HTTP, plain),
-    atMost(`${name}: sequential trips (HTTP and socket)`, trace.trips, maxTrips, plain),
-    {
-      name: `${name}: socket messages; time`,
-      value: `${trace.socket}; ${trace.ms.toFixed(0)} ms`,
+type BurstCost = Readonly<Record<BurstValue, number>>;
+
+async function measureBurst(
+  devnet: Devnet,
+  proxies: Proxies,
+  pid: number,
+  count: number,
+): Promise<BurstCost> {
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
+  proxies.clear();
+  const cpuMs = readCpuMs(pid);
+  const sent = await instantly(a, () => sendPing(devnet, { from: "A", to: "B", count }));
+  const startMs = Date.now();
+  let firstMs: number | undefined;
+  await waitForDelivery(devnet, sent, {
+    deadlineMs: DEADLINE_MS,
+    everyMs: 100,
+    onDelivered: ({ length }) => {
+      if (length > 0) firstMs ??= Date.now() - startMs;
     },
-  ];
+  });
+  const [source, target, hub] = [proxies.requestsOf(a.stateMachine), proxies.requestsOf(b.stateMachine)]
+    .concat([proxies.hub.requests]).map(trafficOf);
+  if (source === undefined || target === undefined || hub === undefined) throw new Error("No requests");
+  return {
+    firstSec: (firstMs ?? NaN) / 1000,
+    lastSec: (Date.now() - startMs) / 1000,
+    cpuMs: readCpuMs(pid) - cpuMs,
+    requests: (source.requests + target.requests + hub.requests) / count,
+    sourceCalls: source.calls,
+    targetCalls: target.calls,
+    hubCalls: hub.calls,
+    sourceKb: source.bytes / 1000,
+    targetKb: target.bytes / 1000,
+    hubKb: hub.bytes / 1000,
+  };
 }
 
-function fewestTrips(legs: readonly CrossedLeg[]): CrossedLeg {
-  return legs.reduce((best, leg) => leg.trace.trips < best.trace.trips ? leg : best);
+function burstFigures(name: string, count: number, rounds: readonly BurstCost[]): readonly Figure[] {
+  const [mostRequests, mostMs] = [MAX_REQUESTS[count], MAX_CPU_MS[count]];
+  return figuresOf(rounds, [
+    ["firstSec", `${name}: dispatch to the first delivery`, "s"],
+    ["lastSec", `${name}: dispatch to the last delivery`, "s"],
+    [
+      "cpuMs",
+      `${name}: processor time until then`,
+      "ms",
+      mostMs === undefined ? undefined : { most: mostMs },
+    ],
+    [
+      "requests",
+      `${name}: requests a message`,
+      "",
+      mostRequests === undefined ? undefined : { most: mostRequests },
+    ],
+    ["sourceCalls", `${name}: calls to the source`, ""],
+    ["targetCalls", `${name}: calls to the target`, ""],
+    ["hubCalls", `${name}: calls to the hub`, ""],
+    ["sourceKb", `${name}: calls and answers of the source`, "KB"],
+    ["targetKb", `${name}: calls and answers of the target`, "KB"],
+    ["hubKb", `${name}: calls and answers of the hub`, "KB"],
+  ]);
 }

@@ -1,7 +1,6 @@
 /**
  * How long everything else waits while 10,000 events come in one answer: the relayer's own readers and scan, with a
- * node in another thread and a ledger that is flushed as in earnest. All waits of all moments count: a stall of 100 ms
- * is one of 100 ms, one of 99 ms, and so on.
+ * node in another thread and a ledger that is flushed as in earnest.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -25,16 +24,15 @@ import { Fixture, names, Relayer } from "../messaging/relay/fixture.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
+import { type LoopLag, watchLoop } from "./loop_lag.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure, percentile } from "./report.ts";
+import { type Figure, figuresOf } from "./report.ts";
 import type { NodeScript } from "./stall_node.ts";
 
 const EVENTS = 10_000;
 const MAX_STALL_MS = 50;
-/** Each is measured so often: the first time, code is cold. */
+/** Each is measured so often; the first time, code is cold. */
 const TURNS = 3;
-/** Time between two looks at the clock. */
-const TICK_MS = 1;
 const HOST = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
 const BODY = new Uint8Array(100).fill(7);
 
@@ -43,13 +41,10 @@ function hashOf(block: number): string {
 }
 
 /** See the head of the file. */
-export const stall: Part = async (deps) => {
-  await Deno.mkdir(deps.folder, { recursive: true });
-  return [
-    ...await measureTurns(deps, { name: "EVM chain", scriptOf: evmScript, open: evmEvents }),
-    ...await measureTurns(deps, { name: "hub", scriptOf: hubScript, open: hubEvents }),
-  ];
-};
+export const stall: Part = async (deps) => [
+  ...await measureTurns(deps, { name: "EVM chain", scriptOf: evmScript, open: evmEvents }),
+  ...await measureTurns(deps, { name: "hub", scriptOf: hubScript, open: hubEvents }),
+];
 
 /** One kind of chain. */
 interface Source {
@@ -60,27 +55,21 @@ interface Source {
   readonly open: (at: string, fixture: Fixture) => ChainEvents & Partial<Disposable>;
 }
 
-async function measureTurns(deps: BenchDeps, source: Source): Promise<readonly Measure[]> {
-  const waits: number[][] = [];
-  for (let turn = 0; turn < TURNS; turn++) {
-    const path = `${deps.folder}/${source.name.replaceAll(" ", "-")}-${turn}.db`;
-    waits.push(await measureScan(source, path));
+async function measureTurns(deps: BenchDeps, source: Source): Promise<readonly Figure[]> {
+  const turns: LoopLag[] = [];
+  while (turns.length < TURNS) {
+    const path = `${deps.folder}/${source.name.replaceAll(" ", "-")}-${turns.length}.db`;
+    turns.push(await measureScan(source, path));
   }
-  const [cold = [], ...warm] = waits;
-  const show = (ms: number): string => `${ms.toFixed(0)} ms`;
   const title = `${source.name}: stall while ${EVENTS.toLocaleString("en")} events are read`;
-  return [
-    atMost(`${title}, p99`, percentile(warm.flat(), 0.99), MAX_STALL_MS, show),
-    { name: `${title}, longest`, value: show(percentile(warm.flat(), 1)) },
-    {
-      name: `${title}, first time: p99, longest`,
-      value: `${show(percentile(cold, 0.99))}, ${show(percentile(cold, 1))}`,
-    },
-  ];
+  return figuresOf(turns, [
+    ["p99Ms", `${title}, p99`, "ms", { most: MAX_STALL_MS }],
+    ["maxMs", `${title}, longest`, "ms"],
+  ]);
 }
 
-/** Scans the events with a new ledger; returns how long something else would have waited, at each of its moments. */
-async function measureScan({ name, scriptOf, open }: Source, path: string): Promise<number[]> {
+/** Scans the events with a new ledger. */
+async function measureScan({ name, scriptOf, open }: Source, path: string): Promise<LoopLag> {
   const fixture = new Fixture();
   await fixture.update(fixture.one, fixture.hub);
   await fixture.update(fixture.hub, fixture.two);
@@ -96,10 +85,12 @@ async function measureScan({ name, scriptOf, open }: Source, path: string): Prom
       source: withEvents(source, events),
     };
     await startCursor(leg, view);
-    const waits = await waitsDuring(() => scanLeg(leg, view));
+    const readLag = watchLoop();
+    await scanLeg(leg, view);
+    const lag = readLag();
     const found = ledger.messages.countByState().reduce((sum, { count }) => sum + count, 0);
     if (found !== EVENTS) throw new Error(`${found} of ${EVENTS} messages were found`);
-    return waits;
+    return lag;
   } finally {
     events[Symbol.dispose]?.();
     relayer.kill();
@@ -111,25 +102,6 @@ function withEvents(chain: MemoryChain, events: ChainEvents): MemoryChain {
   return new Proxy(chain, {
     get: (target, name) => name === "events" ? events : Reflect.get(target, name, target),
   });
-}
-
-/** Runs some work beside a timer; returns what a timer due at each millisecond would have waited, in milliseconds. */
-async function waitsDuring(work: () => Promise<unknown>): Promise<number[]> {
-  const waits: number[] = [];
-  let lastMs = performance.now();
-  const look = (): void => {
-    const nowMs = performance.now();
-    for (let wait = nowMs - lastMs - TICK_MS; wait > 0; wait -= TICK_MS) waits.push(wait);
-    lastMs = nowMs;
-  };
-  const timer = setInterval(look, TICK_MS);
-  try {
-    await work();
-    look();
-  } finally {
-    clearInterval(timer);
-  }
-  return waits;
 }
 
 async function startNode(script: NodeScript): Promise<{ readonly at: string } & AsyncDisposable> {

@@ -1,65 +1,83 @@
 /**
- * How long the executable takes to answer, beside an empty program compiled with the same base; and how long until
- * the first leg works.
+ * How long the executable takes to answer, beside an empty program compiled with the same base; and time and processor
+ * time until the first leg works.
  */
 import { startDevnet } from "../../devnet/devnet.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
-import { startRelayer } from "../scenario/support/relayer_process.ts";
-import { compileBare } from "./bare_program.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
+import { PROGRAMS } from "../../src/build/programs.ts";
 import type { Part } from "./part.ts";
-import { type Measure, median } from "./report.ts";
+import { readCpuMs } from "./process_usage.ts";
+import { figure, figuresOf } from "./report.ts";
+import { startSubject } from "./subject.ts";
 
 /** Runs of each program, taken in turns so that both see the same machine. */
-const RUNS = 15;
-const STARTS = 3;
+const RUNS = 9;
+const STARTS = 5;
+const MAX_RATIO = 1.3;
+const MAX_READY_MS = 450;
+const MAX_CPU_MS = 400;
+
+/** Where the build leaves a base that it cut itself. */
+const CUT_BASE = `${REPOSITORY}/build/denort`;
 
 /** See the head of the file. */
 export const startup: Part = async (deps) => {
-  await Deno.mkdir(deps.folder, { recursive: true });
-  const empty = await compileBare(deps.folder, { name: "empty", source: "" });
-  const times = { causeway: [] as number[], empty: [] as number[] };
-  for (let run = 0; run < RUNS; run++) {
-    times.causeway.push(await timeOf(deps.executable, ["--version"]));
-    times.empty.push(await timeOf(empty, []));
+  const empty = await compileEmpty(deps.folder);
+  const versions: { readonly ours: number; readonly empty: number; readonly ratio: number }[] = [];
+  while (versions.length < RUNS) {
+    const [ours, bare] = [await timeOf(deps.executable, ["--version"]), await timeOf(empty, [])];
+    versions.push({ ours, empty: bare, ratio: ours / bare });
   }
-  const [ours, bare] = [median(times.causeway), median(times.empty)];
-  const size = async (path: string): Promise<number> => (await Deno.stat(path)).size / 1e6;
-  const measures: Measure[] = [
-    { name: "causeway --version, median", value: `${ours.toFixed(0)} ms` },
-    { name: "empty compiled program, median", value: `${bare.toFixed(0)} ms` },
-    { name: "causeway --version / empty program", value: (ours / bare).toFixed(2) },
-    {
-      name: "executable / empty program, size",
-      value: `${(await size(deps.executable)).toFixed(0)} / ${(await size(empty)).toFixed(0)} MB`,
-    },
-  ];
-  const starts: number[] = [];
+  const megabytes = async (path: string): Promise<number> => (await Deno.stat(path)).size / 1e6;
+  const starts: { readonly readyMs: number; readonly cpuMs: number }[] = [];
   await using devnet = await startDevnet();
-  for (let run = 0; run < STARTS; run++) {
+  while (starts.length < STARTS) {
     const startMs = Date.now();
-    await using relayer = await startRelayer({
-      executable: deps.executable,
-      folder: `${deps.folder}/${run}`,
-      config: relayerConfig(devnet.endpoints),
+    await using relayer = await startSubject(deps, devnet.endpoints, {
+      folder: `${starts.length}`,
+      changes: {},
+      legs: 4,
     });
-    starts.push((await relayer.waitForLine("leg_started")).atMs - startMs);
+    const cpuMs = readCpuMs(relayer.pid);
+    starts.push({ readyMs: (await relayer.waitForLine("leg_started")).atMs - startMs, cpuMs });
     await relayer.terminate();
   }
-  return [...measures, {
-    name: "start to first leg at work, median",
-    value: `${median(starts).toFixed(0)} ms`,
-  }];
+  return [
+    ...figuresOf(versions, [
+      ["ours", "causeway --version", "ms"],
+      ["empty", "empty compiled program", "ms"],
+      ["ratio", "causeway --version / empty program", "", { most: MAX_RATIO }],
+    ]),
+    figure("executable", "MB", await megabytes(deps.executable)),
+    figure("empty compiled program, size", "MB", await megabytes(empty)),
+    ...figuresOf(starts, [
+      ["readyMs", "start to the first leg", "ms", { most: MAX_READY_MS }],
+      ["cpuMs", "processor time from the start to all legs", "ms", { most: MAX_CPU_MS }],
+    ]),
+  ];
 };
+
+/** Compiles a program without a line on the base and with the flags of the relayer; returns its path. */
+async function compileEmpty(folder: string): Promise<string> {
+  const [file, program] = [`${folder}/empty.js`, `${folder}/empty`];
+  await Deno.writeTextFile(file, "");
+  const flags = PROGRAMS.find(({ name }) => name === "causeway")?.v8Flags ?? [];
+  const isCut = Deno.env.get("DENORT_BIN") === undefined &&
+    await Deno.stat(CUT_BASE).then(() => true, () => false);
+  const v8Flags = flags.length === 0 ? [] : [`--v8-flags=${flags.join(",")}`];
+  const options = ["--quiet", "--no-check", "--no-config", "--no-lock", "--no-code-cache", ...v8Flags];
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["compile", ...options, "-o", program, file],
+    env: isCut ? { DENORT_BIN: CUT_BASE } : {},
+  }).output();
+  if (!success) throw new Error(`The empty program: ${new TextDecoder().decode(stderr)}`);
+  return program;
+}
 
 async function timeOf(program: string, args: readonly string[]): Promise<number> {
   const startMs = performance.now();
-  const { success } = await new Deno.Command(program, {
-    args: [...args],
-    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).output();
+  const { success } = await new Deno.Command(program, { args: [...args], stdout: "null", stderr: "null" })
+    .output();
   if (!success) throw new Error(`${program} ${args.join(" ")} failed`);
   return performance.now() - startMs;
 }

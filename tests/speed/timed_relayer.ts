@@ -4,7 +4,7 @@ import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { type ConfigChanges, relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { DEADLINE_MS } from "../../devnet/waiting.ts";
-import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps } from "./part.ts";
 import { readCpuMs } from "./process_usage.ts";
 import { HUB_MODULE, instantly, sendFromHub } from "./stage.ts";
@@ -13,7 +13,7 @@ import { HUB_MODULE, instantly, sendFromHub } from "./stage.ts";
 export const LOOK_EVERY_MS = 100;
 
 /** Messages that wait for a relayer. */
-export interface WaitingMessages {
+interface WaitingMessages {
   readonly config: ConfigChanges;
   readonly leg: string;
   readonly count: number;
@@ -41,59 +41,38 @@ export async function sendWaiting(devnet: Devnet, to: DevnetChain, count: number
 /** What a relayer took from the start of the leg until everything arrived. */
 export interface TimedRun {
   readonly ms: number;
-  /** Until the first half had arrived: others may be about, so the first transactions go one by one. */
-  readonly halfMs: number;
+  readonly firstSentMs: number;
   readonly cpuMs: number;
 }
 
 /** What a relayer is timed at. */
 interface TimedWork extends WaitingMessages {
   readonly folder: string;
-  readonly extraArguments?: readonly string[];
-  /** Begins beside the relayer once the leg has started; ends when everything has arrived. */
-  readonly beside?: (relayer: RelayerProcess) => AsyncDisposable;
 }
 
 /** Starts a relayer that finds everything waiting. */
 export async function timeRelayer(
-  deps: BenchDeps,
+  { executable, folder, say }: BenchDeps,
   devnet: Devnet,
   work: TimedWork,
 ): Promise<TimedRun> {
   await using relayer = await startRelayer({
-    executable: deps.executable,
-    folder: `${deps.folder}/${work.folder}`,
+    executable,
+    folder: `${folder}/${work.folder}`,
     config: relayerConfig(devnet.endpoints, work.config),
     logLevel: "info",
-    ...work.extraArguments && { extraArguments: work.extraArguments },
   });
   const { atMs } = await relayer.waitForLine(({ record }) =>
     record?.event === "leg_started" && record.leg === work.leg
   );
-  const run = await timeArrival(relayer, work, atMs);
-  for (const { record, atMs: lineMs } of relayer.lines) {
-    if (record?.event === "batch_sent") {
-      deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
-    }
+  const cpuBeforeMs = readCpuMs(relayer.pid);
+  const haveArrived = async (): Promise<boolean> => await work.countArrived() >= work.count;
+  await waitUntil(work.leg, haveArrived, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  const [ms, cpuMs] = [Date.now() - atMs, readCpuMs(relayer.pid) - cpuBeforeMs];
+  const sent = relayer.lines.filter(({ record }) => record?.event === "batch_sent");
+  for (const line of sent) {
+    say(`   ${line.atMs - atMs} ms: ${line.record?.messages} messages sent (${work.leg})`);
   }
   await relayer.terminate();
-  return run;
-}
-
-async function timeArrival(
-  relayer: RelayerProcess,
-  { leg, count, countArrived, beside }: TimedWork,
-  startMs: number,
-): Promise<TimedRun> {
-  const cpuBeforeMs = readCpuMs(relayer.pid);
-  await using _beside = beside?.(relayer);
-  const until = (share: number): Promise<void> =>
-    waitUntil(leg, async () => await countArrived() >= count * share, {
-      deadlineMs: DEADLINE_MS,
-      everyMs: LOOK_EVERY_MS,
-    });
-  await until(0.5);
-  const halfMs = Date.now() - startMs;
-  await until(1);
-  return { ms: Date.now() - startMs, halfMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
+  return { ms, cpuMs, firstSentMs: (sent[0]?.atMs ?? NaN) - atMs };
 }

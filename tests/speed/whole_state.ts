@@ -19,7 +19,7 @@ import { RestEndpoint } from "../../src/consensus/rest/rest_endpoint.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { type LoopLag, watchLoop } from "./loop_lag.ts";
-import { readCpuMs, readMemoryMb } from "./process_usage.ts";
+import { readCpuMs, readMemoryMb, runAlone } from "./process_usage.ts";
 
 /** Cost of reading one whole state. */
 export interface WholeStateCost {
@@ -98,14 +98,7 @@ export async function measureWholeState(path: string, bytes: number): Promise<Wh
     return new Response(body, { headers: { "content-type": "application/octet-stream" } });
   });
   const url = `http://127.0.0.1:${server.addr.port}`;
-  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", new URL(import.meta.url).pathname, path, `${validators}`, url],
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).output();
-  if (!success) throw new Error("The whole state could not be read");
-  return JSON.parse(new TextDecoder().decode(stdout));
+  return await runAlone("./whole_state.ts", [path, `${validators}`, url]);
 }
 
 async function readLonger(state: Uint8Array, validators: number, url: string): Promise<WholeStateCost> {

@@ -2,7 +2,7 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import { type CheckRow, eventRow } from "../../core/checks/check_row.ts";
+import { type CheckRow, findingRow } from "../../core/checks/check_row.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import {
   commitmentIdOf,
@@ -96,7 +96,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
-      eventRow(this.chain, event, { result, found });
+      findingRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
     if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
     const { consensusStateId } = this.#options;

@@ -6,7 +6,7 @@ import { byteConsensusStateId, frequencyKey } from "../config/shared_keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
 import type { RollupDeps, RollupOptions } from "./claims.ts";
-import { type CheckJob, type CheckRow, eventRow } from "../../core/checks/check_row.ts";
+import { type CheckJob, type CheckRow, findingRow } from "../../core/checks/check_row.ts";
 import { required, type SectionValues } from "../../core/config/schema.ts";
 import { httpUrls, stateMachine } from "../../core/config/values.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
@@ -144,7 +144,7 @@ export function unlessUnreadable(found: Promise<Address | undefined>): Promise<A
 /** Row about what needs attention. */
 export function warning(id: StateMachineId, event: FindingCode, text: string): CheckRow {
   const found = `${stateMachineIdKey(id)}: ${text}`;
-  return eventRow(id.stateMachine, event, { result: "warning", found });
+  return findingRow(id.stateMachine, event, { result: "warning", found });
 }
 
 /** Returns a row when both are present and differ. @param key of the configuration. */
@@ -157,5 +157,5 @@ export function compareContract(
   const found =
     `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored} and refuses proofs of ` +
     `any other contract: correct ${key}, or remove it so that the hub's is used`;
-  return [eventRow(id.stateMachine, "rollup_contract_mismatch", { result: "failed", found })];
+  return [findingRow(id.stateMachine, "rollup_contract_mismatch", { result: "failed", found })];
 }

@@ -65,7 +65,7 @@ export interface CheckRow {
 export const MACHINE = "machine";
 
 /** Row under the code of a finding, with the advice that belongs to it. */
-export function eventRow(
+export function findingRow(
   chain: string,
   check: FindingCode,
   { result, found, endpoint }: Pick<CheckRow, "result" | "found" | "endpoint">,

@@ -103,8 +103,8 @@ const countMessages = (db: Database) => ({
   listLastDelivered: (limit: number) =>
     db.rows(
       `SELECT source, target, commitment, created_at_ms AS seenAtMs, updated_at_ms AS deliveredAtMs,
-         (SELECT tx_hash FROM delivery d WHERE d.commitment = m.request_commitment AND d.dest = m.target) AS hash
-       FROM message m WHERE ${isEnded} AND state = 'delivered' ORDER BY updated_at_ms DESC LIMIT :limit + 0`,
+         (SELECT tx_hash FROM delivery d WHERE d.commitment = message.request_commitment AND d.dest = message.target) AS hash
+       FROM message WHERE ${isEnded} AND state = 'delivered' ORDER BY updated_at_ms DESC LIMIT :limit + 0`,
       { limit },
     ).map(
       reads({

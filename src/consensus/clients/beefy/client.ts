@@ -26,7 +26,7 @@ import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.t
 import { createRelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/verify_proof.ts";
-import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
+import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ChainEvents } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -320,7 +320,7 @@ export class ProverHub implements WorkHub {
     if (await this.#fetchIsHub(signal)) return [];
     const found = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
       "[hub.substrate].rpc_ws (their first blocks differ); set it to a node of the hub, or leave it out";
-    return [eventRow(this.#deps.hub, "endpoint_wrong_chain", { result: "failed", found })];
+    return [findingRow(this.#deps.hub, "endpoint_wrong_chain", { result: "failed", found })];
   }
 
   /** Ends the connections. */

@@ -35,7 +35,7 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
+import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import { withDefault } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
@@ -158,7 +158,7 @@ class BscProver extends BaseProver implements ConsensusProver {
     if (epochLength === undefined || epochLength === this.#options.epochLength) return [];
     const found = `epoch_length is ${this.#options.epochLength} in the configuration, but ` +
       `${epochLength} on the hub; the hub's value is used`;
-    return [eventRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
+    return [findingRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

@@ -3,7 +3,7 @@
  * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
+import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import {
@@ -91,7 +91,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
     const found = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
     if (found === undefined) return [];
     const target = this.#deps.target.id.stateMachine;
-    return [eventRow(target, found.event, { result: "warning", found: `${target} ${found.text}` })];
+    return [findingRow(target, found.event, { result: "warning", found: `${target} ${found.text}` })];
   }
 
   /** Finds the reason that accepted proofs enable no messages on the target; `undefined`: none is known. */

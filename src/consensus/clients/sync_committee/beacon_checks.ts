@@ -6,7 +6,7 @@ import {
   type CheckJob,
   type CheckRow,
   checkSubjects,
-  eventRow,
+  findingRow,
   REQUEST_TIMEOUT_MS,
   silenceRow,
 } from "../../../core/checks/check_row.ts";
@@ -278,7 +278,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const hosts = nodes.map(({ host }) => host).join(", ");
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
   const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
-    eventRow(chain, event, { result, found });
+    findingRow(chain, event, { result, found });
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
   const hasProofs = may(({ stateProofs }) => stateProofs !== "no");

@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import { type CheckRow, eventRow } from "../../../core/checks/check_row.ts";
+import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
@@ -167,7 +167,7 @@ class SyncCommitteeProver extends BaseProver implements ConsensusProver {
       const found = this.#forkWarning;
       return found === undefined
         ? []
-        : [eventRow(this.chain, "fork_not_followed", { result: "warning", found })];
+        : [findingRow(this.chain, "fork_not_followed", { result: "warning", found })];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
       // The row of the light client tells these.

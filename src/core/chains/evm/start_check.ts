@@ -3,7 +3,7 @@
  * docs/protocol/messaging.md section 4.
  */
 import type { CheckRow } from "../../checks/check_row.ts";
-import { eventRow, silenceRow } from "../../checks/check_row.ts";
+import { findingRow, silenceRow } from "../../checks/check_row.ts";
 import type { Hex } from "../../encoding/bytes.ts";
 import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -119,7 +119,7 @@ function hostRows(
   hub: StateMachineId,
 ): readonly CheckRow[] {
   const failed = (event: FindingCode, found: string): readonly CheckRow[] => [
-    eventRow(chain, event, { result: "failed", found: `${found} (asked ${asked})` }),
+    findingRow(chain, event, { result: "failed", found: `${found} (asked ${asked})` }),
   ];
   if (code === "0x") return failed("host_not_found", `no contract at ismp_host ${host}`);
   if (params instanceof RpcFault) {
@@ -133,7 +133,7 @@ function hostRows(
   const isKnown = params.stateMachines.includes(BigInt(toParaId(hub.stateMachine)));
   if (isKnown && hubHeight !== 0n) return [];
   const found = `host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
-  return [eventRow(chain, "hub_not_accepted", { result: "warning", found })];
+  return [findingRow(chain, "hub_not_accepted", { result: "warning", found })];
 }
 
 /** True for faults that say nothing about the contract. */
@@ -157,19 +157,19 @@ async function contractRows(
   await batch.send({ signal });
   if (code() === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
-    return [eventRow(chain, "handler_not_found", { result: "failed", found })];
+    return [findingRow(chain, "handler_not_found", { result: "failed", found })];
   }
   const rows: CheckRow[] = [];
   if (!areDecimals(decimals())) {
     const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
-    rows.push(eventRow(chain, "fee_token_unreadable", { result: "failed", found }));
+    rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
   }
   const support = batches();
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
   if (!(support instanceof RpcFault)) context.noteBatchCall(params.handler, hasBatchCall);
   if (!hasBatchCall) {
     const found = `handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
-    rows.push(eventRow(chain, "batch_call_unavailable", { result: "ok", found }));
+    rows.push(findingRow(chain, "batch_call_unavailable", { result: "ok", found }));
   }
   return rows;
 }

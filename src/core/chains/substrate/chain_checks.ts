@@ -4,7 +4,7 @@ import {
   type CheckJob,
   type CheckRow,
   describeFault,
-  eventRow,
+  findingRow,
   keepsOut,
   REQUEST_TIMEOUT_MS,
 } from "../../checks/check_row.ts";
@@ -378,7 +378,7 @@ export class Findings {
   #add(event: FindingCode, result: CheckRow["result"], text: string): void {
     const { id, client } = this.node;
     this.all.push(
-      eventRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),
+      findingRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),
     );
   }
 }

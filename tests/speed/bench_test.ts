@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import * as z from "zod";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
-import { PARTS } from "./parts.ts";
+import { PARTS } from "./bench.ts";
 
 const workflow = z.object({
   jobs: z.object({
