@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 84_479,
-  "lines of devnet": 36_750,
-  "lines of tests": 104_408,
+  "lines of devnet": 36_774,
+  "lines of tests": 104_424,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_931,
+  "words of docs": 75_936,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -63,7 +63,10 @@ export class MoneyChecks {
     return { kind: attack.kind, lost: Number(lost) / 1e18, spent: Number(spent) / 1e18 };
   }
 
-  /** What our transactions on a chain cost beyond what they earned, each for itself, dollars x 10^18. */
+  /**
+   * What our transactions on a chain cost beyond what they earned, each for itself, dollars x 10^18; proofs that go ahead
+   * are paid by the messages of the next one.
+   */
   #lostOn(node: MemoryNode): bigint {
     const own = toHex(this.#course.relayerOn(node.id.stateMachine));
     const feeOf = new Map<string, bigint>(
@@ -76,11 +79,18 @@ export class MoneyChecks {
       const fee = feeOf.get(commitment) ?? 10n ** 21n;
       earnedBy.set(transaction, (earnedBy.get(transaction) ?? 0n) + fee);
     }
-    return node.paidBy(own).reduce((sum, { hash, gasUsed, gasPriceWei, dataCostWei }) => {
-      const costUsd18 = (gasUsed * gasPriceWei + dataCostWei) * PRICE_27 / 10n ** 27n;
-      const loss = costUsd18 - (earnedBy.get(hash) ?? 0n);
-      return loss > 0n ? sum + loss : sum;
-    }, 0n);
+    let lost = 0n;
+    let ahead = 0n;
+    for (const { hash, isReverted, gasUsed, gasPriceWei, dataCostWei } of node.paidBy(own)) {
+      const costUsd18 = ahead + (gasUsed * gasPriceWei + dataCostWei) * PRICE_27 / 10n ** 27n;
+      const { delivery } = node.transactionOf(hash);
+      const isProofsAlone = delivery.steps.length > 0 &&
+        delivery.steps.every(({ kind }) => kind === "consensus");
+      ahead = isProofsAlone && !isReverted ? costUsd18 : 0n;
+      const loss = costUsd18 - ahead - (earnedBy.get(hash) ?? 0n);
+      if (loss > 0n) lost += loss;
+    }
+    return lost + ahead;
   }
 
   /** I9; where proofs travel along, rich messages of a batch may carry poor ones. */
