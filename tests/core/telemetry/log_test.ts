@@ -158,7 +158,7 @@ for (const format of ["human", "json"] as const) {
       level: "debug",
       secrets: [key, 'pass "word"', "ETHERSCANKEY12345"],
     });
-    const cause = new Error(`request to wss://user:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
+    const cause = new Error(`request to wss://login77:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
     log.error("client_unusable.hub_state", {
       explanation: `cannot sign with ${key.toLowerCase().slice(2)}`,
       key: key.toUpperCase().slice(2),
@@ -171,7 +171,7 @@ for (const format of ["human", "json"] as const) {
     });
     const line = lines.join("\n");
     doesNotMatch(line, /abcdef0123456789/i);
-    doesNotMatch(line, /pass \\*"word|ETHERSCANKEY|user|:pw|0123abcd|zzz9|TOKENPART|module=stats/i);
+    doesNotMatch(line, /pass \\*"word|ETHERSCANKEY|login77|:pw|0123abcd|zzz9|TOKENPART|module=stats/i);
     match(line, /wss:\/\/node\.example:9944\/\.\.\./);
     match(line, /https:\/\/rpc\.example\/\.\.\./);
     match(line, /\[secret\]/);
