@@ -40,7 +40,7 @@ interface TransactionView {
   readonly status: string;
   readonly at: string;
   readonly block?: string | undefined;
-  /** What became of the message in it. */
+  /** Outcome of the message in it. */
   readonly outcome?: string | undefined;
   readonly messages: number;
   readonly replacedBy?: string | undefined;

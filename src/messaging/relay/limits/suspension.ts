@@ -1,8 +1,7 @@
 /**
  * What is known of pairs of modules: strangers are pairs without a delivery of ours, and travel apart at a bounded risk;
  * pairs whose deliveries cost gas without effect are suspended, since a module may succeed in every simulation and fail
- * in every block. Call everything here but {@link holdBack} and
- * {@link mayRisk} within a ledger transaction.
+ * in every block. Call everything here but {@link holdBack} and {@link mayRisk} within a ledger transaction.
  */
 import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
 import * as z from "zod";
@@ -100,7 +99,7 @@ const STRANGER_RISK_MICRO_USD = 10_000_000n;
 
 /**
  * True when strangers may lose this too: together at most {@link STRANGER_RISK_MICRO_USD}, and a quarter of what they
- * share with proven pairs. One transaction may always be under way, however dear, while nothing was lost.
+ * share with proven pairs. One transaction of any cost may be under way while nothing was lost.
  */
 export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: Risk): boolean {
   if (lostMicroUsd === 0n && pendingWei === 0n) return true;
@@ -171,23 +170,24 @@ export async function mayRisk(
 
 /** Sums what strangers lost within a day and may still lose; who makes us lose a race pays as much as we do. */
 function sumRisk(leg: Leg): Pick<Risk, "lostMicroUsd" | "pendingWei"> {
-  const { ledger: { submissions, spending, messages }, target, clock } = leg;
-  const chain = target.id.stateMachine;
-  // Strangers share no transaction with others.
-  const isOfStrangers = ({ id }: { readonly id: number }): boolean => {
+  const { ledger: { submissions, spending, messages }, target: { id: { stateMachine: chain } }, clock } = leg;
+  const mined = spending.listMined(chain, clock.now() - DAY_MS)
+    .filter(({ result }) => result === "reverted" || result === "not_executed");
+  const inFlight = submissions.listInFlight(chain);
+  // Strangers share no transaction with others: its first message shows whose it is.
+  const firsts = new Map([...mined, ...inFlight].map(({ id }) => {
     const [item] = submissions.itemsOf(id);
     const row = item && messages.find(item.commitment, item.target);
-    return row !== undefined && findStrangers(leg, toCandidate(row)).size > 0;
-  };
-  const lost = spending.listMined(chain, clock.now() - DAY_MS)
-    .filter((mined) =>
-      (mined.result === "reverted" || mined.result === "not_executed") && isOfStrangers(mined)
-    );
-  const pending = submissions.listInFlight(chain).filter(isOfStrangers);
+    return [id, row === undefined ? [] : toCandidate(row)];
+  }));
+  const strangers = findStrangers(leg, [...firsts.values()].flat());
+  const isOfStrangers = ({ id }: { readonly id: number }): boolean =>
+    firsts.get(id)?.some(({ row }) => strangers.has(row.commitment)) ?? false;
+  const lost = mined.filter(isOfStrangers);
   return {
     lostMicroUsd: lost.reduce((sum, { lossMicroUsd = 0n }) => sum + lossMicroUsd, 0n),
     pendingWei: [
-      ...pending.map(({ id }) => spending.find(id)?.maxCostWei ?? 0n),
+      ...inFlight.filter(isOfStrangers).map(({ id }) => spending.find(id)?.maxCostWei ?? 0n),
       ...lost.map(({ lossMicroUsd, costWei = 0n }) => lossMicroUsd === undefined ? costWei : 0n),
     ].reduce((sum, wei) => sum + wei, 0n),
   };
