@@ -21,7 +21,7 @@ import {
   storageProof,
   storageWord,
 } from "../core/chains/evm/queries.ts";
-import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
+import { callOne, faultAt, probeAll, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
 import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
@@ -205,20 +205,15 @@ export class EvmReader {
 
   /** Fetches the chain id of every endpoint. */
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
-    const reports = await this.#endpoints.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
-    return reports.map((report): ChainIdReport => {
-      const { host } = report;
-      if (report.kind === "fault") return { host, kind: "fault", fault: report.fault };
-      const [answer] = report.answers;
-      if (answer === undefined) throw new Error("A call without an answer");
-      const place = { chain: this.chain, endpointHost: host, method: chainId.call.method };
-      try {
-        return { host, kind: "id", chainId: readAnswer(chainId, answer, place) };
-      } catch (fault) {
-        if (!(fault instanceof RpcFault)) throw fault;
-        return { host, kind: "fault", fault };
-      }
-    });
+    return await Promise.all(
+      this.#endpoints.each().map(async (endpoint): Promise<ChainIdReport> => {
+        const [id] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+        const host = endpoint.hosts.join();
+        return id instanceof RpcFault
+          ? { host, kind: "fault", fault: id }
+          : { host, kind: "id", chainId: id };
+      }),
+    );
   }
 
   /** Returns the same reader with readers of its single endpoints. */

@@ -6,13 +6,18 @@
  */
 import { fromHex, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
-import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
+import {
+  type AccountProofAnswer,
+  buildEvmStateProof,
+  EvmProofError,
+  readEvmState,
+} from "../../merkle/evm_proof.ts";
 import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
-import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import { type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { bad, doubtful, good } from "./endpoint_checks.ts";
 import type { EvmDependencies } from "./evm_context.ts";
-import { chainId, type Query, stateRootAt, storageProof } from "./queries.ts";
-import { readAnswer } from "./rpc_batch.ts";
+import { chainId, stateRootAt, storageProof } from "./queries.ts";
+import { probeAll } from "./rpc_batch.ts";
 import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
 
 /** Sentence that lists the nodes that can prove old state. */
@@ -61,31 +66,31 @@ export async function probeTrie(
   height: bigint,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const root = stateRootAt(height);
-  const proof = storageProof(host, [PROBED_SLOT], height);
-  const calls = [chainId, root, proof].map(({ call }) => call);
-  const reports = await endpoints.callEach(calls, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
-  const probed = reports.map((report) => ({ endpoint: report.host, failure: failureOf(report) }));
+  const queries = [chainId, stateRootAt(height), storageProof(host, [PROBED_SLOT], height)] as const;
+  const probed = await Promise.all(
+    endpoints.each().map(async (endpoint) => {
+      const [id, root, proof] = await probeAll(endpoint, queries, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
+      const isOther = !(id instanceof RpcFault) && `EVM-${id}` !== endpoints.chain;
+      const fault = [id, root, proof].find((answer) => answer instanceof RpcFault);
+      const failure = isOther ? "wrong_chain" : fault?.code ?? verify(root, proof);
+      return { endpoint: endpoint.hosts.join(), failure };
+    }),
+  );
   return judgeProofs(chain, height, probed.filter(({ failure }) => !SILENCE.has(failure)));
 
-  /** Problem of an endpoint's answers, if any. */
-  function failureOf(report: EndpointReport): string | undefined {
-    if (report.kind === "fault") return report.fault.code;
-    const place = { chain, endpointHost: report.host, method: proof.call.method };
-    const read = <T>(query: Query<T>, index: number): T => {
-      const answer = report.answers[index];
-      if (answer === undefined) throw new Error("A query without an answer");
-      return readAnswer(query, answer, place);
-    };
+  /** Problem of a proof, if any. */
+  function verify(
+    stateRoot: Hash256 | undefined | RpcFault,
+    proof: AccountProofAnswer | RpcFault,
+  ): string | undefined {
+    if (stateRoot === undefined || stateRoot instanceof RpcFault || proof instanceof RpcFault) {
+      return "lagging";
+    }
     try {
-      if (`EVM-${read(chainId, 0)}` !== endpoints.chain) return "wrong_chain";
-      const stateRoot = read(root, 1);
-      if (stateRoot === undefined) return "lagging";
       const keys = [fromHex(PROBED_SLOT)];
-      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 2)]), keys });
+      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([proof]), keys });
       return undefined;
     } catch (error) {
-      if (error instanceof RpcFault) return error.code;
       if (!(error instanceof EvmProofError)) throw error;
       // Before the host was deployed there is nothing to prove, and the proof shows it.
       return error.code === "account_not_present" ? undefined : `a proof that does not verify: ${error.code}`;
@@ -102,10 +107,11 @@ function judgeProofs(
   const isServed = probed.some(({ failure }) => failure === undefined);
   const consequence = isServed ? "the other endpoints are used" : CONSEQUENCE;
   const what = `eth_getProof of block ${height}, the newest that the hub knows`;
-  return probed.map(({ endpoint, failure }): CheckRow => {
-    const row = { chain, endpoint, check: "state_proof" } as const;
-    if (failure === undefined) return { ...row, result: "ok", found: what };
-    const found = `no ${what} (${failure}); ${consequence}`;
-    return { ...row, result: isServed ? "warning" : "failed", found, advice: PROOF_NODES };
-  });
+  const judged = isServed ? doubtful : bad;
+  return probed.map(({ endpoint, failure }): CheckRow => ({
+    chain,
+    endpoint,
+    check: "state_proof",
+    ...failure === undefined ? good(what) : judged(`no ${what} (${failure}); ${consequence}`, PROOF_NODES),
+  }));
 }

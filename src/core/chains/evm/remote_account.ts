@@ -9,6 +9,7 @@ import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
 import { RpcFault } from "../../rpc/call.ts";
+import { observeRequest } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -118,7 +119,16 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
           pauseAfter: (error) =>
             error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
         },
-        () => this.#observe(method, async () => judge(await send({ signal }))),
+        () =>
+          observeRequest(
+            this.deps,
+            {
+              place: { chain: this.options.chain, endpointHost: this.host, role: "signer" },
+              calls: [{ method }],
+            },
+            async () => judge(await send({ signal })),
+            ({ kind }) => ({ outcomes: [kind === "verified" ? "ok" : "wrong_signature"] }),
+          ),
       );
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -131,30 +141,6 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
       this.deps.log.info("signer_recovered", { endpoint: this.host });
     }
     return judged.bytes;
-  }
-
-  /** Sends one request and tells the observer what came of it. */
-  async #observe(method: string, work: () => Promise<SignerJudgement>): Promise<SignerJudgement> {
-    const { clock, observer } = this.deps;
-    const startMs = clock.now();
-    const note = (outcome: "ok" | RpcFaultCode): void =>
-      observer?.noteRequest({
-        chain: this.options.chain,
-        endpointHost: this.host,
-        role: "signer",
-        calls: [{ method, outcome }],
-        tookMs: clock.now() - startMs,
-        head: undefined,
-      });
-    try {
-      const judged = await work();
-      note(judged.kind === "verified" ? "ok" : "wrong_signature");
-      return judged;
-    } catch (error) {
-      // What this program aborted says nothing about the signer.
-      if (error instanceof RpcFault) note(error.code);
-      throw error;
-    }
   }
 
   #noteSilence(method: string, cause: RpcFault): SignerFault {

@@ -4,7 +4,13 @@
 import { BlockHeaderError } from "../../evm/block_header.ts";
 import { SchemaError } from "../../evm/schema.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type FaultPlace, type RpcAnswer, type RpcCall, RpcFault } from "../../rpc/call.ts";
+import {
+  type CallConditions,
+  type FaultPlace,
+  type RpcAnswer,
+  type RpcCall,
+  RpcFault,
+} from "../../rpc/call.ts";
 import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
@@ -106,8 +112,44 @@ export async function callOne<T>(
   return value();
 }
 
+/** Answers or faults of queries, in their order. */
+type Answers<Queries extends readonly Query<unknown>[]> = {
+  readonly [Index in keyof Queries]: Queries[Index] extends Query<infer T> ? T | RpcFault : never;
+};
+
+/** Sends queries to a set of one endpoint, whatever its state; a fault stands for the answer of each that it concerns. */
+export async function probeAll<const Queries extends readonly Query<unknown>[]>(
+  endpoint: RpcEndpointSet,
+  queries: Queries,
+  conditions: CallConditions,
+): Promise<Answers<Queries>> {
+  const { chain, hosts } = endpoint;
+  const calls = queries.map(({ call }) => call);
+  const answers = await orFault(() => endpoint.probe(calls, conditions));
+  const found = await Promise.all(queries.map((query, index) =>
+    orFault(() => {
+      if (answers instanceof RpcFault) throw answers;
+      const answer = answers[index];
+      if (answer === undefined) throw new Error("Query without an answer");
+      return readAnswer(query, answer, { chain, endpointHost: hosts.join(), method: query.call.method });
+    })
+  ));
+  // Checked: each element is the result of the reader of the query at its index.
+  return found as Answers<Queries>;
+}
+
+/** The result, or the fault that was thrown instead. */
+async function orFault<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
+  try {
+    return await work();
+  } catch (fault) {
+    if (fault instanceof RpcFault) return fault;
+    throw fault;
+  }
+}
+
 /** Reads an answer. @throws {RpcFault} also when its shape does not fit the method. */
-export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
+function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
   if (answer.kind === "fault") throw answer.fault;
   try {
     return query.read(answer.result);

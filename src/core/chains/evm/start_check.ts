@@ -11,10 +11,10 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { batchCallSupport, isSupported } from "./hub_client.ts";
-import { askAll, judgeChainId } from "./endpoint_checks.ts";
+import { judgeChainId } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { probeAll, RpcBatch } from "./rpc_batch.ts";
 
 /** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
@@ -92,7 +92,7 @@ async function askEndpoint(
   signal: AbortSignal,
 ): Promise<EndpointAnswers> {
   const { host } = context.at;
-  const [id, code, params, hubHeight] = await askAll(endpoint, [
+  const [id, code, params, hubHeight] = await probeAll(endpoint, [
     ask.chainId,
     ask.contractCode(host),
     context.hostParams.query,
