@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
-import { consensusRouterAbi, handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
+import { BATCHING_HANDLER, consensusRouterAbi, handlerV2Abi } from "../../evm/host_abi.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -96,7 +96,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
 const supportsBatchCall = encodeFunctionData({
   abi: handlerV2Abi,
   functionName: "supportsInterface",
-  args: [handlerInterfaceIds.withBatchCall],
+  args: [BATCHING_HANDLER],
 });
 
 /** Query of a handler's support for several steps in one transaction; {@link isSupported} reads the answer. */

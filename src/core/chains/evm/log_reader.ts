@@ -165,10 +165,9 @@ async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<b
   }
 }
 
-/** Nodes tell logs in the order of the chain, endpoints that join answers need not. */
+/** Nodes name logs in the order of the chain, endpoints that join answers need not. */
 function inOrder(found: readonly Log[]): readonly Log[] {
-  const kept = found.filter(({ removed }) => removed !== true);
-  return kept.sort((a, b) => Number(a.blockNumber - b.blockNumber) || Number(a.logIndex - b.logIndex));
+  return found.toSorted((a, b) => Number(a.blockNumber - b.blockNumber) || Number(a.logIndex - b.logIndex));
 }
 
 /** Consecutive successful queries after which a learned width is doubled again. */
