@@ -164,8 +164,8 @@ export class EvmReader {
     if (reads.length === 0) return [];
     const batch = new RpcBatch(this.#endpoints);
     const slots = reads.map((read) => batch.addOptional(queryOf(read)));
-    const guarding = this.#guard?.(batch);
-    await batch.send({ signal, check: (place) => guarding?.check(place, [], 0n) });
+    const judge = this.#guard?.(batch);
+    await batch.send({ signal, check: (place) => judge?.(place, [], 0n) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;
@@ -234,7 +234,7 @@ export class EvmReader {
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
     const guard: BatchGuard = (batch) => {
       const root = batch.add(stateRootAt(height));
-      const check = (place: FaultPlace): RpcFault | undefined => {
+      return (place) => {
         const found = root();
         if (found === undefined) return faultAt("lagging", place, `no block ${height} yet`);
         if (found === stateRoot) return undefined;
@@ -242,7 +242,6 @@ export class EvmReader {
           "the endpoint is on another chain or fork";
         return faultAt("wrong_chain", place, detail);
       };
-      return { check };
     };
     return new EvmReader(this.chain, this.#context, guard);
   }

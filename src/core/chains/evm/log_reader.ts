@@ -12,16 +12,14 @@ import type { AskedLogs, Log, LogFilter, LogRange } from "./rpc_schemas.ts";
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
 
-/** Adds queries to the batch for a range, and checks its answers. */
-export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
-  /**
-   * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else) and its
-   * newest block; may reject the endpoint.
-   */
-  readonly check: (place: FaultPlace, found: readonly Log[], head: bigint) => Objection;
-  /** Called with the final logs: several endpoints may have been used. */
-  readonly done?: (found: readonly Log[]) => void;
-};
+/**
+ * Adds queries to the batch for a range. The check that it returns is called when all answers of an endpoint are read,
+ * with its logs (none if the batch is about something else) and its newest block; it may reject the endpoint.
+ */
+export type BatchGuard = (
+  batch: RpcBatch,
+  range?: LogRange,
+) => (place: FaultPlace, found: readonly Log[], head: bigint) => Objection;
 
 /** Options of a {@link LogReader}. */
 export interface LogReaderOptions {
@@ -110,12 +108,12 @@ export class LogReader {
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
     const answer = batch.addOptional(logs(wanted));
-    const guarding = guard?.(batch, { from, to });
+    const judge = guard?.(batch, { from, to });
     let tooWide: RpcFault | undefined;
     const check = (place: FaultPlace): Objection => {
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
       const found = answer();
-      if (!(found instanceof RpcFault)) return guarding?.check(place, inOrder(found), head());
+      if (!(found instanceof RpcFault)) return judge?.(place, inOrder(found), head());
       if (!isTooWide(found.code) || from < to) return found;
       // What is too much of one block for an endpoint need not be for the next one.
       tooWide = found;
@@ -127,7 +125,6 @@ export class LogReader {
       throw fault instanceof RpcFault && fault.code === "refused" ? tooWide ?? fault : fault;
     }
     const found = inOrder(resultOf(answer()));
-    guarding?.done?.(found);
     this.#widths.noteSuccess(batch.host, to - from + 1n);
     return found;
   }

@@ -34,17 +34,19 @@ export interface MissingRequests {
   readonly to: bigint;
 }
 
-/**
- * Finds missing requests; `undefined`: none, as far as can be known. @param facts.first nonce of the first request in
- * the range or after it, `end` the host's next nonce at its end, `undefined` where not known; `unreadable`: number of
- * logs of requests that could not be read, each of which stands for one nonce
- */
-export function findMissingRequests(facts: {
+/** Requests in the logs of a range, and the host's nonces. */
+interface RequestFacts {
+  /** Nonce of the first request in the range or after it; `undefined`: not known. */
   readonly first: bigint | undefined;
+  /** The host's next nonce at the end of the range; `undefined`: not known. */
   readonly end: bigint | undefined;
   readonly nonces: readonly bigint[];
+  /** Number of logs that could not be read, each of which stands for one nonce. */
   readonly unreadable: number;
-}): MissingRequests | undefined {
+}
+
+/** Finds missing requests; `undefined`: none, as far as can be known. */
+export function findMissingRequests(facts: RequestFacts): MissingRequests | undefined {
   const sorted = [...new Set(facts.nonces)].sort((a, b) => a < b ? -1 : 1);
   const { first = sorted[0], end = nextAfter(sorted) } = facts;
   if (first === undefined || end === undefined) return undefined;
@@ -56,13 +58,6 @@ export function findMissingRequests(facts: {
   return { count, from, to };
 }
 
-/** Requests in the logs of a range. */
-interface FoundRequests {
-  readonly nonces: readonly bigint[];
-  /** Number of logs that could not be read, each of which stands for one nonce. */
-  readonly unreadable: number;
-}
-
 /** Request bookkeeping of one host. */
 export class RequestGaps extends EvmPart {
   /** Since when the first request of a gap is missing, Unix milliseconds, by its nonce. */
@@ -71,19 +66,17 @@ export class RequestGaps extends EvmPart {
 
   /** Adds the host's nonces to a batch with logs, and rejects incomplete logs. */
   readonly guard: BatchGuard = (batch, range) => {
-    if (range === undefined) return { check: () => undefined };
+    if (range === undefined) return () => undefined;
     const before = range.from === 0n ? () => 0n : this.#addNonce(batch, range.from - 1n);
     const after = this.#addNonce(batch, range.to);
-    return {
-      check: async (place, logs, head) => {
-        const [first, end] = [before(), after()];
-        // Nothing is pruned yet: of several nodes behind one URL one has not reached the block, perhaps that of the logs.
-        if (first instanceof RpcFault && head - range.from < KEPT_STATES) return first;
-        if (end instanceof RpcFault && head - range.to < KEPT_STATES) return end;
-        await mapInSlices(logs.filter(isRequest), LOGS_AT_ONCE, (log) => this.decode(log));
-        return this.#judge(place, range, { first: known(first), end: known(end), ...this.#requestsIn(logs) });
-      },
-      done: (logs) => this.#requestsIn(logs).nonces.forEach((nonce) => this.#missingSinceMs.delete(nonce)),
+    return async (place, logs, head) => {
+      const [first, end] = [before(), after()];
+      // Nothing is pruned yet: of several nodes behind one URL one has not reached the block, perhaps that of the logs.
+      if (first instanceof RpcFault && head - range.from < KEPT_STATES) return first;
+      if (end instanceof RpcFault && head - range.to < KEPT_STATES) return end;
+      const requests = logs.filter(isRequest);
+      await mapInSlices(requests, LOGS_AT_ONCE, (log) => this.decode(log));
+      return this.#judge(place, range, { first: known(first), end: known(end), ...this.#count(requests) });
     };
   };
 
@@ -98,10 +91,13 @@ export class RequestGaps extends EvmPart {
   #judge(
     place: FaultPlace,
     range: LogRange,
-    facts: Parameters<typeof findMissingRequests>[0],
+    facts: RequestFacts,
   ): RpcFault | undefined {
     const missing = findMissingRequests(facts);
-    if (missing === undefined) return undefined;
+    if (missing === undefined) {
+      for (const nonce of facts.nonces) this.#missingSinceMs.delete(nonce);
+      return undefined;
+    }
     const { from, to } = range;
     const fields = {
       from_block: from,
@@ -133,11 +129,11 @@ export class RequestGaps extends EvmPart {
     return batch.addOptional(readable(contractReadAt(height, this.context.at.host, hostReads.nonce)));
   }
 
-  /** Requests in logs. Some endpoints repeat a log. */
-  #requestsIn(logs: readonly Log[]): FoundRequests {
+  /** What the logs of requests hold. Some endpoints repeat a log. */
+  #count(logs: readonly Log[]): Pick<RequestFacts, "nonces" | "unreadable"> {
     const nonces = new Set<bigint>();
     const unreadable = new Set<string>();
-    for (const log of logs.filter(isRequest)) {
+    for (const log of logs) {
       const decoded = this.decode(log);
       if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
       if (decoded.kind !== "event") continue;
