@@ -25,7 +25,7 @@ import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { callResult, contractCode, gasPrice, newestBlock, type SimulatedCall } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callAll, faultAt, optional, type RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 
 /** Costs of a transaction; of its data only if requested. */
@@ -125,16 +125,12 @@ export async function fetchMinedDataCost(
   // Nodes of the OP stack always name the fee for data.
   const isFree = operatorFeeScalar === 0n && operatorFeeConstant === 0n;
   if (isFree || typeof l1Fee !== "bigint") return l1Fee ?? 0n;
-  const batch = new RpcBatch(context.at.endpoints);
   const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
-  // The fee hardly ever changes: a node that has dropped the state of that block tells the current one.
-  const atBlock = batch.addOptional(callResult(call, blockNumber));
-  const now = batch.addOptional(callResult(call));
-  await batch.send({ signal });
-  const told = [atBlock(), now()].find((result) =>
-    !(result instanceof RpcFault) || result.code === "reverted"
-  );
-  if (told === undefined) throw atBlock();
+  // The fee hardly ever changes: a node that has dropped the state of that block names the current one.
+  const queries = [optional(callResult(call, blockNumber)), optional(callResult(call))] as const;
+  const answers = await callAll(context.at.endpoints, queries, { signal });
+  const told = answers.find((result) => !(result instanceof RpcFault) || result.code === "reverted");
+  if (told === undefined) throw answers[0];
   return l1Fee + (told instanceof RpcFault ? 0n : decodeOracleWei(told) ?? 0n);
 }
 

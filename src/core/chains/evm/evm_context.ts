@@ -17,7 +17,7 @@ import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { NonceChoice } from "./nonces.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne } from "./rpc_batch.ts";
 
 /** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
@@ -196,12 +196,11 @@ export class EvmContext {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
-      const batch = new RpcBatch(this.at.endpoints);
-      const price = batch.add(gasPrice);
-      const balance = batch.add(accountBalance(this.at.sender));
-      await batch.send({ signal });
-      const gasPriceWei = price();
-      const payable = gasPriceWei === 0n ? gas : balance() / gasPriceWei;
+      const { endpoints, sender } = this.at;
+      const [gasPriceWei, balanceWei] = await callAll(endpoints, [gasPrice, accountBalance(sender)], {
+        signal,
+      });
+      const payable = gasPriceWei === 0n ? gas : balanceWei / gasPriceWei;
       return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
     });
   }

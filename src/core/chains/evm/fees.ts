@@ -16,7 +16,7 @@ import { highest, lowest } from "./gas.ts";
 import { addCosts } from "./costs.ts";
 import { EvmPart } from "./evm_context.ts";
 import { accountBalance, callResult, contractRead } from "./queries.ts";
-import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
@@ -147,14 +147,13 @@ export class EvmGas extends EvmPart implements ChainGas {
     });
     const token = decodeWrappedNative(named);
     if (token === undefined) return undefined;
-    const batch = new RpcBatch(endpoint);
-    const answer = batch.add(callResult({ to: router, data: encodeRouterQuote(feeToken, token) }));
-    const decimals = batch.add(contractRead(feeToken, feeTokenDecimals));
-    const params = batch.add(this.context.hostParams.query);
-    await batch.send({ signal });
-    const { uniswapV2, feeToken: feeTokenNow } = params();
-    if (uniswapV2 !== router || feeTokenNow !== feeToken || decimals() > MAX_DECIMALS) return undefined;
-    const quotation = decodeRouterPrice(answer(), decimals());
+    const [answer, decimals, now] = await callAll(endpoint, [
+      callResult({ to: router, data: encodeRouterQuote(feeToken, token) }),
+      contractRead(feeToken, feeTokenDecimals),
+      this.context.hostParams.query,
+    ], { signal });
+    if (now.uniswapV2 !== router || now.feeToken !== feeToken || decimals > MAX_DECIMALS) return undefined;
+    const quotation = decodeRouterPrice(answer, decimals);
     return quotation.kind === "price" ? quotation.price27 : undefined;
   }
 }

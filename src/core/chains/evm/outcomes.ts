@@ -10,7 +10,7 @@ import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../
 import { fetchMinedDataCost } from "./costs.ts";
 import { EvmPart, Sightings } from "./evm_context.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, optional, RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { addFinalHeight } from "./reads.ts";
@@ -64,19 +64,18 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     if (account === undefined || nonce === undefined) {
       throw new Error("A submission without account or nonce");
     }
-    const batch = new RpcBatch(endpoints);
-    const receipt = batch.add(transactionReceipt(hash));
-    const isKnown = batch.add(isTransactionKnown(hash));
-    const used = batch.add(accountNonce(toAddress(account)));
-    await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    const found = receipt();
+    const [found, isKnown, used] = await callAll(
+      endpoints,
+      [transactionReceipt(hash), isTransactionKnown(hash), accountNonce(toAddress(account))],
+      { signal, timeoutMs: WITNESS_TIMEOUT_MS },
+    );
     const finality = found && await this.#judgeBlock(found, signal);
     if (found !== undefined && (finality === "open" || finality === "final")) {
       return await this.#included(submission, { found, isFinal: finality === "final" }, signal);
     }
     // Receipts may come a little later than their block, and blocks later than what is in them.
-    if (finality === "unknown" || (found === undefined && isKnown())) return { kind: "pending" };
-    return { kind: used() > nonce ? "replaced" : "unknown" };
+    if (finality === "unknown" || (found === undefined && isKnown)) return { kind: "pending" };
+    return { kind: used > nonce ? "replaced" : "unknown" };
   }
 
   /**
@@ -139,16 +138,9 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
       return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
     }
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const call = {
-      from: toAddress(submission.account ?? ""),
-      to: toAddress(to ?? ""),
-      data: calldata,
-      gas,
-    };
-    const replayed = batch.addOptional(callResult(call, found.blockNumber));
-    await batch.send({ signal });
-    const result = replayed();
+    const from = toAddress(submission.account ?? "");
+    const replay = callResult({ from, to: toAddress(to ?? ""), data: calldata, gas }, found.blockNumber);
+    const result = await callOne(this.context.at.endpoints, optional(replay), { signal });
     if (!(result instanceof RpcFault)) {
       return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
     }

@@ -12,7 +12,7 @@ import { addCosts } from "./costs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addNonces, askNonces } from "./nonces.ts";
 import { accountBalance, gasEstimate, newestBlock } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { callOne, optional, RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
 import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses } from "./witnesses.ts";
@@ -78,10 +78,8 @@ export class EvmReplacement extends EvmPart implements Replacement {
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.context.at;
     const own = readOwn(this.context, submission);
-    const batch = new RpcBatch(endpoints);
-    const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
-    await batch.send({ signal });
-    const estimate = estimated();
+    const query = optional(gasEstimate({ from: sender, to: sender, data: "0x" }));
+    const estimate = await callOne(endpoints, query, { signal });
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
     const gas = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;

@@ -48,24 +48,20 @@ export class RpcBatch {
    * Adds a query. The returned function returns the value after {@link send}; a fault of this query fails the batch.
    */
   add<T>(query: Query<T>): () => T {
-    return this.#push(query, (answer, place) => readAnswer(query, answer, place));
-  }
-
-  /** As {@link add}, but a fault of this query is its value: the other answers stay valid. */
-  addOptional<T>(query: Query<T>): () => T | RpcFault {
-    return this.#push(
-      query,
-      (answer, place) => answer.kind === "fault" ? answer.fault : readAnswer(query, answer, place),
-    );
-  }
-
-  #push<T>({ call }: Query<unknown>, read: (answer: RpcAnswer, place: FaultPlace) => T): () => T {
     let slot: { readonly value: T } | undefined;
-    this.#entries.push({ call, fill: (answer, place) => void (slot = { value: read(answer, place) }) });
+    this.#entries.push({
+      call: query.call,
+      fill: (answer, place) => void (slot = { value: readAnswer(query, answer, place) }),
+    });
     return () => {
       if (slot === undefined) throw new Error("The batch was not sent");
       return slot.value;
     };
+  }
+
+  /** Adds the query as {@link optional} makes it. */
+  addOptional<T>(query: Query<T>): () => T | RpcFault {
+    return this.add(optional(query));
   }
 
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
@@ -100,16 +96,37 @@ export class RpcBatch {
   }
 }
 
+/** Values of queries, in their order. */
+type Values<Queries extends readonly Query<unknown>[]> = {
+  readonly [Index in keyof Queries]: Queries[Index] extends Query<infer T> ? T : never;
+};
+
+/** Sends queries in one request and returns their values. @throws {RpcFault} */
+export async function callAll<const Queries extends readonly Query<unknown>[]>(
+  endpoints: RpcEndpointSet,
+  queries: Queries,
+  options: RpcBatchOptions,
+): Promise<Values<Queries>> {
+  const batch = new RpcBatch(endpoints);
+  const slots = queries.map((query) => batch.add(query));
+  await batch.send(options);
+  // Checked: each element is the result of the reader of the query at its index.
+  return slots.map((slot) => slot()) as Values<Queries>;
+}
+
 /** Sends one query and returns its value. @throws {RpcFault} */
 export async function callOne<T>(
   endpoints: RpcEndpointSet,
   query: Query<T>,
   options: RpcBatchOptions,
 ): Promise<T> {
-  const batch = new RpcBatch(endpoints);
-  const value = batch.add(query);
-  await batch.send(options);
-  return value();
+  const [value] = await callAll(endpoints, [query], options);
+  return value;
+}
+
+/** The query with its fault as a value: the other answers of a request stay valid. */
+export function optional<T>(query: Query<T>): Query<T | RpcFault> {
+  return { ...query, readFault: (fault) => fault };
 }
 
 /** Answers or faults of queries, in their order. */
@@ -150,7 +167,10 @@ async function orFault<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
 
 /** Reads an answer. @throws {RpcFault} also when its shape does not fit the method. */
 function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
-  if (answer.kind === "fault") throw answer.fault;
+  if (answer.kind === "fault") {
+    if (query.readFault !== undefined) return query.readFault(answer.fault);
+    throw answer.fault;
+  }
   try {
     return query.read(answer.result);
   } catch (cause) {

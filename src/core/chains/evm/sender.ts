@@ -32,7 +32,7 @@ import {
 } from "./gas.ts";
 import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockNumber, newestBlock, rawTransaction } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, RpcBatch } from "./rpc_batch.ts";
 import { poolRefusal } from "./refusals.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
@@ -130,10 +130,12 @@ export class EvmSender extends EvmPart implements Sender {
   /** True when our account can pay for the gas at the further of two endpoints: a pool that is behind may not know. */
   async #hasEnough({ gasLimit, gasPriceWei }: SignedSubmission, signal: AbortSignal): Promise<boolean> {
     const found = await askWitnesses(this.context.at.endpoints.each(), async (endpoint) => {
-      const batch = new RpcBatch(endpoint);
-      const [height, balance] = [batch.add(blockNumber), batch.add(accountBalance(this.context.at.sender))];
-      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
-      return { height: height(), balanceWei: balance() };
+      const queries = [blockNumber, accountBalance(this.context.at.sender)] as const;
+      const [height, balanceWei] = await callAll(endpoint, queries, {
+        signal,
+        timeoutMs: WITNESS_TIMEOUT_MS,
+      });
+      return { height, balanceWei };
     });
     const [furthest] = found.toSorted((a, b) => a.value.height < b.value.height ? 1 : -1);
     return furthest !== undefined && furthest.value.balanceWei >= (gasLimit ?? 0n) * (gasPriceWei ?? 0n);

@@ -14,7 +14,7 @@ import { batchCallSupport, isSupported } from "./hub_client.ts";
 import { judgeChainId } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { probeAll, RpcBatch } from "./rpc_batch.ts";
+import { callAll, optional, probeAll } from "./rpc_batch.ts";
 
 /** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
@@ -148,23 +148,20 @@ async function contractRows(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const chain = context.at.id.stateMachine;
-  const batch = new RpcBatch(endpoint);
-  const code = batch.add(ask.contractCode(params.handler));
-  const decimals = batch.addOptional(
-    ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
-  );
-  const batches = batch.addOptional(batchCallSupport(params.handler));
-  await batch.send({ signal });
-  if (code() === "0x") {
+  const [code, decimals, support] = await callAll(endpoint, [
+    ask.contractCode(params.handler),
+    optional(ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() })),
+    optional(batchCallSupport(params.handler)),
+  ], { signal });
+  if (code === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
     return [findingRow(chain, "handler_not_found", { result: "failed", found })];
   }
   const rows: CheckRow[] = [];
-  if (!areDecimals(decimals())) {
+  if (!areDecimals(decimals)) {
     const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
     rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
   }
-  const support = batches();
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
   if (!(support instanceof RpcFault)) context.noteBatchCall(params.handler, hasBatchCall);
   if (!hasBatchCall) {
