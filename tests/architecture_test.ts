@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2951,
+  "consensus": 2945,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3319,
@@ -250,17 +250,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 148,
   "consensus/status": 483,
   "core/beefy": 461,
-  "core/chains": 13_303,
+  "core/chains": 13_287,
   "core/checks": 1350,
   "core/commands": 1507,
   "core/config": 3444,
   "core/encoding": 570,
-  "core/evm": 1842,
+  "core/evm": 1746,
   "core/hub_proofs": 772,
   "core/ismp": 2050,
   "core/merkle": 975,
   "core/pricing": 380,
-  "core/rpc": 3956,
+  "core/rpc": 3771,
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2798,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_479,
-  "lines of devnet": 36_774,
-  "lines of tests": 104_424,
+  "lines of src": 84_176,
+  "lines of devnet": 36_567,
+  "lines of tests": 104_432,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_936,
+  "words of docs": 75_934,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

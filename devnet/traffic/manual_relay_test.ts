@@ -97,9 +97,8 @@ Deno.test("devnet: a chain's question about another chain's storage is answered 
   const host = toAddress(a.host.addresses.host);
   const [get] = sent.logs.flatMap((log) => {
     const decoded = decodeHostLog(log, host);
-    return decoded.kind === "event" && decoded.event.tag === "GetRequestEvent"
-      ? [decoded.event.value.message]
-      : [];
+    const message = decoded.kind === "event" && decoded.event.kind === "message" && decoded.event.message;
+    return message && message.kind === "get" ? [message] : [];
   });
   ok(get !== undefined);
   const asked = await tellHub(devnet, a);

@@ -20,12 +20,12 @@ import {
   unsignedCall,
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { highest, isArbitrum, lowestTip } from "./gas.ts";
 import { callResult, contractCode, gasPrice, newestBlock, type SimulatedCall } from "./queries.ts";
-import { callAll, faultAt, optional, type RpcBatch } from "./rpc_batch.ts";
+import { callAll, orFault, type RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 
 /** Costs of a transaction; of its data only if requested. */
@@ -127,7 +127,7 @@ export async function fetchMinedDataCost(
   if (isFree || typeof l1Fee !== "bigint") return l1Fee ?? 0n;
   const call = { to: opStackOracle, data: encodeOperatorFee(gasUsed) };
   // The fee hardly ever changes: a node that has dropped the state of that block names the current one.
-  const queries = [optional(callResult(call, blockNumber)), optional(callResult(call))] as const;
+  const queries = [orFault(callResult(call, blockNumber)), orFault(callResult(call))] as const;
   const answers = await callAll(context.at.endpoints, queries, { signal });
   const told = answers.find((result) => !(result instanceof RpcFault) || result.code === "reverted");
   if (told === undefined) throw answers[0];
@@ -186,10 +186,6 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   if (wei !== undefined) return wei;
   // Whether there is an oracle at all is asked again.
   context.isOpStack = false;
-  const place: FaultPlace = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_call" };
-  throw faultAt(
-    "malformed",
-    place,
-    "the oracle of the OP stack does not report what a transaction costs besides gas",
-  );
+  const detail = "the oracle of the OP stack does not report what a transaction costs besides gas";
+  throw context.fault("malformed", "eth_call", detail);
 }

@@ -7,7 +7,6 @@ import { RemoteSigner } from "../../config/redact.ts";
 import { fromHex, type Hash256, parseDecimal, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
-import type { HostEvent } from "../../evm/host_events.ts";
 import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
@@ -239,38 +238,7 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     if (decoded.kind === "undecodable") {
       this.context.at.log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
-    return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
-  }
-}
-
-function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent {
-  switch (event.tag) {
-    case "PostRequestEvent":
-    case "GetRequestEvent":
-      return { kind: "message", message: event.value.message, at };
-    case "PostRequestHandled":
-    case "GetRequestHandled": {
-      const { commitment, relayer } = event.value;
-      const of = event.tag === "PostRequestHandled" ? "post" : "get";
-      return { kind: "handled", of, commitment, relayer: fromHex(relayer), at };
-    }
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled": {
-      const of = event.tag === "PostRequestTimeoutHandled" ? "post" : "get";
-      return { kind: "timeoutHandled", of, commitment: event.value.commitment, at };
-    }
-    case "RequestFunded":
-      return { kind: "funded", commitment: event.value.commitment, fee: event.value.newFee, at };
-    case "StateMachineUpdated": {
-      const { stateMachine, height } = event.value;
-      return { kind: "updated", stateMachine, id: undefined, height, at };
-    }
-    case "StateCommitmentVetoed":
-      return { kind: "vetoed", stateMachine: event.value.stateMachine, height: event.value.height, at };
-    case "NewEpoch": {
-      const { authoritySetId, relayer } = event.value;
-      return { kind: "newEpoch", setId: authoritySetId, relayer: fromHex(relayer), at };
-    }
+    return decoded.kind === "event" ? { ...decoded.event, at } : undefined;
   }
 }
 

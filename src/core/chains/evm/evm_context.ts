@@ -5,7 +5,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
+import { ENDPOINT_FAULTS, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
@@ -169,10 +169,8 @@ export class EvmContext {
   /** Records the newest block. */
   noteHead({ number, timestamp }: BlockPlace): void {
     const before = this.#headCache.last;
-    const [blocks, seconds] = [
-      number - (before?.number ?? number),
-      timestamp - (before?.timestamp ?? timestamp),
-    ];
+    const blocks = number - (before?.number ?? number);
+    const seconds = timestamp - (before?.timestamp ?? timestamp);
     const perSec = blocks > 0n && seconds > 0n ? Number(blocks) / Number(seconds) : before?.perSec ?? 0;
     this.#headCache.set({ number, timestamp, perSec, atMs: this.at.clock.now() });
   }
@@ -210,6 +208,12 @@ export class EvmContext {
     const nowMs = this.at.clock.now();
     const hosts = host === undefined ? this.at.endpoints.hosts : [host];
     return hosts.every((each) => nowMs < (this.#lacking.get(`${capability} ${each}`) ?? 0));
+  }
+
+  /** Creates a fault of the chain that is no single endpoint's. */
+  fault(code: RpcFaultCode, method: string, detail: string): RpcFault {
+    const { endpoints: { chain, hosts } } = this.at;
+    return new RpcFault(code, { chain, endpointHost: hosts.join(", "), method }, { detail });
   }
 
   /** Reports an endpoint that returned false data. */

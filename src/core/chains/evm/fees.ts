@@ -49,12 +49,8 @@ export class EvmFees extends EvmPart implements ChainFees {
     );
     if (isAgreed) this.context.hostParams.note(params);
     if (!isAgreed || params.feeToken !== feeToken) {
-      const place = { chain: endpoints.chain, endpointHost: "", method: "eth_call" };
-      throw faultAt(
-        "malformed",
-        place,
-        "the fee token is another than before, or than at the other endpoint",
-      );
+      const detail = "the fee token is another than before, or than at the other endpoint";
+      throw this.context.fault("malformed", "eth_call", detail);
     }
     return {
       decimals,

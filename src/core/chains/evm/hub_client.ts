@@ -16,7 +16,7 @@ import type {
 } from "../hub_client.ts";
 import { EvmPart } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt, type Query } from "./queries.ts";
-import { callAll, callOne, optional } from "./rpc_batch.ts";
+import { callAll, callOne, orFault } from "./rpc_batch.ts";
 
 /** The hub's light client in the host. */
 export class EvmHubClient extends EvmPart implements HubLightClient {
@@ -32,7 +32,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
     const { handler } = await this.context.hostParams.read(signal);
     const known = this.context.hasBatchCall(handler);
     if (known !== undefined) return known;
-    const told = await callOne(this.context.at.endpoints, optional(batchCallSupport(handler)), { signal });
+    const told = await callOne(this.context.at.endpoints, orFault(batchCallSupport(handler)), { signal });
     if (told instanceof RpcFault && told.code !== "reverted") throw told;
     const isThere = !(told instanceof RpcFault) && isSupported(told);
     this.context.noteBatchCall(handler, isThere);
@@ -43,7 +43,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
   async fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView> {
     const { endpoints, host } = this.context.at;
     const paraId = toParaId(hub.stateMachine);
-    const pending = optional(contractReadAt("pending", host, hostReads.consensusState));
+    const pending = orFault(contractReadAt("pending", host, hostReads.consensusState));
     const [bytes, height, params, nowSec, updatedSec, frozen, inPool] = await callAll(endpoints, [
       contractRead(host, hostReads.consensusState),
       contractRead(host, hostReads.latestStateMachineHeight, paraId),
@@ -80,7 +80,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
 
   /** Probes a consensus client. One request; a revert counts as an answer. */
   async fetchClientKind(client: Address, signal: AbortSignal): Promise<ConsensusClientKind> {
-    const query = optional(callResult({ to: client, data: verifierOfSignatures }));
+    const query = orFault(callResult({ to: client, data: verifierOfSignatures }));
     return isAddress(await callOne(this.context.at.endpoints, query, { signal })) ? "router" : "other";
   }
 }

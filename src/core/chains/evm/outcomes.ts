@@ -3,14 +3,14 @@ import { parseTransaction } from "viem";
 import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { namesOfCalls } from "../../evm/handler_calls.ts";
-import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
+import { decodeHostLog } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import { fetchMinedDataCost } from "./costs.ts";
 import { EvmPart, Sightings } from "./evm_context.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
-import { callAll, callOne, optional, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, orFault, RpcBatch } from "./rpc_batch.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { addFinalHeight } from "./reads.ts";
@@ -117,9 +117,13 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
       block: { height: found.blockNumber, hash: found.blockHash },
       isFinal,
       succeeded,
-      handled: succeeded ? handledIn(events) : [],
+      handled: events.flatMap((event) =>
+        succeeded && event.kind === "handled"
+          ? [{ commitment: event.commitment, relayer: event.relayer }]
+          : []
+      ),
       advancedClient: carriesProofs(submission)
-        ? events.some(({ tag }) => CLIENT_ADVANCING.has(tag))
+        ? events.some(({ kind }) => CLIENT_ADVANCING.has(kind))
         : undefined,
       spent: {
         gasUsed: found.gasUsed,
@@ -140,7 +144,7 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     }
     const from = toAddress(submission.account ?? "");
     const replay = callResult({ from, to: toAddress(to ?? ""), data: calldata, gas }, found.blockNumber);
-    const result = await callOne(this.context.at.endpoints, optional(replay), { signal });
+    const result = await callOne(this.context.at.endpoints, orFault(replay), { signal });
     if (!(result instanceof RpcFault)) {
       return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
     }
@@ -158,12 +162,4 @@ function carriesProofs({ raw }: SignedSubmission): boolean {
 }
 
 /** Events of a host when hub proofs advanced its client. */
-const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
-
-function handledIn(events: readonly HostEvent[]): Included["handled"] {
-  return events.flatMap(({ tag, value }) =>
-    tag === "PostRequestHandled" || tag === "GetRequestHandled"
-      ? [{ commitment: value.commitment, relayer: fromHex(value.relayer) }]
-      : []
-  );
-}
+const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["updated", "newEpoch"]);

@@ -17,7 +17,6 @@ import {
   UnprovableKeyError,
 } from "../proofs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
-import { faultAt } from "./rpc_batch.ts";
 
 /** Proofs of the host's state. */
 export class EvmProofs extends EvmPart implements ChainProofs {
@@ -93,8 +92,7 @@ export class EvmProofs extends EvmPart implements ChainProofs {
 
   /** Creates the fault of a block whose state lacks what was to be proved. */
   #absentAt(height: bigint, what: string): RpcFault {
-    const place = { chain: this.context.at.endpoints.chain, endpointHost: "", method: this.#prover.method };
-    return faultAt("not_found", place, `at block ${height} there is ${what}`);
+    return this.context.fault("not_found", this.#prover.method, `at block ${height} there is ${what}`);
   }
 }
 

@@ -33,8 +33,7 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigi
     if (isFound) return found.number;
     if (head === undefined) {
       if (found instanceof RpcFault && found.reaction === "retry") throw found;
-      const place = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_getBlockByNumber" };
-      throw faultAt("lagging", place, "no final block");
+      throw context.fault("lagging", "eth_getBlockByNumber", "no final block");
     }
     // A node that is only slow or busy may well know the tag.
     if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);

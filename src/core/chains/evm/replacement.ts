@@ -12,7 +12,7 @@ import { addCosts } from "./costs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addNonces, askNonces } from "./nonces.ts";
 import { accountBalance, gasEstimate, newestBlock } from "./queries.ts";
-import { callOne, optional, RpcBatch } from "./rpc_batch.ts";
+import { callOne, orFault, RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
 import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
 import { askWitnesses } from "./witnesses.ts";
@@ -78,7 +78,7 @@ export class EvmReplacement extends EvmPart implements Replacement {
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.context.at;
     const own = readOwn(this.context, submission);
-    const query = optional(gasEstimate({ from: sender, to: sender, data: "0x" }));
+    const query = orFault(gasEstimate({ from: sender, to: sender, data: "0x" }));
     const estimate = await callOne(endpoints, query, { signal });
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;

@@ -137,8 +137,7 @@ export class RequestGaps extends EvmPart {
       const decoded = this.decode(log);
       if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
       if (decoded.kind !== "event") continue;
-      const { tag, value } = decoded.event;
-      if (tag === "PostRequestEvent" || tag === "GetRequestEvent") nonces.add(value.message.request.nonce);
+      if (decoded.event.kind === "message") nonces.add(decoded.event.message.request.nonce);
     }
     return { nonces: [...nonces], unreadable: unreadable.size };
   }

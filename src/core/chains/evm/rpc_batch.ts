@@ -59,9 +59,9 @@ export class RpcBatch {
     };
   }
 
-  /** Adds the query as {@link optional} makes it. */
+  /** Adds the query as {@link orFault} makes it. */
   addOptional<T>(query: Query<T>): () => T | RpcFault {
-    return this.add(optional(query));
+    return this.add(orFault(query));
   }
 
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
@@ -125,7 +125,7 @@ export async function callOne<T>(
 }
 
 /** The query with its fault as a value: the other answers of a request stay valid. */
-export function optional<T>(query: Query<T>): Query<T | RpcFault> {
+export function orFault<T>(query: Query<T>): Query<T | RpcFault> {
   return { ...query, readFault: (fault) => fault };
 }
 
@@ -142,9 +142,9 @@ export async function probeAll<const Queries extends readonly Query<unknown>[]>(
 ): Promise<Answers<Queries>> {
   const { chain, hosts } = endpoint;
   const calls = queries.map(({ call }) => call);
-  const answers = await orFault(() => endpoint.probe(calls, conditions));
+  const answers = await settle(() => endpoint.probe(calls, conditions));
   const found = await Promise.all(queries.map((query, index) =>
-    orFault(() => {
+    settle(() => {
       if (answers instanceof RpcFault) throw answers;
       const answer = answers[index];
       if (answer === undefined) throw new Error("Query without an answer");
@@ -156,7 +156,7 @@ export async function probeAll<const Queries extends readonly Query<unknown>[]>(
 }
 
 /** The result, or the fault that was thrown instead. */
-async function orFault<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
+async function settle<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
   try {
     return await work();
   } catch (fault) {

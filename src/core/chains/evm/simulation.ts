@@ -21,7 +21,7 @@ import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
 import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
 import { callResult, gasEstimate, type SimulatedCall } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
 import {
   handledBy,
@@ -100,15 +100,10 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
   #refuseToGuess(isSilent: boolean): void {
-    const { clock, endpoints } = this.context.at;
+    const { clock } = this.context.at;
     this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
     if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
-    const place = {
-      chain: endpoints.chain,
-      endpointHost: endpoints.hosts.join(", "),
-      method: "debug_traceCall",
-    };
-    throw faultAt("lagging", place, "the endpoints that may trace do not answer");
+    throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
   }
 
   /** Simulates by one method. */

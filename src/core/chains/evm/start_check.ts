@@ -14,7 +14,7 @@ import { batchCallSupport, isSupported } from "./hub_client.ts";
 import { judgeChainId } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { callAll, optional, probeAll } from "./rpc_batch.ts";
+import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 
 /** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
@@ -150,8 +150,8 @@ async function contractRows(
   const chain = context.at.id.stateMachine;
   const [code, decimals, support] = await callAll(endpoint, [
     ask.contractCode(params.handler),
-    optional(ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() })),
-    optional(batchCallSupport(params.handler)),
+    orFault(ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() })),
+    orFault(batchCallSupport(params.handler)),
   ], { signal });
   if (code === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
