@@ -18,8 +18,7 @@ import {
   type TranslateError,
   WireRequests,
 } from "./call.ts";
-import { createSafeDetail, type SafeDetail } from "./detail.ts";
-import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
+import { connectionProblem, createSafeDetail, type SafeDetail, splitAuthorization } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
 
 /** Dependencies of a socket endpoint. */

@@ -4,8 +4,13 @@ import { formatDecimal } from "../../encoding/bytes.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
-import { createReach, formatAge, whileReachable } from "../chain_checks.ts";
+import {
+  type ChainCheckContext,
+  type ChainChecks,
+  createReach,
+  formatAge,
+  whileReachable,
+} from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { bad, checkEndpoints, doubtful, good, type Verdict } from "./endpoint_checks.ts";
@@ -13,11 +18,11 @@ import { EvmContext } from "./evm_context.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import type { ProofProbe } from "./proof_checks.ts";
+import type { ProofProbe } from "./proofs.ts";
 import { contractCode } from "./queries.ts";
+import { SignerFault } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
-import { SignerFault } from "./remote_account.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */

@@ -18,12 +18,12 @@ import type { BudgetOf } from "../../rpc/request_budget.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices, partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Chain } from "../port.ts";
-import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import type { ChainGas } from "../fees.ts";
 import type { HubLightClient } from "../hub_client.ts";
+import type { Chain } from "../port.ts";
+import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
@@ -33,18 +33,23 @@ import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { defaultMaximumPrice } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import type { Log as HostLog } from "./rpc_schemas.ts";
-import { LogReader } from "./log_reader.ts";
+import { LogReader, LOGS_AT_ONCE, RequestGaps } from "./log_reader.ts";
 import { EvmGates } from "./module_gates.ts";
 import { EvmOutcomes } from "./outcomes.ts";
-import { createProofChecks, probeTrie, type ProofProbe } from "./proof_checks.ts";
-import { EvmProofs, type SlotProver, type StateProof } from "./proofs.ts";
+import {
+  createProofChecks,
+  EvmProofs,
+  probeTrie,
+  type ProofProbe,
+  type SlotProver,
+  type StateProof,
+} from "./proofs.ts";
 import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
 import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Log as HostLog } from "./rpc_schemas.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";

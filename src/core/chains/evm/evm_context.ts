@@ -13,10 +13,10 @@ import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
-import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
-import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
+import { GasExpectation } from "./message_gas.ts";
 import { NonceChoice } from "./nonces.ts";
+import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { callAll, callOne } from "./rpc_batch.ts";
 
 /** Price and balance are only set in traces, where they need not be exact. */

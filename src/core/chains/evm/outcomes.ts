@@ -1,20 +1,19 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
 import { parseTransaction } from "viem";
-import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { namesOfCalls } from "../../evm/handler_calls.ts";
 import { decodeHostLog } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
-import { fetchMinedDataCost } from "./costs.ts";
 import { EvmPart, Sightings } from "./evm_context.ts";
+import { fetchMinedDataCost } from "./fees.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
-import { callAll, callOne, orFault, RpcBatch } from "./rpc_batch.ts";
-import type { Receipt } from "./rpc_schemas.ts";
-import { faultToRefusal } from "./refusals.ts";
 import { addFinalHeight } from "./reads.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+import { faultToRefusal } from "./refusals.ts";
+import { askWitnesses, callAll, callOne, orFault, RpcBatch, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
+import type { Receipt } from "./rpc_schemas.ts";
 
 /**
  * Time for which all endpoints asked have seen the nonce used and nothing of the transaction before another one counts

@@ -1,9 +1,6 @@
-/**
- * Several queries as one HTTP request, with typed answers.
- */
+/** Several queries as one HTTP request, with typed answers; and the same queries to several endpoints. */
 import { BlockHeaderError } from "../../evm/block_header.ts";
 import { SchemaError } from "../../evm/schema.ts";
-import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import {
   type CallConditions,
   type FaultPlace,
@@ -11,6 +8,7 @@ import {
   type RpcCall,
   RpcFault,
 } from "../../rpc/call.ts";
+import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
@@ -181,4 +179,39 @@ function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T
     const code = isUnknownFork ? "refused" : "malformed";
     throw new RpcFault(code, where, { detail: cause.message, cause });
   }
+}
+
+/** Number of endpoints that must agree, if there are as many. */
+export const WITNESSES = 2;
+
+/** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
+export const WITNESS_TIMEOUT_MS = 10_000;
+
+/** Answer of one endpoint. */
+export interface Witness<T> {
+  /** A set of the one endpoint, to ask it again. */
+  readonly endpoint: RpcEndpointSet;
+  readonly value: T;
+}
+
+/**
+ * Answers of the first endpoints that give one, in order of preference; fewer than `count`, or none, where others fail.
+ * @param ask asks a set of one endpoint; `undefined`, or a fault: it is no witness.
+ */
+export async function askWitnesses<T>(
+  endpoints: readonly RpcEndpointSet[],
+  ask: (endpoint: RpcEndpointSet) => Promise<T | undefined>,
+  count = WITNESSES,
+): Promise<readonly Witness<T>[]> {
+  const found: Witness<T>[] = [];
+  for (const endpoint of endpoints) {
+    if (found.length === count) break;
+    try {
+      const value = await ask(endpoint);
+      if (value !== undefined) found.push({ endpoint, value });
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+    }
+  }
+  return found;
 }

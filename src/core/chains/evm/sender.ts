@@ -7,21 +7,21 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
 import { DeadlineFault } from "../../runtime/retry.ts";
-import type {
-  BroadcastResult,
-  Delivery,
-  Refusal,
-  RefusalCode,
-  Sender,
-  SignedSubmission,
-  SigningFacts,
-  SigningInput,
-  SigningResult,
+import {
+  type BroadcastResult,
+  type Delivery,
+  isFresh,
+  type Refusal,
+  type RefusalCode,
+  type Sender,
+  type SignedSubmission,
+  type SigningFacts,
+  type SigningInput,
+  type SigningResult,
 } from "../submission.ts";
-import { isFresh } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { addCallCosts } from "./costs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { addCallCosts } from "./fees.ts";
 import {
   capAfterDataCost,
   capPrice,
@@ -30,12 +30,11 @@ import {
   gasPriceFor,
   highestPriceWei,
 } from "./gas.ts";
-import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockNumber, newestBlock, rawTransaction } from "./queries.ts";
-import { callAll, callOne, RpcBatch } from "./rpc_batch.ts";
 import { poolRefusal } from "./refusals.ts";
+import { askWitnesses, callAll, callOne, RpcBatch, WITNESS_TIMEOUT_MS, WITNESSES } from "./rpc_batch.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
+import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 
 /** Time that other endpoints have for bytes that one has taken, ms. */
 const LATE_AFTER_MS = 2_000;
