@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 148,
   "consensus/status": 483,
   "core/beefy": 461,
-  "core/chains": 13_253,
+  "core/chains": 13_215,
   "core/checks": 1350,
   "core/commands": 1507,
   "core/config": 3444,
@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2050,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3762,
+  "core/rpc": 3713,
   "core/runtime": 2167,
   "core/substrate": 270,
   "core/telemetry": 2798,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_137,
+  "lines of src": 84_050,
   "lines of devnet": 36_501,
   "lines of tests": 104_351,
   "lines of the longest function of src": 92,

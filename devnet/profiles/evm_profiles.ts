@@ -30,7 +30,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     behaviours: [
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
-      states(
+      newestStates(
         128,
         40,
         error(-32000, "missing trie node {block} (path ) state {block} is not available, not found"),
@@ -73,7 +73,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "erigontech/erigon: node/cli/httpcfg (batch limit 100)",
     ],
     behaviours: [
-      states(100_000, 40, error(-32000, "old data not available due to pruning")),
+      newestStates(100_000, 40, error(-32000, "old data not available due to pruning")),
       batch(
         100,
         4,
@@ -153,7 +153,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "NethermindEth/nethermind#1183",
     ],
     behaviours: [
-      states(128, 40, error(-32002, "No state available for block {block}")),
+      newestStates(128, 40, error(-32002, "No state available for block {block}")),
       logRange(1000, 15, error(-32005, "Too many logs requested. Max blocks per request is {max}.")),
     ],
   },
@@ -165,7 +165,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://besu.hyperledger.org/stable/public-networks/reference/cli/options (--rpc-max-logs-range)",
     ],
     behaviours: [
-      states(512, 40, error(-32000, "World state unavailable")),
+      newestStates(512, 40, error(-32000, "World state unavailable")),
       logRange(5000, 20, error(-32005, "Requested range exceeds maximum RPC range limit")),
       batch(1024, 4, error(-32005, "Number of requests exceeds max batch size")),
     ],

@@ -98,7 +98,7 @@ export type RpcBehaviour =
 type Limit = (real: number, played: number, refusal: NodeRefusal) => RpcBehaviour;
 
 /** States of the newest blocks only. */
-export const states: Limit = (real, played, refusal) => ({
+export const newestStates: Limit = (real, played, refusal) => ({
   kind: "states",
   blocks: { real, played },
   refusal,

@@ -88,7 +88,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs (256)",
     ],
     behaviours: [
-      states(256, 150, error(4003, "Client error: UnknownBlock: State already discarded for {block}")),
+      newestStates(256, 150, error(4003, "Client error: UnknownBlock: State already discarded for {block}")),
     ],
   },
   {
