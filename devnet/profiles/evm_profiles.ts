@@ -3,7 +3,7 @@
  * hundred blocks needs so that the limit is met.
  */
 import { error, type NodeRefusal, type Profile } from "./profile.ts";
-import { batch, logRange, logResults, rate, type RpcBehaviour, states } from "./rpc_behaviour.ts";
+import { batch, logRange, logResults, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
 
 /** Answer of Geth and of all who put a whitelist before it. */
 const NO_METHOD = error(-32601, "the method {method} does not exist/is not available");

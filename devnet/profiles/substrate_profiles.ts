@@ -3,7 +3,7 @@
  * polkadot-sdk and jsonrpsee, or of the providers named.
  */
 import { error, type Profile } from "./profile.ts";
-import { batch, rate, type RpcBehaviour, states } from "./rpc_behaviour.ts";
+import { batch, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
 
 /**
  * Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. Source:
