@@ -93,7 +93,7 @@ export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
       ...this.endpoints.list().map(({ chain }) => chain),
     ];
     const chains = [...new Set(names)].map((chain) => toChainStatus(place, chain));
-    const own = { program: "causeway-consensus" as const, chains, lightClients };
+    const own = { chains, lightClients };
     return toProgramStatus(place, own, this.#isOpen ? findStallReasons({ ...place, ...own }) : [STARTING]);
   }
 }

@@ -1,14 +1,10 @@
 /** Values of the last 24 hours, one an hour of the clock, for drawings. */
-import * as z from "zod";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
 /** Values by hour, oldest first, the hour that runs now last; `null`: there is none. */
-export const hours = z.array(z.number().nullable()).readonly();
-
-/** Values by hour. */
-export type Hours = z.output<typeof hours>;
+export type Hours = readonly (number | null)[];
 
 /** A value of an hour of the clock, hours since 1970. */
 interface HourValue {

@@ -13,11 +13,11 @@ import type { Worker } from "../../core/runtime/worker.ts";
 import { QueryFault, type StatusSources } from "../../core/telemetry/http/status_server.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
-import { buildStatus, emptyStatus, type LedgerHistory, sumHistory } from "./build_status.ts";
 import { pageMessages } from "./message_pages.ts";
 import { createJournalCounters } from "./journal_counters.ts";
 import { ofDatabase } from "./relay_reasons.ts";
-import { relayGauges, type RelayStatus } from "./relay_status.ts";
+import { type LedgerHistory, sumHistory } from "./relay_facts.ts";
+import { buildStatus, emptyStatus, relayGauges, type RelayStatus } from "./relay_status.ts";
 import { relayView } from "./status_view.ts";
 
 /** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */

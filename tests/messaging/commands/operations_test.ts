@@ -6,7 +6,7 @@ import type { OperationContext } from "../../../src/messaging/commands/command.t
 import { answerLine } from "../../../src/messaging/commands/commands.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import { readStatus } from "../../../src/messaging/status/build_status.ts";
+import { readStatus } from "../../../src/messaging/status/relay_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
   bsc,

@@ -11,7 +11,7 @@ import { openLog } from "../../../src/core/telemetry/open_log.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
-import { readStatus } from "../../../src/messaging/status/build_status.ts";
+import { readStatus } from "../../../src/messaging/status/relay_status.ts";
 import { formatStatus } from "../../../src/messaging/status/status_view.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
