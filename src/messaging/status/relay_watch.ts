@@ -29,8 +29,8 @@ const PROBE_EVERY_MS = 5_000;
 /** Age of what is read of the last day and month: it is made of many rows. */
 const HISTORY_EVERY_MS = 5 * 60_000;
 
-/** Interval of balances. */
-const BALANCE_EVERY_MS = 60_000;
+/** Interval of reads that nothing else needs. */
+const READ_EVERY_MS = 60_000;
 
 /** Chains of a session. */
 interface WatchedChains<Hub, Entry> {
@@ -46,7 +46,7 @@ interface WatchedSession {
   readonly ledger: Ledger;
   readonly count: (nowMs: number) => void;
   readonly history: Refreshed<LedgerHistory>;
-  readonly hub: StateMachine;
+  readonly hub: Pick<Chain, "id" | "reads">;
   readonly chains: readonly Chain[];
 }
 
@@ -81,7 +81,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
   }
 
   /** Begins to read the ledger of a session; returns it with its transactions timed. */
-  open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id">, WatchedChain>): Ledger {
+  open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id" | "reads">, WatchedChain>): Ledger {
     const { registry, clock } = this;
     const count = createJournalCounters({
       registry,
@@ -95,7 +95,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
         everyMs: HISTORY_EVERY_MS,
         make: () => sumHistory(ledger, clock.now()),
       }),
-      hub: hub.id.stateMachine,
+      hub,
       chains: chains.map(({ chain }) => chain),
     };
     this.snapshot.drop();
@@ -137,12 +137,12 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
     return [
       ...this.watchers(),
       this.every("database", PROBE_EVERY_MS, () => this.#probe()),
-      this.every("balances", BALANCE_EVERY_MS, (signal) => this.#readBalances(log, signal)),
+      this.every("balances", READ_EVERY_MS, (signal) => this.#readMissing(log, signal)),
     ];
   }
 
   protected read(): RelayStatus {
-    const place = this.place(this.#session?.hub ?? "");
+    const place = this.place(this.#session?.hub.id.stateMachine ?? "");
     if (this.#session === undefined) return emptyStatus(place, [STARTING]);
     const { ledger, hub, chains, count, history } = this.#session;
     const readChain = (chain: StateMachine): ReturnType<ChainBoard["read"]> => this.#chains.read(chain);
@@ -151,7 +151,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       return buildStatus({
         ...place,
         ledger,
-        hub,
+        hub: hub.id.stateMachine,
         chains: chains.map(({ id }) => id.stateMachine),
         readChain,
         history: history.get(),
@@ -172,15 +172,36 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
     }
   }
 
-  /** Reads the balances of all accounts at once; the board is told by the chains themselves. */
-  async #readBalances(log: Log, signal: AbortSignal): Promise<void> {
-    await Promise.all((this.#session?.chains ?? []).map(async ({ id, gas }) => {
+  /**
+   * Reads the balances of all accounts, and since when a height was known that was there at the start; the chains tell the
+   * board themselves.
+   */
+  async #readMissing(log: Log, signal: AbortSignal): Promise<void> {
+    const attempt = async (
+      event: "read_failed.balance" | "read_failed.update_age",
+      chain: StateMachine,
+      read: () => Promise<unknown> | undefined,
+    ): Promise<void> => {
       try {
-        await gas?.fetchBalance(signal);
+        await read();
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
-        log.debug("read_failed.balance", { chain: id.stateMachine, error });
+        log.debug(event, { chain, error });
       }
-    }));
+    };
+    const { hub, chains = [] } = this.#session ?? {};
+    const pairs = hub === undefined ? [] : chains.flatMap((chain) => [[hub, chain], [chain, hub]] as const);
+    await Promise.all([
+      ...chains.map(({ id, gas }) =>
+        attempt("read_failed.balance", id.stateMachine, () => gas?.fetchBalance(signal))
+      ),
+      ...pairs.map(([{ id: { stateMachine }, reads }, { id }]) => {
+        const known = this.#chains.read(stateMachine).counterparties
+          .find(({ counterparty }) => counterparty === id.stateMachine);
+        if (known === undefined || known.isDated || known.height === 0n) return undefined;
+        const at = { id, height: known.height };
+        return attempt("read_failed.update_age", stateMachine, () => reads.fetchUpdateTime(at, signal));
+      }),
+    ]);
   }
 }
