@@ -73,7 +73,7 @@ export interface OperationRun<Context> {
   readonly hasColour: boolean;
   readonly clock: Clock;
   /** Names of chains, for texts. */
-  readonly names: Pick<ChainNames, "short">;
+  readonly names: Pick<ChainNames, "short" | "full">;
   readonly signal: AbortSignal;
 }
 
