@@ -13,7 +13,7 @@ import {
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import type { OperationContext } from "./command.ts";
 import { toHashPrefix } from "./message_filter.ts";
-import { dollarsText, type MessageView, timeText, toMessageView } from "./message_view.ts";
+import { dollarsText, timeText, toMessageView } from "./message_view.ts";
 import { describeNext } from "./next_step.ts";
 
 /** Numbers of the profit rule, as commands show them. */
