@@ -2,7 +2,7 @@
  * Snapshot of the consensus relayer: what its status page shows and `/status.json` returns, and the gauges that are read
  * in it. Plain data that survives JSON; times are Unix milliseconds.
  */
-import type { Hours } from "../../core/checks/hours.ts";
+import type { Drawing } from "../../core/telemetry/status_sections.ts";
 import { findChainReasons, type ProgramStatus } from "../../core/checks/program_status.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
@@ -42,7 +42,7 @@ export interface RouteReading {
 /** The snapshot. */
 export interface ConsensusStatus extends ProgramStatus {
   /** With the highest age of its last update in each hour, minutes; since the start of the program. */
-  readonly lightClients: readonly (RouteReading & { readonly ageMinByHour: Hours })[];
+  readonly lightClients: readonly (RouteReading & { readonly ageMinByHour: Drawing["line"] })[];
 }
 
 /** Gauges of the consensus relayer. */

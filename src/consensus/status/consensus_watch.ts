@@ -2,7 +2,7 @@
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/chain_board.ts";
-import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";

@@ -4,7 +4,7 @@
  * decimal text in whole tokens. Reads a few hundred rows of counts at most; nothing is requested.
  */
 import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
-import { HourlyMaxima, toHours } from "../../core/checks/hours.ts";
+import { HourlyMaxima, toHours } from "../../core/telemetry/status_sections.ts";
 import { type SnapshotPlace, toChainStatus } from "../../core/checks/program_status.ts";
 import { findNamedChain } from "../../core/config/live_network.ts";
 import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";

@@ -2,7 +2,7 @@
  * Snapshot of the messaging relayer: what the status page shows, `/status.json` returns and `status` prints, and the
  * gauges that are read in it. `relay_facts.ts` says what is in it.
  */
-import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
 import { type ProgramStatus, type SnapshotPlace, toProgramStatus } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

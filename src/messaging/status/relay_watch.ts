@@ -1,7 +1,7 @@
 /** Watches a running messaging relayer for its operator: its chains and its ledger, besides what any program has. */
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import type { Chain } from "../../core/chains/port.ts";
-import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
