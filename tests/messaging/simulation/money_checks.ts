@@ -7,6 +7,7 @@ import type { PaidFacts } from "../../support/relayer_invariants.ts";
 import { type AttackKind, spentOn } from "./attacks.ts";
 import {
   canonical,
+  costAloneWei,
   feeWhenDelivered,
   finalState,
   handledIn,
@@ -157,9 +158,8 @@ export class MoneyChecks {
     const index = chainNames.findIndex((name) => name === chain);
     const node = this.#course.nodes[index];
     if (node === undefined) throw new Error(`No chain ${chain}`);
-    const gas = node.messageGas + mostProofsFor(node, this.#hub) * node.proofGas;
-    const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
-    return costUsd18 * 10n >= this.#course.toDollars(node, amount);
+    const costWei = costAloneWei({}, node, mostProofsFor(node, this.#hub));
+    return costWei * PRICE_27 / 10n ** 26n >= this.#course.toDollars(node, amount);
   }
 
   /** Posts with a fee that carry our receipt on their destination. */
