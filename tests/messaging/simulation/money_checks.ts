@@ -58,10 +58,20 @@ export class MoneyChecks {
     const spent = this.#course.sent.filter(({ plan }) => plan.isHostile === true)
       .reduce(
         (sum, { plan, source }) => sum + spentOn(plan, source.priceWei, PRICE_27),
-        this.#course.spentOnRaces,
+        this.#spentOnRaces(),
       );
     const lost = this.#course.nodes.slice(0, 2).reduce((sum, node) => sum + this.#lostOn(node), 0n);
     return { kind: attack.kind, lost: Number(lost) / 1e18, spent: Number(spent) / 1e18 };
+  }
+
+  /** What it costs to deliver messages ahead of us: each by itself, with the proofs of the hub that it needs. */
+  #spentOnRaces(): bigint {
+    const plans = new Map(this.#course.sent.map(({ message, plan }) => [message.commitment, plan]));
+    return this.#course.races.reduce(
+      (sum, { node, message: { commitment }, proofs }) =>
+        sum + costAloneWei(plans.get(commitment) ?? {}, node, BigInt(proofs)) * PRICE_27 / 10n ** 27n,
+      0n,
+    );
   }
 
   /**
