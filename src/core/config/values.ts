@@ -207,10 +207,18 @@ export function stateMachine(expected: string, prefixes: readonly string[]): z.Z
 }
 
 /** Any state machine that a message can be sent to. */
-export const anyStateMachine: z.ZodType<StateMachine> = stateMachine(
+export const anyStateMachine: z.ZodType<StateMachine> = messageTarget(
   'a state machine such as "EVM-1" or "POLKADOT-3367"',
-  ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"],
 );
+
+/** As {@link anyStateMachine}, in a list in which names of sections were replaced by their state machines. */
+export const listedChain: z.ZodType<StateMachine> = messageTarget(
+  'the name of a chain\'s section, or a state machine such as "EVM-1"',
+);
+
+function messageTarget(expected: string): z.ZodType<StateMachine> {
+  return stateMachine(expected, ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"]);
+}
 
 /** Four printable ASCII characters. */
 export const consensusStateId: z.ZodType<ConsensusStateId> = text(

@@ -15,10 +15,10 @@ import {
 } from "../../core/config/chains.ts";
 import {
   amount,
-  anyStateMachine,
   boolean,
   consensusStateId,
   integer,
+  listedChain,
   listOf,
   moduleId,
   oneOf,
@@ -87,8 +87,8 @@ const relayerKeys = {
     example: 10,
   }),
   deliveryEndpoints: required(
-    listOf(anyStateMachine, {
-      expected: "an array of state machines (empty for all chains)",
+    listOf(listedChain, {
+      expected: "an array of names of sections or state machines (empty for all chains)",
       identity: (machine) => machine,
     }),
     {
@@ -201,7 +201,7 @@ export interface HubConfig extends SectionValues<ReturnType<typeof hubKeys>> {
 }
 
 /** Values of `[relayer]`, with the lists as written in the file. */
-export type RelayerValues = SectionValues<typeof relayerKeys>;
+type RelayerValues = SectionValues<typeof relayerKeys>;
 
 /** Section `[relayer.fleet]`: which share of the messages to the hub is this relayer's. */
 export type FleetConfig = SectionValues<typeof fleetKeys>;
@@ -234,23 +234,23 @@ const substrateEvmChainKeys = (files: ConfigFiles) => ({
 
 const substrateChainKeys = (files: ConfigFiles) => ({ ...typeKey("substrate"), ...substrateKeys(files) });
 
-/** Values of a chain's section. */
-type ChainValues<K extends (files: ConfigFiles) => object> = SectionValues<ReturnType<K>> & {
-  /** Name of the section in the file. */
-  readonly section: string;
-};
+/** Values of the section of a chain other than the hub. */
+export type ChainValues =
+  | SectionValues<ReturnType<typeof evmChainKeys>>
+  | SectionValues<ReturnType<typeof substrateEvmChainKeys>>
+  | SectionValues<ReturnType<typeof substrateChainKeys>>;
+
+/** Chain other than the hub, with the name of its section in the file. */
+export type ChainConfig = ChainValues & { readonly section: string };
 
 /** A section with `type = "evm"`. */
-export type EvmChainConfig = ChainValues<typeof evmChainKeys>;
+export type EvmChainConfig = Extract<ChainConfig, { readonly type: "evm" }>;
 
 /** A section with `type = "substrate_evm"`. */
-export type SubstrateEvmChainConfig = ChainValues<typeof substrateEvmChainKeys>;
+export type SubstrateEvmChainConfig = Extract<ChainConfig, { readonly type: "substrate_evm" }>;
 
 /** A section with `type = "substrate"`. */
-export type SubstrateChainConfig = ChainValues<typeof substrateChainKeys>;
-
-/** Chain other than the hub. */
-export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
+export type SubstrateChainConfig = Extract<ChainConfig, { readonly type: "substrate" }>;
 
 /** Name of the fleet's section within `[relayer]`. */
 export const FLEET_SECTION = "fleet";
