@@ -13,6 +13,8 @@ export interface KnownSection {
   readonly location: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
+  /** Key that names it; default `consensus_state_id`. */
+  readonly idKey?: string;
   readonly type?: string | undefined;
   readonly ismpHost?: Hex | undefined;
   readonly inboundOnly?: boolean | undefined;
@@ -48,13 +50,13 @@ function sectionAt(location: SourceLocation): string {
 }
 
 /** Warns where the live hub stores a chain under another id: an update under that id never comes. */
-export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_state_id"): void {
-  for (const { location, stateMachine, consensusStateId } of chains) {
+export function checkLiveIds(chains: readonly KnownSection[]): void {
+  for (const { location, stateMachine, consensusStateId, idKey = "consensus_state_id" } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
     if (!stateMachine.startsWith("EVM-")) continue;
     const live = findLiveChain(stateMachine);
     if (live === undefined || live.consensusStateId === consensusStateId) continue;
-    location.child(key).warning(
+    location.child(idKey).warning(
       `"${consensusStateId}"`,
       `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
     );
