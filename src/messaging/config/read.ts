@@ -58,10 +58,11 @@ export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigRe
 
 function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
   const hub = readHub(sections, document);
+  const completeRelayer = readRelayer(sections, document);
   const chains = findChainSections(document, SHOWN_TYPES)
     .map(({ name, table }) => readChain(sections, table, document.diagnostics.section([name])));
   const known = { hub: hub?.known, chains: chains.map((chain) => chain.known) };
-  const relayer = readRelayer(sections, document, known);
+  const relayer = completeRelayer?.(known);
 
   checkDistinct(known.hub, known.chains);
   checkChainKinds(known.hub, known.chains);
@@ -94,11 +95,11 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
   return { known: toKnown(location, partial), config };
 }
 
+/** Reads the section; the result completes it once the chains are known. */
 function readRelayer(
   { relayer, fleet, notify }: Sections,
   document: ConfigDocument,
-  known: KnownChains,
-): RelayerConfig | undefined {
+): ((known: KnownChains) => RelayerConfig | undefined) | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
   const table = document.sections.get("relayer");
   if (table === undefined) return undefined;
@@ -110,16 +111,18 @@ function readRelayer(
   const share = readOptional(outer, { name: FLEET_SECTION, section: fleet }, document);
   const posting = readOptional(outer, { name: "notify", section: notify }, document);
   checkFleet(share);
-  checkBuffers(partial.minimumProfitPercent, known.chains);
   const place = { location: location.child("delivery_endpoints"), raw: listed };
-  const deliveryEndpoints = partial.deliveryEndpoints &&
-    selectEndpoints(partial.deliveryEndpoints, place, known);
-  return complete && {
-    ...complete,
-    fleet: share?.config,
-    ...posting?.config && { notify: posting.config },
-    deliveryEndpoints,
-    moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
+  return (known) => {
+    checkBuffers(partial.minimumProfitPercent, known.chains);
+    const deliveryEndpoints = partial.deliveryEndpoints &&
+      selectEndpoints(partial.deliveryEndpoints, place, known);
+    return complete && {
+      ...complete,
+      fleet: share?.config,
+      ...posting?.config && { notify: posting.config },
+      deliveryEndpoints,
+      moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
+    };
   };
 }
 
