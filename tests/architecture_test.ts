@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2150,
   "consensus/clients/sync_committee": 5624,
   "consensus/commands": 478,
-  "consensus/config": 1082,
+  "consensus/config": 965,
   "consensus/followers": 137,
   "consensus/relay_chain": 496,
   "consensus/rest": 511,
@@ -252,8 +252,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_303,
   "core/checks": 1350,
-  "core/commands": 1507,
-  "core/config": 3444,
+  "core/commands": 1497,
+  "core/config": 3462,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
@@ -267,7 +267,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging": 1217,
   "messaging/checks": 343,
   "messaging/commands": 2400,
-  "messaging/config": 856,
+  "messaging/config": 707,
   "messaging/fees": 3176,
   "messaging/ledger": 5067,
   "messaging/relay": 7962,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_479,
+  "lines of src": 84_221,
   "lines of devnet": 36_774,
-  "lines of tests": 104_424,
+  "lines of tests": 103_067,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_936,
+  "words of docs": 73_285,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -5,7 +5,7 @@ import { type AccountKind, readPassword } from "../config/keystores/keystore_fil
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { readKey } from "../config/secrets.ts";
-import { fileFailure, readText } from "../config/toml.ts";
+import { fileFailure, readTextFile } from "../config/toml.ts";
 import { fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../ismp/signed_messages.ts";
 import { systemRandomness } from "../runtime/clock.ts";
@@ -35,7 +35,7 @@ export function readKeyText(type: AccountKind, text: string): Checked<Uint8Array
 
 /** A key from a file with hex. */
 export function readKeyFile({ env }: StandaloneRun, type: AccountKind, path: string): Checked<Uint8Array> {
-  const file = readText(env, path);
+  const file = readTextFile(env, path);
   const read = "found" in file ? file : readKeyText(type, file.value);
   return "found" in read ? { found: `${path}: ${read.found}` } : read;
 }

@@ -57,7 +57,7 @@ export const scanKeys = {
   initialHeight: optional(blockHeight, {
     name: "initial_height",
     description:
-      "For tests: every start reads messages from the block after this one, which may take the node hours. Without it " +
+      "For tests: every start reads messages from the block after this one, hours of work for the node. Without it " +
       "the relayer continues where it stopped, the first time at the height that the hub knows or at the head.",
     example: 4_200_000,
   }),

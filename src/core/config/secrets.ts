@@ -18,7 +18,7 @@ import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, Secret } from "./
 import { remarksOnUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { type ConfigFiles, describeExposure, readText, type TomlTable } from "./toml.ts";
+import { type ConfigFiles, describeExposure, readTextFile, type TomlTable } from "./toml.ts";
 
 /** Name of the key for its password. */
 const PASSWORD_KEY = "keystore_password_file";
@@ -193,7 +193,7 @@ function withExposure<T>(
 }
 
 function readKeyFile(files: ConfigFiles, account: AccountKind, path: string): Checked<Secret<Hex>> {
-  const file = readText(files, path);
+  const file = readTextFile(files, path);
   if ("found" in file) return { found: `a text that is not hex, and as a path: ${file.found}` };
   const text = file.value.trim();
   if (text.startsWith("{")) {

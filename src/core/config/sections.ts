@@ -11,7 +11,7 @@ import {
   type UsedVariable,
 } from "./diagnostics.ts";
 import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
-import { describeExposure, fileProblem, isTable, parseToml, readText } from "./toml.ts";
+import { describeExposure, fileProblem, isTable, parseToml, readTextFile } from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
@@ -38,7 +38,7 @@ export function readConfigFile<C>(
   path: string,
   parse: (files: ConfigFiles, text: string) => ConfigResult<C>,
 ): ConfigResult<C> {
-  const file = readText(files, path);
+  const file = readTextFile(files, path);
   if ("found" in file) {
     const expected = file.line === undefined ? "a readable TOML file" : "a TOML file in UTF-8";
     return unreadable(fileProblem(file.found, expected, file.line));

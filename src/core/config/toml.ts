@@ -22,7 +22,7 @@ export interface TomlDocument {
 }
 
 /** Text of the file at `path`, or why there is none, with the line where it is no text. */
-export function readText(
+export function readTextFile(
   files: ConfigFiles,
   path: string,
 ): { readonly value: string } | { readonly found: string; readonly line?: number } {

@@ -8,7 +8,7 @@ import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
 import { IdentifierError, parseStateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { isLoopback } from "../telemetry/http/listen_address.ts";
-import type { Checked, Refused } from "./diagnostics.ts";
+import type { Checked, InvalidValue } from "./diagnostics.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
 import { refusal, type Remark, remarksOn, withRemarks } from "./schema.ts";
 
@@ -247,7 +247,7 @@ export const contractAddress: z.ZodType<Hex> = addressOf(
 /** Any address as {@link contractAddress}. @param refuse says what is wrong with an address that is well formed. */
 export function addressOf(
   expected: string,
-  refuse: (address: Hex) => Refused | undefined = () => undefined,
+  refuse: (address: Hex) => InvalidValue | undefined = () => undefined,
 ): z.ZodType<Hex> {
   return withRemarks(
     text(expected, (given) => {
@@ -298,7 +298,7 @@ export const moduleId: z.ZodType<Uint8Array> = withRemarks(
   },
 );
 
-function readModule(given: string): Refused | { readonly value: Uint8Array; readonly isAscii: boolean } {
+function readModule(given: string): InvalidValue | { readonly value: Uint8Array; readonly isAscii: boolean } {
   const isPrefixed = /^0x/i.test(given);
   const digits = isPrefixed ? given.slice(2) : given;
   const isHex = /^[0-9a-fA-F]+$/.test(digits);

@@ -1,7 +1,7 @@
 /** Encrypted keystores in files, with their passwords in other files. */
 import { keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Checked } from "../diagnostics.ts";
-import { type ConfigFiles, readText, type TomlValue } from "../toml.ts";
+import { type ConfigFiles, readTextFile, type TomlValue } from "../toml.ts";
 import { quoted } from "../redact.ts";
 import { isEthereumKeystore, openEthereumKeystore } from "./ethereum_keystore.ts";
 import type { OpenedKeystore } from "./opened_keystore.ts";
@@ -23,7 +23,7 @@ export function openKeystoreFile(
   path: string,
   { account, passwordFile }: KeystoreUse,
 ): OpenedKeystore {
-  const file = readText(files, path);
+  const file = readTextFile(files, path);
   if ("found" in file) return { found: `a keystore at a path with ${file.found}` };
   if (typeof passwordFile !== "string") {
     const hint = "name the file of its password in keystore_password_file";
@@ -44,7 +44,7 @@ export function openKeystoreFile(
 
 /** A password: the first line of a file. */
 export function readPassword(files: ConfigFiles, path: string): Checked<string> {
-  const file = readText(files, path);
+  const file = readTextFile(files, path);
   return "found" in file ? file : { value: file.value.split(/\r?\n/, 1)[0] ?? "" };
 }
 
