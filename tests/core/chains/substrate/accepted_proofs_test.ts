@@ -75,7 +75,6 @@ for (
     const [height, newSetId] = proof;
     const found = await run(chain.acceptedProofs.fetchProofBytes({ height, newSetId }, signal));
     assert.equal(found && toHex(found), bytes);
-    await chain.close();
   });
 }
 
@@ -85,7 +84,6 @@ Deno.test("accepted proofs: a messaging proof at the height of a rotation is not
     await run(chain.acceptedProofs.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)),
     undefined,
   );
-  await chain.close();
 });
 
 Deno.test("accepted proofs: a node that hides its offchain database lacks the method", async () => {
@@ -97,7 +95,6 @@ Deno.test("accepted proofs: a node that hides its offchain database lacks the me
     run(chain.acceptedProofs.fetchProofBytes({ height: 1n, newSetId: undefined }, signal)),
     faultWith("missing_method"),
   );
-  await chain.close();
 });
 
 Deno.test("accepted proofs: what the hub keeps is listed once for each final block, without unsafe methods", async () => {
@@ -121,5 +118,4 @@ Deno.test("accepted proofs: what the hub keeps is listed once for each final blo
   assert.deepEqual(await poll(), { rotations: new Map(), messaging: [] });
   script(listed(hashOf("last"), rotationsOf([[1n, 2n]]).slice(0, -2), null));
   await assert.rejects(poll(), faultWith("malformed"));
-  await chain.close();
 });

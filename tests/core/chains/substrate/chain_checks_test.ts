@@ -140,7 +140,6 @@ Deno.test("counterparties: a light client of a kind that is not known is named, 
     const { chain, run, log } = scriptHub({ state_getStorage: () => stored });
     assert.equal(await run(chain.counterparties.findUnlisted(id, never)), undefined);
     assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), [`light client ${named}`]);
-    await chain.close();
   }
 });
 

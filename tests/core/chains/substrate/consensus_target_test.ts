@@ -232,7 +232,6 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
-  await chain.close();
 });
 
 Deno.test("consensus hub: upgrades are followed, and no update is made for a runtime that does not take them (F20)", async () => {
@@ -276,7 +275,6 @@ Deno.test("consensus hub: a node without state_queryStorageAt is read value by v
     undefined,
   ]);
   assert.deepEqual(new Set(asked), new Set([best]));
-  await chain.close();
 });
 
 Deno.test("consensus hub: older releases keep commitments and their times under other names", async () => {
@@ -298,7 +296,6 @@ Deno.test("consensus hub: older releases keep commitments and their times under 
   assert.deepEqual(await run(chain.reads.fetchCommitment(at, signal)), commitment);
   assert.equal(await run(chain.reads.fetchUpdateTime(at, signal)), 77n);
   assert.equal(await run(chain.reads.fetchCommitment({ ...at, height: 8n }, signal)), undefined);
-  await chain.close();
 });
 
 Deno.test("consensus hub: values are read at the block that was asked for, and what does not decode is malformed", async () => {
@@ -326,5 +323,4 @@ Deno.test("consensus hub: values are read at the block that was asked for, and w
     run(chain.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)),
     faultWith("malformed"),
   );
-  await chain.close();
 });

@@ -54,5 +54,4 @@ Deno.test("the views and accepted proofs of all chains are read at once, and aga
     throw new ScriptedError(-32000, "busy");
   });
   await assert.rejects(poll(), RpcFault);
-  await chain.close();
 });
