@@ -50,7 +50,8 @@ export interface SupervisorOutcome {
   readonly stuck: readonly string[];
 }
 
-interface Deps {
+/** What the supervisor needs. */
+export interface SupervisorDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
@@ -62,7 +63,7 @@ const defaultGraceMs = 20_000;
 
 /** Runs the workers concurrently until all have returned, the signal is aborted, or one meets a fatal fault. */
 export async function superviseWorkers(
-  deps: Deps,
+  deps: SupervisorDeps,
   workers: readonly Worker[],
   options: SupervisorOptions,
 ): Promise<SupervisorOutcome> {
@@ -93,10 +94,10 @@ export async function superviseWorkers(
 
 /** Restarts workers. */
 class Supervisor {
-  readonly #deps: Deps;
+  readonly #deps: SupervisorDeps;
   readonly #options: SupervisorOptions;
 
-  constructor(deps: Deps, options: SupervisorOptions) {
+  constructor(deps: SupervisorDeps, options: SupervisorOptions) {
     this.#deps = deps;
     this.#options = options;
   }
