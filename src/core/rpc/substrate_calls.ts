@@ -259,19 +259,6 @@ export const calls = {
     params: at(block),
     read: readHex,
   }),
-  /** Metadata of a version by the runtime API `Metadata`; `undefined`: the runtime does not have that version. */
-  metadataAt: (version: number, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
-    method: "state_call",
-    params: ["Metadata_metadata_at_version", toHex(u32.enc(version)), ...at(block)],
-    read: (value, fail) => {
-      try {
-        return decodeStrict(Option(bytes), readHex(value, fail), "OpaqueMetadata");
-      } catch (error) {
-        if (!(error instanceof ScaleError)) throw error;
-        return fail(error.message);
-      }
-    },
-  }),
   methods: (): TypedCall<ReadonlySet<string>> => ({
     method: "rpc_methods",
     params: [],

@@ -12,7 +12,6 @@ import { SharedRead } from "../../runtime/refreshed.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type ChainUse, findUnmet, type Unmet } from "./assumptions.ts";
-import { isNewerMetadata, METADATA_VERSIONS } from "./metadata.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
 /** Maximum number of cached runtimes; an upgrade is rare, so two are plenty. */
@@ -72,20 +71,9 @@ export class Runtimes {
     return await (known ?? this.#load(version, signal, block));
   }
 
-  /** Metadata; where the node gives a version that is not known, the newest known one that the runtime has. */
-  async #fetchMetadata(signal: AbortSignal, block: Hash256 | undefined): Promise<Uint8Array> {
-    const usual = await this.client.call(calls.metadata(block), signal);
-    if (!isNewerMetadata(usual)) return usual;
-    const known = await this.client.callAllSettled(
-      METADATA_VERSIONS.map((each) => calls.metadataAt(each, block)),
-      signal,
-    );
-    return known.findLast((each) => each instanceof Uint8Array) ?? usual;
-  }
-
   #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
     const key = version.specVersion;
-    const loading = this.#fetchMetadata(signal, block)
+    const loading = this.client.call(calls.metadata(block), signal)
       .then((metadata) => loadRuntime(this.chain, version, metadata));
     // A failed or aborted load must not be remembered.
     loading.catch(() => this.#byVersion.delete(key));

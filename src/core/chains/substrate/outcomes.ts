@@ -61,8 +61,6 @@ interface Scan {
 export class SubstrateOutcomes implements HubOutcomes {
   /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  /** Result per block and extrinsic. */
-  readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
   /** Per extrinsic that stays valid forever, the first block not yet searched. */
   readonly #progress = new Cache<Hash256, bigint>();
@@ -242,9 +240,6 @@ export class SubstrateOutcomes implements HubOutcomes {
     signal: AbortSignal,
   ): Promise<Result> {
     const index = this.#blocks.get(block.hash)?.get(extrinsic);
-    const key = `${block.hash}/${index}`;
-    const known = this.#results.get(key);
-    if (known !== undefined) return known;
     const parent = block.parent ??
       (await this.node.client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
     const { runtime, events: all } = await this.blockEvents.fetch({ ...block, parent }, signal);
@@ -254,14 +249,12 @@ export class SubstrateOutcomes implements HubOutcomes {
     const read = <T extends object>(names: readonly string[], codec: Codec<T>): readonly T[] =>
       events.filter(({ pallet, name }) => pallet === "Ismp" && names.includes(name))
         .flatMap((event) => this.blockEvents.readFields(event, codec, block.height) ?? []);
-    const result: Result = {
+    return {
       succeeded: failed === undefined,
       handled: read(["PostRequestHandled", "GetRequestHandled"], messageHandledCodec),
       refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
       advanced: read(["StateMachineUpdated"], stateMachineUpdatedCodec)
         .map(({ stateMachineId, latestHeight }) => ({ id: stateMachineId, height: latestHeight })),
     };
-    this.#results.set(key, result);
-    return result;
   }
 }

@@ -142,23 +142,3 @@ Deno.test("counterparties: a light client of a kind that is not known is named, 
     assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), [`light client ${named}`]);
   }
 });
-
-Deno.test("runtimes: metadata of a newer version is asked for in a known one, by the runtime's own API", async () => {
-  const newer = Uint8Array.of(0x6d, 0x65, 0x74, 0x61, 17, 1, 2, 3);
-  const asked: unknown[] = [];
-  const rows = await check({
-    state_getMetadata: () => toHex(newer),
-    state_call: (method, argument) => {
-      asked.push([method, argument]);
-      return toHex(Option(bytes).enc(argument === "0x0e000000" ? nexus.metadata : undefined));
-    },
-  });
-  assert.equal(results(rows).node, "ok");
-  assert.deepEqual(
-    asked,
-    ["0x0e000000", "0x0f000000", "0x10000000"].map((version) => [
-      "Metadata_metadata_at_version",
-      version,
-    ]),
-  );
-});
