@@ -3,7 +3,6 @@
  * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import { bytes, decodeStrict, Option, ScaleError, u32 } from "../encoding/scale.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** Throws an `RpcFault` `malformed`. */
