@@ -7,6 +7,7 @@ import {
 import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
