@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 84_089,
   "lines of devnet": 36_774,
-  "lines of tests": 105_393,
+  "lines of tests": 104_344,
   "lines of the longest function of src": 77,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 85,
