@@ -112,8 +112,8 @@ Deno.test("consensus hub: each method takes one round trip, or the number that i
   );
   const submission = await hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal);
   assert.equal(await counted(() => hub.sender.broadcast(submission, signal)), 1);
-  await hub.outcomes.fetchUpdateOutcome(submission, signal);
-  assert.equal(await counted(() => hub.outcomes.fetchUpdateOutcome(submission, signal)), 1);
+  await hub.outcomes.fetchOutcome(submission, signal);
+  assert.equal(await counted(() => hub.outcomes.fetchOutcome(submission, signal)), 1);
 });
 
 Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
@@ -254,7 +254,7 @@ Deno.test("consensus hub: upgrades are followed, and no update is made for a run
   assert.notEqual(decodeBareExtrinsic(after.raw)[0], decodeBareExtrinsic(before.raw)[0]);
   await hub.sender.broadcast(after, signal);
   simulated.produceBlock();
-  const outcome = await hub.outcomes.fetchUpdateOutcome(after, signal);
+  const outcome = await hub.outcomes.fetchOutcome(after, signal);
   assert.ok(outcome.kind === "included" && outcome.succeeded);
   assert.ok((outcome.advanced ?? []).length > 0);
 });
