@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2945,
+  "consensus": 2906,
   "consensus/checks": 211,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3319,
@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 148,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_271,
+  "core/chains": 13_226,
   "core/checks": 1248,
-  "core/commands": 1508,
+  "core/commands": 1590,
   "core/config": 3462,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -260,30 +260,30 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2050,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3761,
-  "core/runtime": 2167,
+  "core/rpc": 3747,
+  "core/runtime": 2169,
   "core/substrate": 270,
   "core/telemetry": 2757,
-  "messaging": 1216,
+  "messaging": 1176,
   "messaging/checks": 340,
   "messaging/commands": 2238,
   "messaging/config": 707,
   "messaging/fees": 3176,
   "messaging/ledger": 5067,
-  "messaging/relay": 7953,
+  "messaging/relay": 7954,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_486,
+  "lines of src": 83_433,
   "lines of devnet": 36_567,
-  "lines of tests": 102_992,
-  "lines of the longest function of src": 92,
-  "files of src below 40 lines": 32,
+  "lines of tests": 102_857,
+  "lines of the longest function of src": 77,
+  "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_310,
+  "words of docs": 73_355,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
