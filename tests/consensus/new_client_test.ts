@@ -46,16 +46,13 @@ const clientId = toConsensusClientId("TOYC");
 
 /** Prover of the toy chain. */
 export class ToyProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
   readonly #client: TargetClient<bigint>;
   readonly #step: bigint;
 
   constructor(hub: ConsensusTarget, { step, ...options }: ProverOptions & { readonly step: number }) {
     super(options);
-    this.intervalMs = options.intervalMs;
     this.#step = BigInt(step);
-    const { chain, consensusStateId } = this;
-    this.#client = new TargetClient(hub, { chain, consensusStateId, clientId, decode: decodeToyState });
+    this.#client = new TargetClient(hub, options, { clientId, decode: decodeToyState });
   }
 
   check(): Promise<readonly CheckRow[]> {

@@ -1,5 +1,5 @@
 /**
- * Commitment of a Substrate header with pallet-ismp, as verifiers store it. Pure. Source: polytope-labs/hyperbridge:
+ * Commitments of headers as verifiers store them: of EVM chains, and of Substrate chains with pallet-ismp. Pure. Source: polytope-labs/hyperbridge:
  * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import { ClientError, readClientData } from "./client_error.ts";
@@ -10,8 +10,25 @@ import {
   consensusDigestCodec,
   timestampDigestCodec,
 } from "../../core/ismp/host_state.ts";
-import type { StateCommitment } from "../../core/ismp/state_machine.ts";
+import type { IntermediateState, StateCommitment, StateMachineId } from "../../core/ismp/state_machine.ts";
 import { lastAnnounced, readSlot, type SubstrateHeader } from "../../core/substrate/header.ts";
+
+/** Block of an EVM chain as far as verifiers store it. */
+export interface EvmBlockState extends Omit<StateCommitment, "overlayRoot"> {
+  /** Of which the hub reads the lower 64 bits. */
+  readonly number: bigint;
+}
+
+/** Commitment that a verifier stores for a block of an EVM chain. */
+export function evmCommitment(
+  id: StateMachineId,
+  { number, timestampSec, stateRoot }: EvmBlockState,
+): IntermediateState {
+  return {
+    height: { id, height: BigInt.asUintN(64, number) },
+    commitment: { timestampSec, overlayRoot: undefined, stateRoot },
+  };
+}
 
 /** Reason that a header has no usable commitment. */
 export type HeaderCommitmentErrorCode =

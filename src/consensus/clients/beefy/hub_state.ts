@@ -2,6 +2,7 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
+import { usualPeriods } from "../../prover.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import {
@@ -20,12 +21,6 @@ import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 
 /** Name of the hub's own BEEFY client. */
 export const BEEFY_STATE_ID: ConsensusStateId = toConsensusStateId("BEEF");
-
-/** Seconds for which a BEEFY client may go without an update (67.5 days). */
-const BEEFY_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-const BEEFY_CHALLENGE_SEC = 300n;
 
 /** Reads of the relay chain that the state needs. */
 export type StateRelay = Pick<
@@ -116,8 +111,7 @@ function initial(hub: StateMachine, state: BeefyClientState): InitialConsensusSt
   return {
     clientId: consensusClientIds.beefy,
     state: encodeBeefyClientState(state),
-    unbondingSec: BEEFY_UNBONDING_SEC,
-    challengePeriods: new Map([[hub, BEEFY_CHALLENGE_SEC]]),
+    ...usualPeriods(hub),
     commitments: [],
   };
 }

@@ -13,8 +13,6 @@ import {
 } from "./spec/extra_data.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import {
-  BSC_CHALLENGE_SEC,
-  BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
   type BscUpdate,
@@ -32,6 +30,7 @@ import {
   type InitialConsensusState,
   type ProverFinding,
   type ProverOptions,
+  usualPeriods,
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -84,7 +83,7 @@ export const bscClient: ChainClient<BscHost> = {
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return createBscProver({ hub: context.hub, headers }, {
+    return new BscProver({ hub: context.hub, headers }, {
       stateMachine,
       consensusStateId,
       epochLength: BigInt(host.epochLength),
@@ -108,41 +107,35 @@ interface BscProverOptions extends ProverOptions {
 /** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
 
-/** Creates the prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
-export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
-  const network = findBscNetwork(evmChainId(options.stateMachine));
-  if (network === undefined) {
-    throw new RangeError(`${options.stateMachine}: the hub's BSC client knows EVM-56 and EVM-97 only`);
-  }
-  return new BscProver(deps, options, network);
-}
-
 /** State of the hub's client. */
 interface TrustedState extends ClientState<BscConsensusState> {
   readonly epochLength: bigint;
 }
 
-class BscProver extends BaseProver implements ConsensusProver {
+/** Proves a `bsc` chain. */
+export class BscProver extends BaseProver<BscProverOptions> implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
-  readonly #options: BscProverOptions;
   readonly #epochs: EpochReader;
   readonly #client: TargetClient<BscConsensusState>;
 
-  constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
+  /** @throws {RangeError} for a chain that the hub's client was not built for. */
+  constructor(deps: BscProverDeps, options: BscProverOptions) {
     super(options);
+    const network = findBscNetwork(evmChainId(this.chain));
+    if (network === undefined) {
+      throw new RangeError(`${this.chain}: the hub's BSC client knows EVM-56 and EVM-97 only`);
+    }
     this.#deps = deps;
-    this.#options = options;
     this.#network = network;
     this.#epochs = new EpochReader(deps.headers, network);
-    const { chain, consensusStateId } = this;
     const clientId = consensusClientIds.bsc;
-    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode: decodeBscState });
+    this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
-  get intervalMs(): number {
-    const { intervalMs } = this.#options;
+  override get intervalMs(): number {
+    const { intervalMs } = this.options;
     const { epochMs } = this.#epochs;
     return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
   }
@@ -155,8 +148,8 @@ class BscProver extends BaseProver implements ConsensusProver {
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const epochLength = await this.#fetchEpochLength(signal);
-    if (epochLength === undefined || epochLength === this.#options.epochLength) return [];
-    const found = `epoch_length is ${this.#options.epochLength} in the configuration, but ` +
+    if (epochLength === undefined || epochLength === this.options.epochLength) return [];
+    const found = `epoch_length is ${this.options.epochLength} in the configuration, but ` +
       `${epochLength} on the hub; the hub's value is used`;
     return [findingRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
   }
@@ -170,15 +163,14 @@ class BscProver extends BaseProver implements ConsensusProver {
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
+    const epochLength = await this.#fetchEpochLength(signal) ?? this.options.epochLength;
     const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
     const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
     const epochHeader = await fetchEvmHeader(this.#deps.headers, first, signal);
     return {
       clientId: consensusClientIds.bsc,
       state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
-      unbondingSec: BSC_UNBONDING_SEC,
-      challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
+      ...usualPeriods(this.chain),
       commitments: [],
     };
   }
@@ -232,8 +224,10 @@ class BscProver extends BaseProver implements ConsensusProver {
         if (updates.length > 0) break;
         return this.#idle(plan);
       }
-      const dueInMs = this.#options.intervalMs - trusted.ageMs;
-      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
+      const dueInMs = this.options.intervalMs - trusted.ageMs;
+      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) {
+        return this.early(dueInMs, "advance");
+      }
       const result = await findBscUpdate(context, { trusted: state, wanted: plan }, signal);
       if (result.kind === "none") {
         if (updates.length > 0) break;
@@ -262,16 +256,6 @@ class BscProver extends BaseProver implements ConsensusProver {
       throw this.#client.fault(detail);
     }
     return { kind: "nothing", reason: waitTexts[plan.reason] };
-  }
-
-  /**
-   * Defers an advance until it is due: advances follow the configured interval, rotations happen as soon as possible.
-   */
-  #early(dueInMs: number): ProverFinding {
-    const reason = `the client was updated ${
-      Math.round((this.#options.intervalMs - dueInMs) / 1_000)
-    } s ago, and the next advance is due in ${Math.ceil(dueInMs / 1_000)} s`;
-    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
   }
 
   #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {

@@ -43,9 +43,7 @@ export class GrandpaClient {
   constructor(target: ConsensusTarget, options: GrandpaClientOptions) {
     this.#target = target;
     this.#options = options;
-    this.#client = new TargetClient(target, {
-      chain: options.stateMachine,
-      consensusStateId: options.consensusStateId,
+    this.#client = new TargetClient(target, options, {
       clientId: consensusClientIds.grandpa,
       owner: target.id.stateMachine,
       decode: decodeGrandpaState,

@@ -14,7 +14,6 @@ import {
   type ConsensusStateId,
   evmChainId,
   type IntermediateState,
-  type StateCommitment,
   type StateMachineId,
   stateMachineIdCodec,
   toConsensusStateId,
@@ -55,9 +54,6 @@ export interface VerifiedRollupUpdate<State extends RollupClientState> {
 /** Seconds for which a rollup client may go without an update: it never expires. */
 export const ROLLUP_UNBONDING_SEC = 2n ** 64n - 1n;
 
-/** Seconds for which commitments of a rollup may be challenged. */
-export const ROLLUP_CHALLENGE_SEC = 300n;
-
 /**
  * Id under which commitments of a rollup are stored: the rollup's chain with the consensus state id of the L1.
  * Heights of the rollup on the hub and messages go by this id, client and contracts by the rollup's own.
@@ -66,17 +62,6 @@ export function commitmentIdOf(state: RollupClientState): StateMachineId {
   return {
     stateMachine: state.stateMachineId.stateMachine,
     consensusStateId: state.l1StateMachineId.consensusStateId,
-  };
-}
-
-/** The commitment of a claimed block. Heights wrap at 64 bits as on the hub. */
-export function rollupCommitment(
-  state: RollupClientState,
-  block: { readonly height: bigint } & Omit<StateCommitment, "overlayRoot">,
-): IntermediateState {
-  return {
-    height: { id: commitmentIdOf(state), height: BigInt.asUintN(64, block.height) },
-    commitment: { timestampSec: block.timestampSec, overlayRoot: undefined, stateRoot: block.stateRoot },
   };
 }
 

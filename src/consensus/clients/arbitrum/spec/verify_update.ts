@@ -3,14 +3,15 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (verify_consensus),
  * modules/ismp/clients/arbitrum/src/lib.rs.
  */
+import { evmCommitment } from "../../../spec/header_commitment.ts";
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import {
+  commitmentIdOf,
   decodeRollupUpdate,
   fromL1Proof,
-  rollupCommitment,
   RollupUpdateError,
   type VerifiedRollupUpdate,
 } from "../../../rollup/spec/rollup_client.ts";
@@ -115,8 +116,7 @@ export function verifyArbitrumUpdate(
   if (hub.rollupCore === undefined) return { consensusState: trusted, commitment: undefined };
   if (hub.blacklistedClaims.has(claimOf(proof))) refuse("claim_blacklisted");
   verifyClaim(proof, hub.l1StateRoot, hub.rollupCore);
-  const { number, timestampSec, stateRoot } = proof.value.header;
-  const commitment = rollupCommitment(trusted, { height: number, timestampSec, stateRoot });
+  const commitment = evmCommitment(commitmentIdOf(trusted), proof.value.header);
   return { consensusState: { ...trusted, finalizedHeight: commitment.height.height }, commitment };
 }
 

@@ -76,12 +76,6 @@ export interface BscConsensusState {
   readonly chainId: number;
 }
 
-/** Seconds for which a BSC client may go without an update (67.5 days). */
-export const BSC_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-export const BSC_CHALLENGE_SEC = 300n;
-
 function checkedKey(key: Uint8Array): Uint8Array {
   if (key.length !== 48) throw new ScaleError("invalid", "ByteVector<48>");
   return key;

@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
+import { evmCommitment } from "../../../spec/header_commitment.ts";
 import { decodeClientData } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
@@ -100,20 +101,10 @@ export function verifyBscUpdate(
   checkEpoch(consensusState, epochLength);
   return {
     consensusState,
-    commitment: {
-      height: {
-        id: {
-          stateMachine: evmStateMachine(trusted.chainId),
-          consensusStateId: hub.consensusStateId,
-        },
-        height,
-      },
-      commitment: {
-        timestampSec: source.timestampSec,
-        overlayRoot: undefined,
-        stateRoot: source.stateRoot,
-      },
-    },
+    commitment: evmCommitment(
+      { stateMachine: evmStateMachine(trusted.chainId), consensusStateId: hub.consensusStateId },
+      source,
+    ),
   };
 }
 

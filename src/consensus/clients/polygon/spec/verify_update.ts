@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/polygon/src/lib.rs (verify_consensus),
  * modules/consensus/tendermint/verifier/src/verifier.rs (verify_header_update).
  */
+import { evmCommitment } from "../../../spec/header_commitment.ts";
 import {
   type CometCommit,
   type CometVote,
@@ -95,20 +96,14 @@ export function verifyPolygonUpdate(
   }
   const { borHeader, milestone } = update.milestone;
   verifyMilestone(trusted, update, update.milestone);
-  const finalizedBlock = BigInt.asUintN(64, borHeader.number);
+  const commitment = evmCommitment(
+    { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
+    borHeader,
+  );
+  const finalizedBlock = commitment.height.height;
   return {
     consensusState: { ...trusted, heimdall, finalizedBlock, finalizedHash: milestone.hash },
-    commitment: {
-      height: {
-        id: { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
-        height: finalizedBlock,
-      },
-      commitment: {
-        timestampSec: borHeader.timestampSec,
-        overlayRoot: undefined,
-        stateRoot: borHeader.stateRoot,
-      },
-    },
+    commitment,
   };
 }
 

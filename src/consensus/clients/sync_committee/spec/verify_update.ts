@@ -2,6 +2,7 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
+import { evmCommitment } from "../../../spec/header_commitment.ts";
 import { decodeClientData } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
@@ -307,15 +308,10 @@ export function verifyBeaconUpdate(
   update: StateUpdate,
 ): VerifiedBeaconUpdate {
   const lightClientState = verifyUpdate(network, trusted.lightClientState, update);
-  const { blockNumber, timestampSec, stateRoot } = update.executionPayload;
+  const { blockNumber: number, ...block } = update.executionPayload;
+  const id = { stateMachine: evmStateMachine(trusted.chainId), consensusStateId };
   return {
     consensusState: { ...trusted, frozenHeight: undefined, lightClientState },
-    commitment: {
-      height: {
-        id: { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
-        height: blockNumber,
-      },
-      commitment: { timestampSec, overlayRoot: undefined, stateRoot },
-    },
+    commitment: evmCommitment(id, { number, ...block }),
   };
 }
