@@ -6,7 +6,7 @@ import type { ConsensusClientView, TargetReads } from "../core/chains/consensus_
 import { equalBytes } from "../core/encoding/bytes.ts";
 import type { ConsensusClientId, StateMachineId } from "../core/ismp/state_machine.ts";
 import { ProverFault, type ProverFinding } from "./prover.ts";
-import { ClientError } from "./spec/client_error.ts";
+import { ClientError, mapError } from "./spec/client_error.ts";
 
 /** Reason that a light client accepts no updates. */
 export interface UnusableReason {
@@ -115,12 +115,11 @@ export class TargetClient<State> {
   read({ clientId, state }: Pick<ConsensusClientView, "clientId" | "state">): State {
     const { clientId: expected, decode } = this.#kind;
     if (clientId !== expected) throw this.fault(`${this.#where} is ${clientId}, not ${expected}`);
-    try {
-      return decode(state);
-    } catch (cause) {
-      if (!(cause instanceof ClientError)) throw cause;
-      throw this.fault(`the state of ${this.#where} is unreadable`, cause);
-    }
+    return mapError(
+      ClientError,
+      () => decode(state),
+      (cause) => this.fault(`the state of ${this.#where} is unreadable`, cause),
+    );
   }
 
   /**

@@ -13,7 +13,7 @@ import { toConsensusClientId, toConsensusStateId } from "../../src/core/ismp/sta
 const FOLDER: Readonly<Record<string, string>> = {
   "spec/toy_update.ts": `/** State of the toy client: a height; its updates are heights as text. */
 import { type Codec, u64 } from "../../../../core/encoding/scale.ts";
-import { ClientError, decodeClientData } from "../../../spec/client_error.ts";
+import { ClientError, clientDecoder } from "../../../spec/client_error.ts";
 
 /** A height that is not the SCALE form of one. */
 class ToyError extends ClientError<"undecodable_state"> {
@@ -23,10 +23,8 @@ class ToyError extends ClientError<"undecodable_state"> {
 /** SCALE of the state. */
 export const toyCodec: Codec<bigint> = u64;
 
-/** Decodes a state. @throws {ClientError} */
-export function decodeToyState(stored: Uint8Array): bigint {
-  return decodeClientData(toyCodec, stored, (options) => new ToyError("undecodable_state", options));
-}
+/** Decodes a state. @throws {ToyError} */
+export const decodeToyState = clientDecoder(toyCodec, ToyError, "undecodable_state");
 `,
   "toy_prover.ts": `/** Proves a chain whose height is the hub's clock, in steps. */
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";

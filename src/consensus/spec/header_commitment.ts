@@ -2,9 +2,9 @@
  * Commitments of headers as verifiers store them: of EVM chains, and of Substrate chains with pallet-ismp. Pure. Source: polytope-labs/hyperbridge:
  * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import { ClientError, readClientData } from "./client_error.ts";
+import { ClientError, mapError } from "./client_error.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
-import { type Codec } from "../../core/encoding/scale.ts";
+import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
 import {
   type ConsensusDigest,
   consensusDigestCodec,
@@ -76,15 +76,15 @@ const MAX_TIME_MS = (1n << 64n) - 1n;
 
 /** Unix seconds; 0 where the header names no slot. */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = readClientData(() => readSlot(header), unreadable) ?? 0n;
+  const slot = mapError(ScaleError, () => readSlot(header), unreadable) ?? 0n;
   const timeMs = slot * slotMs;
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }
 
 function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return readClientData(() => lastAnnounced(header, engine, codec), unreadable);
+  return mapError(ScaleError, () => lastAnnounced(header, engine, codec), unreadable);
 }
 
-function unreadable(options: ErrorOptions): HeaderCommitmentError {
-  return new HeaderCommitmentError("undecodable_header", options);
+function unreadable(cause: ScaleError): HeaderCommitmentError {
+  return new HeaderCommitmentError("undecodable_header", { cause });
 }

@@ -1,4 +1,5 @@
 /** Light client of BSC-type chains, as the registry lists it. */
+import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
@@ -176,15 +177,12 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
   }
 
   #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
-    try {
-      return initialBscState(this.#network, epochHeader, epochLength);
-    } catch (error) {
-      if (!(error instanceof BscError)) throw error;
+    return mapError(BscError, () => initialBscState(this.#network, epochHeader, epochLength), (cause) => {
       const detail =
         `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
         "that of the chain";
-      throw this.fault("bad_data", detail, { cause: error });
-    }
+      return this.fault("bad_data", detail, { cause });
+    });
   }
 
   async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {

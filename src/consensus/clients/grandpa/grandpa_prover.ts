@@ -2,6 +2,7 @@
  * Proves the finality of the hub to a Substrate chain by the votes on the chain that finalizes the hub. Start reading
  * at {@link GrandpaProver.next}. Source: docs/protocol/hub-consensus.md section 4.
  */
+import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -178,12 +179,7 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
   }
 
   #read<T>(read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof ScaleError) throw this.#badData("unreadable answer about GRANDPA", error);
-      throw error;
-    }
+    return mapError(ScaleError, read, (cause) => this.#badData("unreadable answer about GRANDPA", cause));
   }
 
   #readSetId(stored: Uint8Array | undefined): bigint {
@@ -278,12 +274,13 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
     proved: FinalMessage,
     view: GrandpaView,
   ): VerifiedGrandpaMessage {
-    try {
-      return verifyCommitments(trusted, proved, view);
-    } catch (error) {
-      if (!(error instanceof GrandpaError)) throw error;
-      if (error.code === "parachain_missing") throw this.#missingParachain(error);
-      throw this.#badData(`its proof of the heads does not verify (${error.code})`, error);
-    }
+    return mapError(
+      GrandpaError,
+      () => verifyCommitments(trusted, proved, view),
+      (error) =>
+        error.code === "parachain_missing"
+          ? this.#missingParachain(error)
+          : this.#badData(`its proof of the heads does not verify (${error.code})`, error),
+    );
   }
 }

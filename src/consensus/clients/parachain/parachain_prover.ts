@@ -3,6 +3,7 @@
  * parachain to the hub, Polkadot Hub among them. Collators did this themselves until 2025; now relayers do. Start
  * reading at {@link ParachainProver.next}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
+import { mapError } from "../../spec/client_error.ts";
 import type { LogRange } from "../../../core/chains/evm/rpc_schemas.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { hostEventTopics } from "../../../core/evm/host_abi.ts";
@@ -331,18 +332,15 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
       relayStateRoot: stateRoot,
       slotMs,
     };
-    try {
-      return verifyParachainHead(proof, this.#paraId, view);
-    } catch (error) {
-      if (!(error instanceof ParachainError)) throw error;
+    return mapError(ParachainError, () => verifyParachainHead(proof, this.#paraId, view), (error) => {
       if (error.code === "heads_proof" || error.code === "head_missing") {
-        throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
+        return this.#badData(`its proof of the head does not verify (${error.code})`, error);
       }
       // Proven, so that no node is to blame.
       const detail = `${this.#target} would refuse the head of parachain ${this.#paraId} in relay block ` +
         `${proof.relayHeight} (${error.code})`;
-      throw this.fault("not_served", detail, { cause: error });
-    }
+      return this.fault("not_served", detail, { cause: error });
+    });
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
@@ -350,13 +348,10 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
   }
 
   #read<T>(item: string, read: () => T): T {
-    try {
-      return read();
-    } catch (cause) {
-      if (!(cause instanceof ScaleError)) throw cause;
+    return mapError(ScaleError, read, (cause) => {
       const detail = `IsmpParachain.${item} of ${this.#target} is unreadable`;
-      throw this.fault("hub_state", detail, { cause });
-    }
+      return this.fault("hub_state", detail, { cause });
+    });
   }
 }
 

@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
-import { ClientError, decodeClientData } from "../../spec/client_error.ts";
+import { ClientError, mapError } from "../../spec/client_error.ts";
 import { concatBytes, type Hex } from "../../../core/encoding/bytes.ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { Address } from "../../../core/evm/address.ts";
@@ -119,20 +119,7 @@ export class RollupUpdateError<Code extends string = string> extends ClientError
 
 /** Runs `read` on a proof. @throws {RollupUpdateError} with `code` when the proof is inconclusive. */
 export function fromL1Proof<T>(code: `${string}_proof`, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof EvmProofError) throw new RollupUpdateError(code, { cause });
-    throw cause;
-  }
-}
-
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
- * `undecodable_update`
- */
-export function decodeRollupUpdate<T>(codec: Codec<T>, bytes: Uint8Array): T {
-  return decodeClientData(codec, bytes, (options) => new RollupUpdateError("undecodable_update", options));
+  return mapError(EvmProofError, read, (cause) => new RollupUpdateError(code, { cause }));
 }
 
 /** Relation that does not hold. */

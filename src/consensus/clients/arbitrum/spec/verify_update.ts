@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (verify_consensus),
  * modules/ismp/clients/arbitrum/src/lib.rs.
  */
+import { clientDecoder } from "../../../spec/client_error.ts";
 import { evmCommitment } from "../../../spec/header_commitment.ts";
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
@@ -10,7 +11,6 @@ import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import {
   commitmentIdOf,
-  decodeRollupUpdate,
   fromL1Proof,
   RollupUpdateError,
   type VerifiedRollupUpdate,
@@ -94,10 +94,15 @@ export function decodeArbitrumState(stored: Uint8Array): ArbitrumConsensusState 
   }
 }
 
-/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
-export function decodeArbitrumUpdate(bytes: Uint8Array): ArbitrumUpdate {
-  return decodeRollupUpdate(arbitrumUpdateCodec, bytes);
-}
+/**
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
+ * `undecodable_update`
+ */
+export const decodeArbitrumUpdate = clientDecoder(
+  arbitrumUpdateCodec,
+  RollupUpdateError<ArbitrumErrorCode>,
+  "undecodable_update",
+);
 
 /** Name of a claim in the hub's blacklist. */
 export function claimOf(proof: ArbitrumProof): Hash256 {

@@ -4,7 +4,7 @@
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
 import { evmCommitment } from "../../../spec/header_commitment.ts";
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder, mapError } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
@@ -18,7 +18,6 @@ import {
   isSignedByVoters,
   parseExtraData,
   rotationBlock,
-  type VoteAttestation,
   voteMessage,
   voteThreshold,
 } from "./extra_data.ts";
@@ -51,24 +50,11 @@ function require(isMet: boolean, code: BscErrorCode): asserts isMet {
   if (!isMet) throw new BscError(code);
 }
 
-/**
- * Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state`
- */
-export function decodeBscState(bytes: Uint8Array): BscConsensusState {
-  return decodeClientData(
-    bscConsensusStateCodec,
-    bytes,
-    (options) => new BscError("undecodable_state", options),
-  );
-}
+/** Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state` */
+export const decodeBscState = clientDecoder(bscConsensusStateCodec, BscError, "undecodable_state");
 
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {BscError}
- * `undecodable_update`
- */
-export function decodeBscUpdate(bytes: Uint8Array): BscUpdate {
-  return decodeClientData(bscUpdateCodec, bytes, (options) => new BscError("undecodable_update", options));
-}
+/** Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {BscError} `undecodable_update` */
+export const decodeBscUpdate = clientDecoder(bscUpdateCodec, BscError, "undecodable_update");
 
 /** Number of a header: the hub reads the lower 64 bits. */
 function numberOf(header: EvmBlockHeader): bigint {
@@ -133,7 +119,11 @@ const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 
 /** @returns hash of the source header, which the votes finalize. */
 function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork): Hash256 {
-  const attestation = readAttestation(network, update.attestedHeader);
+  const { attestation } = mapError(
+    ExtraDataError,
+    () => parseExtraData(network, update.attestedHeader),
+    (cause) => new BscError("attested_extra_data", { cause }),
+  );
   if (attestation === undefined) throw new BscError("vote_missing");
   const { vote, voters, signature } = attestation;
   require(vote.sourceHash !== zeroHash && vote.targetHash !== zeroHash, "vote_missing");
@@ -153,15 +143,6 @@ function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork
 /** True when the validator at `index` of the set voted. */
 export function isVoter(voters: bigint, index: number): boolean {
   return ((voters >> BigInt(index)) & 1n) === 1n;
-}
-
-function readAttestation(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | undefined {
-  try {
-    return parseExtraData(network, header).attestation;
-  } catch (cause) {
-    if (cause instanceof ExtraDataError) throw new BscError("attested_extra_data", { cause });
-    throw cause;
-  }
 }
 
 /** Returns the set that the update proves; undefined when it proves none. */

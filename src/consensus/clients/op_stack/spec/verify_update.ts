@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (verify_consensus),
  * modules/ismp/clients/optimism/src/lib.rs.
  */
+import { clientDecoder } from "../../../spec/client_error.ts";
 import { type EvmBlockState, evmCommitment } from "../../../spec/header_commitment.ts";
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
@@ -10,7 +11,6 @@ import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import {
   commitmentIdOf,
-  decodeRollupUpdate,
   fromL1Proof,
   RollupUpdateError,
   type VerifiedRollupUpdate,
@@ -126,10 +126,15 @@ export function decodeOpStackState(stored: Uint8Array): OpStackConsensusState {
   }
 }
 
-/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
-export function decodeOpStackUpdate(bytes: Uint8Array): OpStackUpdate {
-  return decodeRollupUpdate(opStackUpdateCodec, bytes);
-}
+/**
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
+ * `undecodable_update`
+ */
+export const decodeOpStackUpdate = clientDecoder(
+  opStackUpdateCodec,
+  RollupUpdateError<OpStackErrorCode>,
+  "undecodable_update",
+);
 
 /**
  * Verifies an update as the hub does. @throws {RollupUpdateError}

@@ -29,7 +29,7 @@ import {
   type SignedHeimdallHeader,
   type TrustedHeimdall,
 } from "./update.ts";
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder } from "../../../spec/client_error.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import {
@@ -54,25 +54,17 @@ export interface VerifiedPolygonUpdate {
 }
 
 /** Decodes a consensus state as the hub stores it. @throws {PolygonError} `undecodable_state` */
-export function decodePolygonState(bytes: Uint8Array): PolygonConsensusState {
-  return decodeClientData(
-    polygonConsensusStateCodec,
-    bytes,
-    (options) => new PolygonError("undecodable_state", options),
-  );
-}
+export const decodePolygonState = clientDecoder(
+  polygonConsensusStateCodec,
+  PolygonError,
+  "undecodable_state",
+);
 
 /**
  * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {PolygonError}
  * `undecodable_update`
  */
-export function decodePolygonUpdate(bytes: Uint8Array): PolygonUpdate {
-  return decodeClientData(
-    polygonUpdateCodec,
-    bytes,
-    (options) => new PolygonError("undecodable_update", options),
-  );
-}
+export const decodePolygonUpdate = clientDecoder(polygonUpdateCodec, PolygonError, "undecodable_update");
 
 /** Verifies an update as the hub does. @throws {PolygonError} */
 export function verifyPolygonUpdate(

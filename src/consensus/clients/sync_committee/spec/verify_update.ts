@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
 import { evmCommitment } from "../../../spec/header_commitment.ts";
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
@@ -269,27 +269,19 @@ export interface VerifiedBeaconUpdate {
   readonly commitment: IntermediateState;
 }
 
-/**
- * Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state`
- */
-export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusState {
-  return decodeClientData(
-    beaconConsensusStateCodec,
-    bytes,
-    (options) => new SyncCommitteeError("undecodable_state", options),
-  );
-}
+/** Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state` */
+export const decodeBeaconConsensusState = clientDecoder(
+  beaconConsensusStateCodec,
+  SyncCommitteeError,
+  "undecodable_state",
+);
 
 /**
  * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {SyncCommitteeError}
  * `undecodable_update`
  */
 export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "flat"): StateUpdate {
-  return decodeClientData(
-    stateUpdateCodecs[layout],
-    bytes,
-    (options) => new SyncCommitteeError("undecodable_update", options),
-  );
+  return clientDecoder(stateUpdateCodecs[layout], SyncCommitteeError, "undecodable_update")(bytes);
 }
 
 /** A client on the hub. */
