@@ -122,7 +122,7 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
     assert.match(await reasonForNothing(prover()), /the hub has no consensus client OPT0/);
     hub.addClient(opt0, consensusClientIds.arbitrum, encodedState());
     assert.match(await hubStateFault(prover()), /client OPT0 of the hub is ARBC, not OPTC/);
-    assert.match((await findings(prover())).join(), /failed: .*it is a ARBC client/);
+    assert.match((await findings(prover())).join(), /failed: .*client OPT0 of the hub is ARBC/);
     hub.addClient(opt0, consensusClientIds.opStack, encodedState().subarray(0, 12));
     assert.match(await hubStateFault(prover()), /the state of client OPT0 of the hub is unreadable/);
     hub.addClient(
