@@ -105,6 +105,9 @@ interface BscProverOptions extends ProverOptions {
   readonly epochLength: bigint;
 }
 
+/** Block time, milliseconds: BSC since Fermi. Where blocks are slower, polls are more than enough. */
+const USUAL_BLOCK_MS = 450;
+
 /** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
 
@@ -117,7 +120,10 @@ interface TrustedState extends ClientState<BscConsensusState> {
 export class BscProver extends BaseProver<BscProverOptions> implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
-  readonly #epochs: EpochReader;
+  /** Blocks of an epoch, as last read. */
+  #epochLength: bigint;
+  /** Blocks of a turn in the epoch that was read last. */
+  #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
 
   /** @throws {RangeError} for a chain that the hub's client was not built for. */
@@ -129,16 +135,15 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     }
     this.#deps = deps;
     this.#network = network;
-    this.#epochs = new EpochReader(deps.headers, network);
+    this.#epochLength = options.epochLength;
     const clientId = consensusClientIds.bsc;
     this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
   override get intervalMs(): number {
-    const { intervalMs } = this.options;
-    const { epochMs } = this.#epochs;
-    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
+    const epochMs = Number(this.#epochLength) * USUAL_BLOCK_MS;
+    return Math.min(this.options.intervalMs, epochMs / POLLS_PER_EPOCH);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -159,7 +164,7 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     const trusted = await this.#fetchTrusted(signal);
     if (trusted === undefined) return UNTIL_FINAL;
     const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
-    await this.#epochs.measure(head, trusted.epochLength, signal);
+    this.#epochLength = trusted.epochLength;
     return await this.#collect(trusted, head, signal);
   }
 
@@ -203,6 +208,19 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     return { ...client, epochLength };
   }
 
+  /** Consecutive blocks of one validator in an epoch; `undefined` where its first header does not contain it. */
+  async #fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turn?.epoch !== epoch) {
+      const header = await fetchEvmHeader(this.#deps.headers, epochBlock(epoch, epochLength), signal);
+      this.#turn = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turn.blocks;
+  }
+
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
@@ -216,7 +234,7 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     let { state } = trusted;
     let said = "";
     while (updates.length < MAX_CHAINED_UPDATES) {
-      const turnLength = await this.#epochs.fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
       const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
       if (plan.action !== "search") {
         if (updates.length > 0) break;
@@ -289,55 +307,6 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
-
-/** Default block time, milliseconds: BSC since Fermi. */
-const USUAL_BLOCK_MS = 450;
-
-/**
- * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
- * may throw an `RpcFault`.
- */
-class EpochReader {
-  readonly #headers: Pick<BscHeaders, "fetchHeaders">;
-  readonly #network: BscNetwork;
-  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
-  #epochMs: number | undefined;
-
-  constructor(headers: Pick<BscHeaders, "fetchHeaders">, network: BscNetwork) {
-    this.#headers = headers;
-    this.#network = network;
-  }
-
-  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
-  get epochMs(): number | undefined {
-    return this.#epochMs;
-  }
-
-  /**
-   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
-   */
-  async fetchTurnLength(
-    epoch: bigint,
-    epochLength: bigint,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    if (this.#turnLength?.epoch !== epoch) {
-      const header = await fetchEvmHeader(this.#headers, epochBlock(epoch, epochLength), signal);
-      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
-    }
-    return this.#turnLength.blocks;
-  }
-
-  /** Measures the duration of the newest epoch. */
-  async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
-    if (this.#epochMs !== undefined || head.number < epochLength) {
-      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
-      return;
-    }
-    const before = await fetchEvmHeader(this.#headers, head.number - epochLength, signal);
-    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
-  }
-}
 
 function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
   try {

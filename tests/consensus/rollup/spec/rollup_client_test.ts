@@ -20,7 +20,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import { EvmProofError, type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
+import { type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
 import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import { buildL1 } from "./l1_fixture.ts";
 import { l1Id, rollupId } from "./vectors.ts";
@@ -56,7 +56,7 @@ Deno.test("rollup ids: an id that is not a rollup client's is replaced by the on
 });
 
 function refuses(code: EvmProofErrorCode, read: () => unknown): void {
-  throws(read, (error) => error instanceof EvmProofError && error.code === code);
+  throws(read, { name: "EvmProofError", code });
 }
 
 const contract = "0x00000000000000000000000000000000000000aa";
