@@ -30,6 +30,12 @@ export function evmCommitment(
   };
 }
 
+/** Result of an accepted update. `None` is `undefined` for a client of which an update may bring no commitment. */
+export interface VerifiedUpdate<State, None = never> {
+  readonly consensusState: State;
+  readonly commitment: IntermediateState | None;
+}
+
 /** Reason that a header has no usable commitment. */
 export type HeaderCommitmentErrorCode =
   /** One of its digests cannot be read. */

@@ -13,7 +13,6 @@ import {
   type ConsensusClientId,
   type ConsensusStateId,
   evmChainId,
-  type IntermediateState,
   type StateMachineId,
   stateMachineIdCodec,
   toConsensusStateId,
@@ -42,13 +41,6 @@ export interface RollupClientState {
 /** Key of an item of one rollup in a pallet. @param id under the rollup's own client. */
 export function rollupKey(pallet: string, item: string, id: StateMachineId): Uint8Array {
   return concatBytes(storagePrefix(pallet, item), blake2Concat(stateMachineIdCodec.enc(id)));
-}
-
-/** Result of an accepted update. */
-export interface VerifiedRollupUpdate<State extends RollupClientState> {
-  readonly consensusState: State;
-  /** Undefined when the hub knows no contract for the rollup: it then accepts and ignores any update. */
-  readonly commitment: IntermediateState | undefined;
 }
 
 /** Seconds for which a rollup client may go without an update: it never expires. */

@@ -4,17 +4,12 @@
  * modules/ismp/clients/arbitrum/src/lib.rs.
  */
 import { clientDecoder } from "../../../spec/client_error.ts";
-import { evmCommitment } from "../../../spec/header_commitment.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import {
-  commitmentIdOf,
-  fromL1Proof,
-  RollupUpdateError,
-  type VerifiedRollupUpdate,
-} from "../../../rollup/spec/rollup_client.ts";
+import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -116,7 +111,7 @@ export function verifyArbitrumUpdate(
   trusted: ArbitrumConsensusState,
   { proof }: ArbitrumUpdate,
   hub: ArbitrumHubView,
-): VerifiedRollupUpdate<ArbitrumConsensusState> {
+): VerifiedUpdate<ArbitrumConsensusState, undefined> {
   if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
   if (hub.rollupCore === undefined) return { consensusState: trusted, commitment: undefined };
   if (hub.blacklistedClaims.has(claimOf(proof))) refuse("claim_blacklisted");

@@ -3,11 +3,11 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
-import { evmCommitment } from "../../../spec/header_commitment.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { clientDecoder, mapError } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import {
   BscError,
@@ -40,12 +40,6 @@ export interface BscHubView {
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** Result of an accepted update. */
-export interface VerifiedBscUpdate {
-  readonly consensusState: BscConsensusState;
-  readonly commitment: IntermediateState;
-}
-
 function require(isMet: boolean, code: BscErrorCode): asserts isMet {
   if (!isMet) throw new BscError(code);
 }
@@ -68,7 +62,7 @@ export function verifyBscUpdate(
   trusted: BscConsensusState,
   update: BscUpdate,
   hub: BscHubView,
-): VerifiedBscUpdate {
+): VerifiedUpdate<BscConsensusState> {
   const source = update.sourceHeader;
   const height = numberOf(source);
   require(height > trusted.finalizedHeight, "stale_source");

@@ -4,17 +4,12 @@
  * modules/ismp/clients/optimism/src/lib.rs.
  */
 import { clientDecoder } from "../../../spec/client_error.ts";
-import { type EvmBlockState, evmCommitment } from "../../../spec/header_commitment.ts";
+import { type EvmBlockState, evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import {
-  commitmentIdOf,
-  fromL1Proof,
-  RollupUpdateError,
-  type VerifiedRollupUpdate,
-} from "../../../rollup/spec/rollup_client.ts";
+import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
 import {
   type DisputeGameProof,
   type DisputeGameRules,
@@ -143,7 +138,7 @@ export function verifyOpStackUpdate(
   trusted: OpStackConsensusState,
   update: OpStackUpdate,
   hub: OpStackHubView,
-): VerifiedRollupUpdate<OpStackConsensusState> {
+): VerifiedUpdate<OpStackConsensusState, undefined> {
   if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
   const block = verifyProof(trusted.stateMachineId.stateMachine, update, {
     ...hub,

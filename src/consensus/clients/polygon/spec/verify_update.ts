@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/polygon/src/lib.rs (verify_consensus),
  * modules/consensus/tendermint/verifier/src/verifier.rs (verify_header_update).
  */
-import { evmCommitment } from "../../../spec/header_commitment.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import {
   type CometCommit,
   type CometVote,
@@ -32,11 +32,7 @@ import {
 import { clientDecoder } from "../../../spec/client_error.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import {
-  type ConsensusStateId,
-  evmStateMachine,
-  type IntermediateState,
-} from "../../../../core/ismp/state_machine.ts";
+import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 
 /** State of the hub besides the trusted state that an update is verified against. */
 export interface PolygonHubView {
@@ -44,13 +40,6 @@ export interface PolygonHubView {
   readonly nowSec: bigint;
   /** Id under which the client and its commitments are stored, e.g. `POLY`. */
   readonly consensusStateId: ConsensusStateId;
-}
-
-/** Result of an accepted update. */
-export interface VerifiedPolygonUpdate {
-  readonly consensusState: PolygonConsensusState;
-  /** State of the newest Bor block; `undefined`: the update brings none. */
-  readonly commitment: IntermediateState | undefined;
 }
 
 /** Decodes a consensus state as the hub stores it. @throws {PolygonError} `undecodable_state` */
@@ -71,7 +60,7 @@ export function verifyPolygonUpdate(
   trusted: PolygonConsensusState,
   update: PolygonUpdate,
   { nowSec, consensusStateId }: PolygonHubView,
-): VerifiedPolygonUpdate {
+): VerifiedUpdate<PolygonConsensusState, undefined> {
   requireValues(trusted.heimdall, update);
   const rotation = verifyHeimdallHeader(trusted.heimdall, update, nowSec);
   const { header } = update.signedHeader;

@@ -2,10 +2,10 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
-import { evmCommitment } from "../../../spec/header_commitment.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { clientDecoder } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../../../spec/bls.ts";
 import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
@@ -262,13 +262,6 @@ function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
   }
 }
 
-/** Result of an accepted update. */
-export interface VerifiedBeaconUpdate {
-  readonly consensusState: BeaconConsensusState;
-  /** Of the execution chain, under the id of the client itself. */
-  readonly commitment: IntermediateState;
-}
-
 /** Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state` */
 export const decodeBeaconConsensusState = clientDecoder(
   beaconConsensusStateCodec,
@@ -298,7 +291,7 @@ export function verifyBeaconUpdate(
   { network, consensusStateId }: BeaconClient,
   trusted: BeaconConsensusState,
   update: StateUpdate,
-): VerifiedBeaconUpdate {
+): VerifiedUpdate<BeaconConsensusState> {
   const lightClientState = verifyUpdate(network, trusted.lightClientState, update);
   const { blockNumber: number, ...block } = update.executionPayload;
   const id = { stateMachine: evmStateMachine(trusted.chainId), consensusStateId };
