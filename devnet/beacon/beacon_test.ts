@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, notStrictEqual, ok, rejects } from "node:assert/strict";
-import type { ClientUpdate } from "../../src/consensus/spec/header_commitment.ts";
+import type { VerifiedUpdate } from "../../src/consensus/spec/header_commitment.ts";
 import { ssz } from "@lodestar/types";
 import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
 import type {
@@ -68,7 +68,7 @@ async function verified(
   source: FinalityUpdate,
   committee?: SyncCommitteeUpdate,
   from: BranchSource = "proof",
-): Promise<ClientUpdate<BeaconConsensusState>> {
+): Promise<VerifiedUpdate<BeaconConsensusState>> {
   const payloadBranch = await fetchPayloadBranch(beacon, source, from);
   const update = {
     ...buildSignedUpdate(sepolia, source, committee),
