@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3956,
   "core/runtime": 2167,
   "core/substrate": 270,
-  "core/telemetry": 2798,
+  "core/telemetry": 2797,
   "messaging": 1217,
   "messaging/checks": 343,
-  "messaging/commands": 2400,
+  "messaging/commands": 2394,
   "messaging/config": 856,
-  "messaging/fees": 3176,
-  "messaging/ledger": 5067,
+  "messaging/fees": 3154,
+  "messaging/ledger": 4673,
   "messaging/relay": 7962,
   "messaging/status": 1183,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_479,
+  "lines of src": 84_056,
   "lines of devnet": 36_774,
-  "lines of tests": 104_424,
+  "lines of tests": 104_297,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_936,
+  "words of docs": 75_930,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

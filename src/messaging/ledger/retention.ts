@@ -45,7 +45,7 @@ export function prune(db: Database, nowMs: number): Pruned {
          SELECT s.id FROM submission s
          WHERE s.state IN ('final', 'failed', 'replaced', 'dropped') AND s.updated_at_ms < :before
            AND NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.submission_id = s.id
-             AND w.state IN ('requested', 'dispatched', 'delivering'))
+             AND w.state IN ('requested', 'dispatched'))
          LIMIT ${chunk})`,
       nowMs - journalMs,
     ),

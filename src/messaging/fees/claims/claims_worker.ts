@@ -23,7 +23,6 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
   return {
     name: "claims",
     run: async (signal) => {
-      logUnreadable(context);
       const rounds = new ClaimsRounds(context);
       let failures = 0;
       while (!signal.aborted) {
@@ -44,16 +43,6 @@ export function claimsWorker(context: FeeContext, everyMs: number): Worker {
       }
     },
   };
-}
-
-/** Logs rows whose chains no version of the protocol knows: they are kept for the operator and never processed. */
-export function logUnreadable(context: FeeContext): void {
-  const count = context.ledger.deliveries.countUnreadable();
-  if (count > 0) {
-    context.log.error("record_unreadable.deliveries", {
-      records: count,
-    });
-  }
 }
 
 /** Maximum number of pairs processed concurrently. */
@@ -243,7 +232,7 @@ async function applyFinal(
     submissions.update(id, { state: "final", block: work.block });
     for (const [index, item] of items.entries()) {
       const isPaid = statuses[index] === "claimed";
-      submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
+      submissions.settleItems(id, [item.commitment], isPaid ? "handled" : "not_handled");
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
       if (isPaid) deliveries.setClaimState(row, "claimed", work.block.height);
@@ -290,7 +279,7 @@ function takeBack(
   context.ledger.transaction(() => {
     submissions.update(row.id, end);
     for (const { commitment, target } of submissions.itemsOf(row.id)) {
-      submissions.settleItem(row.id, commitment, "not_handled");
+      submissions.settleItems(row.id, [commitment], "not_handled");
       if (deliveries.find(commitment, target)?.claimState === "claiming") {
         deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
       }

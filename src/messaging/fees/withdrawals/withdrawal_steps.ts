@@ -89,7 +89,7 @@ export class WithdrawalSteps {
     else this.#report(row, ledger.messages.find(message.commitment, row.chain) ?? message);
   }
 
-  /** Reads the message that carries a payment; earlier versions recorded none before the leg had read it. */
+  /** Reads the message that carries a payment; one that ended long ago may have been removed. */
   #readMessage({ id, chain, dispatch }: WithdrawalRow): MessageRow {
     const { ledger, hub } = this.#context;
     if (dispatch === undefined) throw new Error(`Withdrawal ${id} has no payment`);

@@ -208,7 +208,7 @@ async function sendReplacement(context: Settling, successor: Successor): Promise
   // The previous one is still pending; the next increase starts from this price.
   context.ledger.transaction(() => {
     for (const { commitment } of submissions.itemsOf(id)) {
-      submissions.settleItem(id, commitment, "not_handled");
+      submissions.settleItems(id, [commitment], "not_handled");
     }
     submissions.update(id, { state: "dropped", detail: explainRejected(result) });
   });

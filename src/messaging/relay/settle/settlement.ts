@@ -190,7 +190,7 @@ export async function settleByReceipts(
     // What was recorded for an earlier block is no longer valid.
     if (row.state === "included") reopen(context, row);
     for (const { commitment } of all) {
-      context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
+      context.ledger.submissions.settleItems(row.id, [commitment], "not_handled");
     }
     const isLoss = isReverted && others.length > 0;
     rememberCompetitors(context, { relayers: others, isLoss, carried: all.length });
