@@ -10,7 +10,7 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 export type Parameters = Readonly<Record<string, SQLInputValue | undefined>>;
 
 /** How a value is kept in a column. */
-export interface Column<T> {
+interface Column<T> {
   /** @throws {Error} when the column does not match the schema: a defect, or a file modified by another program. */
   read(row: Row, column: string): T;
   write(value: T): SQLInputValue | undefined;
