@@ -85,7 +85,7 @@ const MIN_TIME_MS = 1_000_000_000_000;
 const WAITING = [
   ["message", "next_attempt_at_ms", isOpen],
   ["suspension", "next_try_at_ms", "is_active = 1"],
-  ["reward", "next_attempt_at_ms", "state IN ('pending', 'claiming')"],
+  ["reward", "next_attempt_at_ms", "state = 'pending'"],
 ] as const;
 
 /** Rows whose age decides something. */

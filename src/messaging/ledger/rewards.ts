@@ -25,7 +25,7 @@ interface NewReward extends RewardKey {
 /** Stored reward. */
 export interface RewardRow extends NewReward {
   /** `refused`: the hub will never pay it. */
-  readonly state: "pending" | "claiming" | "claimed" | "refused";
+  readonly state: "pending" | "claimed" | "refused";
   readonly attempts: number;
   readonly nextAttemptAtMs: number;
   readonly detail: string | undefined;
@@ -44,7 +44,7 @@ const format = new RowFormat<RewardRow>({
   reference: column.text,
   height: column.height,
   payload: column.bytes,
-  state: column.oneOf(["pending", "claiming", "claimed", "refused"]),
+  state: column.oneOf(["pending", "claimed", "refused"]),
   attempts: column.number,
   nextAttemptAtMs: column.number,
   detail: column.optional(column.text),
@@ -70,7 +70,7 @@ export class Rewards extends Table {
   listOpen(): RewardRow[] {
     return this.db.rows(
       // The condition must be written as in the index, or SQLite does not use it.
-      "SELECT * FROM reward WHERE state IN ('pending', 'claiming') ORDER BY height, chain, reference",
+      "SELECT * FROM reward WHERE state = 'pending' ORDER BY height, chain, reference",
     ).map(format.read);
   }
 
@@ -79,7 +79,7 @@ export class Rewards extends Table {
     const old = this.find(key);
     const name = `${key.kind} ${key.reference} of ${key.chain}`;
     if (old === undefined) throw new Error(`No reward: ${name}`);
-    if (old.state !== change.state && (old.state === "claimed" || old.state === "refused")) {
+    if (old.state !== change.state && old.state !== "pending") {
       throw new Error(`Illegal change of reward ${name}: ${old.state} to ${change.state}`);
     }
     const changed = { detail: undefined, ...change, updatedAtMs: this.db.now() };

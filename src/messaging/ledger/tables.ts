@@ -284,7 +284,7 @@ CREATE TABLE reward (
   reference TEXT NOT NULL,
   height INTEGER NOT NULL,
   payload BLOB NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'claiming', 'claimed', 'refused')),
+  state TEXT NOT NULL CHECK (state IN ('pending', 'claimed', 'refused')),
   attempts INTEGER NOT NULL,
   next_attempt_at_ms INTEGER NOT NULL,
   detail TEXT,
@@ -292,7 +292,7 @@ CREATE TABLE reward (
   updated_at_ms INTEGER NOT NULL,
   PRIMARY KEY (kind, chain, reference)
 ) STRICT;
-CREATE INDEX reward_open ON reward (height) WHERE state IN ('pending', 'claiming');
+CREATE INDEX reward_open ON reward (height) WHERE state = 'pending';
 `;
 
 const suspension = `

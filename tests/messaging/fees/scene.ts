@@ -11,10 +11,9 @@ import {
   type FeeContext,
   FeeUnits,
   findHubKey,
-  HubCalls,
-  NonceTurns,
   type WithdrawalSettings,
 } from "../../../src/messaging/fees/fee_context.ts";
+import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import { claimStates } from "../../../src/messaging/ledger/deliveries.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";

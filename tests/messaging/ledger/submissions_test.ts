@@ -388,7 +388,7 @@ Deno.test(
       rewards.record({ ...key(reference), height, payload });
     }
     deepEqual(rewards.listOpen().map(({ reference }) => reference), ["9", "8"]);
-    rewards.update(key("9"), { state: "claiming", attempts: 1, detail: "sent" });
+    rewards.update(key("9"), { state: "pending", attempts: 1, detail: "sent" });
     equal(rewards.find(key("9"))?.detail, "sent");
     rewards.update(key("9"), { state: "claimed" });
     throws(() => rewards.update(key("9"), { state: "pending" }), /Illegal change/);

@@ -81,7 +81,7 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
   await scene.blocks(5);
   const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 2);
-  assert.deepEqual(states(scene, ["7"]), ["claiming"]);
+  assert.deepEqual(states(scene, ["7"]), ["pending"]);
   await scene.blocks(1);
   assert.equal(await rounds.run(never), 2);
   await scene.blocks(3);
