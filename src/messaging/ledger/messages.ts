@@ -118,6 +118,15 @@ export class Messages extends MessageSearch {
     ).changes;
   }
 
+  /** Makes one row due now that waits; its state and reason stay. */
+  makeDue({ commitment, target }: Pick<MessageRow, "commitment" | "target">): void {
+    this.db.run(
+      `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+       WHERE commitment = :commitment AND target = :target AND ${isOpen}`,
+      { commitment, target, now: this.db.now() },
+    );
+  }
+
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number {
     return wake(this.db, "source = :source AND target = :target", { source, target, reason });

@@ -124,8 +124,7 @@ export class WithdrawalSteps {
     }
     if (await chain.reads.fetchFinalHeight(signal) < seenAt) return false;
     // It may wait for long where another account delivers it: it ends here.
-    const work = { candidates: [{ row: paid, message }], receipts: [receipt] };
-    await endDelivered({ ...this.#context.legTo(name), signal }, work);
+    await endDelivered({ ...this.#context.legTo(name), signal }, [{ row: paid, message }], [receipt]);
     return true;
   }
 
