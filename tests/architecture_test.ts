@@ -266,17 +266,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2756,
   "messaging": 1217,
   "messaging/checks": 340,
-  "messaging/commands": 2232,
+  "messaging/commands": 2226,
   "messaging/config": 856,
-  "messaging/fees": 3087,
-  "messaging/ledger": 4673,
-  "messaging/relay": 7953,
+  "messaging/fees": 3086,
+  "messaging/ledger": 4682,
+  "messaging/relay": 7908,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_597,
+  "lines of src": 83_554,
   "lines of devnet": 36_774,
   "lines of tests": 104_237,
   "lines of the longest function of src": 92,
