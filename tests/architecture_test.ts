@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3747,
   "core/runtime": 2169,
   "core/substrate": 270,
-  "core/telemetry": 2757,
-  "messaging": 1176,
+  "core/telemetry": 2756,
+  "messaging": 1177,
   "messaging/checks": 340,
-  "messaging/commands": 2238,
+  "messaging/commands": 2226,
   "messaging/config": 707,
-  "messaging/fees": 3176,
-  "messaging/ledger": 5067,
-  "messaging/relay": 7954,
+  "messaging/fees": 3086,
+  "messaging/ledger": 4682,
+  "messaging/relay": 7909,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_040,
-  "lines of devnet": 36_571,
-  "lines of tests": 102_689,
-  "lines of the longest function of src": 77,
+  "lines of src": 82_508,
+  "lines of devnet": 36_570,
+  "lines of tests": 102_504,
+  "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_355,
+  "words of docs": 73_351,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
