@@ -131,10 +131,7 @@ export function spentOn({ bodyBytes = 3, fee }: MessagePlan, priceWei: bigint, p
   return fee + gas * priceWei * price27 / 10n ** 27n;
 }
 
-/**
- * Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. A kind that is
- * listed in {@link openDefects} too has no bound yet that holds.
- */
+/** Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. */
 export const lossBounds: Readonly<Record<AttackKind, number>> = {
   failing: 1,
   spoiling: 1,
@@ -143,8 +140,8 @@ export const lossBounds: Readonly<Record<AttackKind, number>> = {
   large: 0.1,
   short: 0.5,
   untraceable: 0.1,
-  "front-running": 2,
-  "front-running by many": 2,
+  "front-running": 1.5,
+  "front-running by many": 1.5,
 };
 
 /** What may be lost for other reasons, dollars. */
