@@ -268,7 +268,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 340,
   "messaging/commands": 2238,
   "messaging/config": 707,
-  "messaging/fees": 3176,
+  "messaging/fees": 3173,
   "messaging/ledger": 5067,
   "messaging/relay": 7953,
   "messaging/status": 1088,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_828,
+  "lines of src": 83_825,
   "lines of devnet": 36_774,
-  "lines of tests": 103_065,
+  "lines of tests": 103_019,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_310,
+  "words of docs": 73_305,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

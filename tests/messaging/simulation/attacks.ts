@@ -140,8 +140,8 @@ export const lossBounds: Readonly<Record<AttackKind, number>> = {
   large: 0.1,
   short: 0.5,
   untraceable: 0.1,
-  "front-running": 1.5,
-  "front-running by many": 1.5,
+  "front-running": 2,
+  "front-running by many": 2,
 };
 
 /** What may be lost for other reasons, dollars. */
