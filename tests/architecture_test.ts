@@ -268,7 +268,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 340,
   "messaging/commands": 2226,
   "messaging/config": 707,
-  "messaging/fees": 3086,
+  "messaging/fees": 3083,
   "messaging/ledger": 4682,
   "messaging/relay": 7909,
   "messaging/status": 1088,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_508,
+  "lines of src": 82_505,
   "lines of devnet": 36_570,
-  "lines of tests": 102_504,
+  "lines of tests": 102_458,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_351,
+  "words of docs": 73_346,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

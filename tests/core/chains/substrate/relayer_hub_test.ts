@@ -88,11 +88,6 @@ test("relayer hub: fees are accumulated once, and seen in status, balance and ou
   const call = accumulate(await work.prove());
   assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
   assert.deepEqual(await status(), ["claimed", "claimed", "unknown"]);
-  assert.deepEqual(await chain.accounts.fetchFinalClaims([...work.commitments, unknown], signal), [
-    true,
-    true,
-    false,
-  ]);
   assert.equal(
     await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal),
     11n * token,
