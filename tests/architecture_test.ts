@@ -270,20 +270,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 856,
   "messaging/fees": 3176,
   "messaging/ledger": 5067,
-  "messaging/relay": 7962,
+  "messaging/relay": 7953,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_095,
+  "lines of src": 84_086,
   "lines of devnet": 36_774,
-  "lines of tests": 104_540,
+  "lines of tests": 104_422,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_946,
+  "words of docs": 75_959,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
