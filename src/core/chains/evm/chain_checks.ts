@@ -40,7 +40,7 @@ export function planEvmChecks(
     answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
-  const isReachable = createReach(clock, chain, findAnswering);
+  const isReachable = createReach(findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const endpointJob = job("endpoint", (signal) =>
     checkEndpoints(endpoints, {
