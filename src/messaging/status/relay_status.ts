@@ -19,7 +19,7 @@ export type RelayStatus = Omit<ProgramStatus, "chains"> & RelayFacts;
 export function emptyStatus(place: SnapshotPlace, found: readonly FoundReason[]): RelayStatus {
   return toProgramStatus<RelayFacts>(place, {
     ...{ chains: [], wallets: [], money: [], lightClients: [], legs: [] },
-    ...{ delivered: [], claims: [], withdrawals: [], operatorHolds: [], reconciliationGaps: 0 },
+    ...{ delivered: [], claims: [], withdrawals: [], reconciliationGaps: 0 },
     isDatabaseUp: found.every(({ code }) => code !== "database_fault"),
   }, found);
 }
@@ -136,7 +136,6 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
       "Gaps that reconciliations ever found: 0 is right",
       (each) => each.reconciliationGaps,
     ],
-    causeway_operator_holds: ["Modules and routes that `hold` names", (each) => each.operatorHolds.length],
     causeway_database_up: [
       "0 while the database cannot be read or written",
       ({ isDatabaseUp }) => +isDatabaseUp,

@@ -40,7 +40,6 @@ export const relayView: ProgramView<RelayStatus> = {
     return [
       `messages open: ${countWaiting(status)}`,
       `delivered in 24 h: ${ended}`,
-      ...status.operatorHolds.length === 0 ? [] : [`held: ${status.operatorHolds.join(", ")}`],
       ...status.money.length === 0 ? [] : [`profit in 24 h: ${dollars(profit)}`],
     ];
   },
