@@ -10,6 +10,7 @@ import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
 import type { MessagingRun, OperationContext } from "./command.ts";
 import { holdCommand, releaseCommand } from "./hold.ts";
+import { holdsCommand } from "./holds.ts";
 import { listCommand, retryCommand } from "./list.ts";
 import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
@@ -26,6 +27,7 @@ const operations: readonly OperationCommand<MessagingRun, OperationContext>[] = 
   retryCommand,
   holdCommand,
   releaseCommand,
+  holdsCommand,
   scanCommand,
   profitCommand,
   logLevelCommand,
