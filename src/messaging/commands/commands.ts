@@ -10,7 +10,6 @@ import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
 import type { MessagingRun, OperationContext } from "./command.ts";
 import { holdCommand, releaseCommand } from "./hold.ts";
-import { holdsCommand } from "./holds.ts";
 import { listCommand, retryCommand } from "./list.ts";
 import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
@@ -27,7 +26,6 @@ const operations: readonly OperationCommand<MessagingRun, OperationContext>[] = 
   retryCommand,
   holdCommand,
   releaseCommand,
-  holdsCommand,
   scanCommand,
   profitCommand,
   logLevelCommand,
