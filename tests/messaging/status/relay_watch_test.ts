@@ -343,6 +343,16 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   const page = watch.sources().page();
   assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
+  // The check and the messages name one cause.
+  board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
+  const explain = async (): Promise<readonly unknown[]> => {
+    await clock.advance(5_000);
+    return watch.reasons().map(({ code, explanation }) => [code, explanation]);
+  };
+  assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
+  ledger.messages.record(newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }));
+  const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
+  assert.deepEqual(await explain(), [["wallet_empty", held]]);
   ledger.close();
 });
 

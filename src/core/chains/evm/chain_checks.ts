@@ -163,17 +163,18 @@ export function judgeHostView(
       advice: "run a relayer for that client, or wait for the chain's governance",
     };
   }
-  const age = view.hubHeight === 0n
-    ? `no height of ${hub} yet, the first proof of it brings one`
-    : `height ${view.hubHeight} of ${hub}, updated ${formatAge(ageSec)} ago`;
+  const updated = `updated ${formatAge(ageSec)} ago`;
   if (ageSec >= view.unstakingSec) {
     return {
       ...row,
       result: "failed",
-      found: `${client} has expired: ${age}, ${formatAge(view.unstakingSec)} are allowed`,
+      found: `${client} has expired: ${updated}, ${formatAge(view.unstakingSec)} are allowed`,
       advice: "ask the chain's governance to set the client again: no relayer can update it",
     };
   }
+  const age = view.hubHeight === 0n
+    ? `no height of ${hub} yet, the first proof of it brings one`
+    : `height ${view.hubHeight} of ${hub}, ${updated}`;
   if (view.isFrozen) {
     return {
       ...row,
