@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2150,
   "consensus/clients/sync_committee": 5624,
   "consensus/commands": 478,
-  "consensus/config": 1082,
+  "consensus/config": 965,
   "consensus/followers": 137,
   "consensus/relay_chain": 496,
   "consensus/rest": 511,
@@ -252,8 +252,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_321,
   "core/checks": 1248,
-  "core/commands": 1518,
-  "core/config": 3444,
+  "core/commands": 1508,
+  "core/config": 3462,
   "core/encoding": 570,
   "core/evm": 1842,
   "core/hub_proofs": 772,
@@ -267,7 +267,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging": 1216,
   "messaging/checks": 340,
   "messaging/commands": 2238,
-  "messaging/config": 856,
+  "messaging/config": 707,
   "messaging/fees": 3176,
   "messaging/ledger": 5067,
   "messaging/relay": 7953,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 84_086,
+  "lines of src": 83_828,
   "lines of devnet": 36_774,
-  "lines of tests": 104_422,
+  "lines of tests": 103_065,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 75_959,
+  "words of docs": 73_310,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
