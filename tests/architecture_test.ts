@@ -232,7 +232,7 @@ Deno.test("source is stripped without losing lines or code", () => {
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
   "consensus": 2951,
-  "consensus/checks": 211,
+  "consensus/checks": 194,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3319,
   "consensus/clients/bsc": 1556,
@@ -248,10 +248,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 511,
   "consensus/rollup": 1249,
   "consensus/spec": 148,
-  "consensus/status": 475,
+  "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_321,
-  "core/checks": 1248,
+  "core/chains": 13_306,
+  "core/checks": 1260,
   "core/commands": 1508,
   "core/config": 3462,
   "core/encoding": 570,
@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2757,
   "messaging": 1216,
-  "messaging/checks": 340,
+  "messaging/checks": 326,
   "messaging/commands": 2238,
   "messaging/config": 707,
   "messaging/fees": 3176,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_828,
+  "lines of src": 83_774,
   "lines of devnet": 36_774,
-  "lines of tests": 103_065,
+  "lines of tests": 103_125,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,

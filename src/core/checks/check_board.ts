@@ -94,7 +94,7 @@ function keyOf({ chain, endpoint, check }: CheckRow): string {
 
 /**
  * Failed checks as reasons; those of a single endpoint are none while others answer. An account that cannot pay is the same
- * reason, whoever finds it.
+ * reason whether a check finds it or a delivery.
  */
 export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
   return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
