@@ -232,7 +232,7 @@ Deno.test("source is stripped without losing lines or code", () => {
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
   "consensus": 2932,
-  "consensus/checks": 211,
+  "consensus/checks": 194,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3296,
   "consensus/clients/bsc": 1469,
@@ -248,10 +248,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 516,
   "consensus/rollup": 1175,
   "consensus/spec": 179,
-  "consensus/status": 475,
+  "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_226,
-  "core/checks": 1248,
+  "core/chains": 13_211,
+  "core/checks": 1260,
   "core/commands": 1590,
   "core/config": 3462,
   "core/encoding": 570,
@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2756,
   "messaging": 1177,
-  "messaging/checks": 340,
+  "messaging/checks": 326,
   "messaging/commands": 2226,
   "messaging/config": 707,
   "messaging/fees": 3083,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_505,
+  "lines of src": 82_451,
   "lines of devnet": 36_570,
-  "lines of tests": 102_458,
+  "lines of tests": 102_512,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
