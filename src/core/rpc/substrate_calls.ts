@@ -11,7 +11,6 @@ import {
   toHex,
   toLowerHex,
 } from "../encoding/bytes.ts";
-import { bytes, decodeStrict, Option, ScaleError, u32 } from "../encoding/scale.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** Throws an `RpcFault` `malformed`. */
@@ -215,20 +214,6 @@ export const calls = {
       return { specName, specVersion: Number(parseInteger(version.specVersion, fail)) };
     }),
   metadata: (block?: Hash256): TypedCall<Uint8Array> => typed("state_getMetadata", at(block), readHex),
-  /** Metadata of a version by the runtime API `Metadata`; `undefined`: the runtime does not have that version. */
-  metadataAt: (version: number, block?: Hash256): TypedCall<Uint8Array | undefined> =>
-    typed(
-      "state_call",
-      ["Metadata_metadata_at_version", toHex(u32.enc(version)), ...at(block)],
-      (value, fail) => {
-        try {
-          return decodeStrict(Option(bytes), readHex(value, fail), "OpaqueMetadata");
-        } catch (error) {
-          if (!(error instanceof ScaleError)) throw error;
-          return fail(error.message);
-        }
-      },
-    ),
   methods: (): TypedCall<ReadonlySet<string>> =>
     typed("rpc_methods", [], (value, fail) => {
       const methods = Array.isArray(value) ? value : readArray(readObject(value, fail).methods, fail);
