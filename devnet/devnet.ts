@@ -25,18 +25,16 @@ import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { HubProver } from "./updates/hub_prover.ts";
+import { evmOracleChain, HubProver, Prover } from "./updates/hub_prover.ts";
 import { waitUntil } from "./traffic/messages.ts";
 import { Oracle } from "./updates/oracle.ts";
 import { createPlantedClients, plantedHeights } from "./updates/planted_heights.ts";
-import { evmOracleChain } from "./updates/evm_oracle_chain.ts";
 import {
   type HubRuntime,
   type ProvenChain,
   type ProvenChainOptions,
   startProvenChain,
 } from "./chains/proven_chains.ts";
-import { Prover } from "./updates/prover_program.ts";
 import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";

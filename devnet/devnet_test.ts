@@ -6,7 +6,7 @@ import { HOST_ABI } from "./evm/abi.ts";
 import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
 import { demoModuleId } from "./hub/hub.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messages.ts";
-import { UpdateBoard } from "./terminal/update_board.ts";
+import { UpdateBoard } from "./terminal/route_board.ts";
 import { FIRST_BEEFY_SET } from "./relay/validators.ts";
 
 Deno.test("devnet: one consensus relayer proves all chains; the hub's events count the updates", async () => {

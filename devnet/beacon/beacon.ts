@@ -17,9 +17,8 @@ import {
   type NodeBehaviour,
   type SimulatedBeaconNode,
 } from "./beacon_options.ts";
-import type { BeaconRecord } from "./block_builder.ts";
+import { type BeaconRecord, type ExecutionBlock, ExecutionChain } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
-import { type ExecutionBlock, ExecutionChain } from "./execution_chain.ts";
 import { BeaconServer } from "./server.ts";
 
 export {

@@ -5,10 +5,9 @@ import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/
 import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
-import { arbitrumHeaderRule } from "./arbitrum_headers.ts";
+import { arbitrumHeaderRule, startHeaderRewriter } from "./header_rewriter.ts";
 import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./anvil.ts";
-import { startHeaderRewriter } from "./header_rewriter.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { waitUntil } from "../traffic/messages.ts";
 

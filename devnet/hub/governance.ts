@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/layouts.ts";
+import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -12,10 +12,10 @@ import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
 import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
-import { type BeaconRuntime, consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
+import { type BeaconRuntime, consensusSettings, type KeyedItem } from "./pallets/consensus_verifiers.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
-import type { RuntimeChange } from "./runtime_change.ts";
+import type { RuntimeChange } from "./runtime_metadata.ts";
 import type { Overlay, Snapshot } from "./storage.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 

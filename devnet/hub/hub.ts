@@ -32,16 +32,14 @@ import type { HubIdentity, HubNode } from "./node.ts";
 import type { BandwidthCredit } from "./pallets/bandwidth.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
-import { recordRelayParent } from "./pallets/parachain_client.ts";
+import { recordRelayParent } from "./pallets/consensus_clients.ts";
 import { OwnProofs } from "./own_proofs.ts";
 import { nameOf, SimulatedNode } from "./simulated_node.ts";
 import { StandaloneFinality } from "./standalone_finality.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
-import { authorMethods } from "./rpc/author_methods.ts";
-import { chainMethods } from "./rpc/chain_methods.ts";
+import { authorMethods, chainMethods, systemMethods } from "./rpc/chain_methods.ts";
 import { ismpMethods } from "./rpc/ismp_methods.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
-import { systemMethods } from "./rpc/system_methods.ts";
 import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
 
 export {

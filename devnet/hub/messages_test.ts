@@ -13,6 +13,7 @@ import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import {
   commitSender,
   compressedExtrinsic,
+  EvmSource,
   extrinsicOf,
   handleUnsigned,
   post,
@@ -22,7 +23,6 @@ import {
   startTestHub,
   submit,
 } from "./deliveries.ts";
-import { EvmSource } from "./evm_source.ts";
 import { demoModuleId, type Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";

@@ -44,7 +44,7 @@ import {
 } from "../heimdall/wire.ts";
 import { requireEntry } from "./verifiers/polygon/milestone_proof.ts";
 import { checkPolygonUpdate, type PolygonQuestion } from "./verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal, type PolygonRefusalCode } from "./verifiers/polygon/polygon_refusal.ts";
+import { PolygonRefusal, type PolygonRefusalCode } from "./verifiers/polygon/layouts.ts";
 
 /** The network's name of each refusal; the relayer tells more of them apart. */
 const NETWORK_NAMES: Readonly<Record<PolygonErrorCode, readonly PolygonRefusalCode[]>> = {

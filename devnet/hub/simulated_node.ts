@@ -3,9 +3,8 @@ import type { SimulatedBlock } from "./block_history.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BlockNews, ServedChain } from "./node.ts";
-import { type DispatcherOptions, RpcDispatcher } from "./rpc/dispatcher.ts";
-import type { FaultHook } from "./rpc/faults.ts";
-import { RpcServer } from "./rpc/server.ts";
+import { type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
+import type { FaultHook } from "./rpc/json_rpc.ts";
 
 /** What a node serves; where `fault` is left out, {@link SimulatedNode.fault} decides alone. */
 export interface Serving extends Pick<DispatcherOptions, "methods" | "alter"> {

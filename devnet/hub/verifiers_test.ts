@@ -24,7 +24,7 @@ import { readSubstrateEvmState, SubstrateEvmProofError } from "../../src/core/me
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import { TrieError } from "../../src/core/merkle/trie_nodes.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
-import { EvmSource } from "./evm_source.ts";
+import { EvmSource } from "./deliveries.ts";
 import {
   childKey,
   ContractTries,
@@ -32,12 +32,11 @@ import {
   recordKey,
   slotKey,
   trieIdOf,
-} from "../revive/contract_tries.ts";
-import { readContractState, requireContractSlots } from "./verifiers/contract_state.ts";
+} from "../revive/mirrored_blocks.ts";
+import { readContractState, readSubstrateState, requireContractSlots } from "./verifiers/substrate_state.ts";
 import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
 import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
 import { ProofRefusal } from "./verifiers/proof_refusal.ts";
-import { readSubstrateState } from "./verifiers/substrate_state.ts";
 import {
   decodeParachainProof,
   ParachainError,

@@ -13,11 +13,12 @@ import {
 } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import { encodeHeader } from "../hub/digest.ts";
-import type { ServedChain } from "../hub/node.ts";
+import type { ServedChain, ServedNode } from "../hub/node.ts";
 import type { ValidatorSet } from "./validators.ts";
-
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { RpcError, type RpcMethod, type RpcMethods, RpcSubscription, u32Param } from "../hub/rpc/json_rpc.ts";
 /** A chain whose blocks are voted for. */
-export interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
+interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
   /** The set in force after a block. */
   setOf(number: number): ValidatorSet;
   /** True for blocks that announce another set. */
@@ -36,7 +37,7 @@ export interface GrandpaOptions {
 const MAX_UNKNOWN_HEADERS = 100_000;
 
 /** Why no finality proof is given; the texts are those of a node. */
-export class FinalityProofError extends Error {
+class FinalityProofError extends Error {
   override readonly name = "FinalityProofError";
   constructor(readonly code: "not_finalized" | "unknown_set") {
     super(
@@ -112,4 +113,48 @@ export class GrandpaVotes {
       votesAncestries: child === undefined ? [] : [decodeSubstrateHeader(encodeHeader(child.header))],
     });
   }
+}
+
+/**
+ * RPC methods of nodes whose chain is made final by GRANDPA.
+ * Source: paritytech/polkadot-sdk: substrate/client/consensus/grandpa/rpc/src.
+ */
+
+/** The methods. */
+export function grandpaMethods(node: ServedNode, votes: GrandpaVotes): RpcMethods {
+  return {
+    grandpa_proveFinality: ([block]) => {
+      try {
+        return toHex(votes.prove(u32Param(block, "block")));
+      } catch (error) {
+        if (!(error instanceof FinalityProofError)) throw error;
+        throw new RpcError(4, `GRANDPA prove finality rpc failed: ${error.message}`);
+      }
+    },
+    grandpa_subscribeJustifications: justifications(
+      node,
+      "grandpa_justifications",
+      (number) => number === 0 ? undefined : votes.justification(number),
+    ),
+  };
+}
+
+/** Of every block that becomes final from now on, as hex. */
+export function justifications(
+  node: ServedNode,
+  notification: string,
+  read: (number: number) => Uint8Array | undefined,
+): RpcMethod {
+  return () => {
+    let reported = node.chain.finalized.header.number;
+    return new RpcSubscription(notification, (send) =>
+      node.follow(() => {
+        for (let number = reported + 1; number <= node.chain.finalized.header.number; number++) {
+          const justification = read(number);
+          if (justification === undefined) continue;
+          send(toHex(justification));
+          reported = number;
+        }
+      }));
+  };
 }

@@ -6,8 +6,8 @@ import type { PayloadEntry } from "../../src/core/beefy/commitment.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import type { SimulatedHeader } from "../hub/digest.ts";
 import type { BlockName } from "../hub/hub_options.ts";
-import type { AnswerHook } from "../hub/rpc/dispatcher.ts";
-import type { FaultHook } from "../hub/rpc/faults.ts";
+import type { AnswerHook } from "../hub/rpc/server.ts";
+import type { FaultHook } from "../hub/rpc/json_rpc.ts";
 
 /** Heads of parachains: SCALE headers by para id. */
 export type ParachainHeads = ReadonlyMap<number, Uint8Array>;

@@ -4,8 +4,7 @@ import { bytes, decodeStrict, list, Option, u32 } from "../../src/core/encoding/
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { startAnvil } from "../evm/anvil.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
-import { reviveMetadata } from "./revive_metadata.ts";
-import { startReviveNode } from "./revive_node.ts";
+import { reviveMetadata, startReviveNode } from "./revive_node.ts";
 
 type ApiOptions = NonNullable<Parameters<typeof ApiPromise.create>[0]>;
 

@@ -2,17 +2,33 @@
  * How the Substrate chains of a devnet and its hub prove themselves to each other: siblings by the heads that the relay
  * chain has of them, standalone chains by their own votes, the hub to these by the votes of the relay chain.
  */
-import { parseStateMachine, type StateMachineId, toParaId } from "../../src/core/ismp/state_machine.ts";
-import { grandpaStateOf, GrandpaUpdater, type VotingChain } from "./grandpa_updater.ts";
+import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
+import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import {
+  type ConsensusStateId,
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineParts,
+  toParaId,
+} from "../../src/core/ismp/state_machine.ts";
+import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
 import type { Hub } from "../hub/hub.ts";
-import type { HubOptions } from "../hub/hub_options.ts";
+import { Patience, pause, WaitFault } from "../waiting.ts";
+import {
+  createGrandpaProver,
+  type GrandpaProverOptions,
+} from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import type { ConsensusProver, InitialConsensusState } from "../../src/consensus/prover.ts";
 import type { HubIdentity } from "../hub/node.ts";
+import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
+import { createParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
+import type { OracleChain, UpdateStep } from "./oracle.ts";
+import type { RelayChainNode } from "../relay/relay_chain.ts";
+import type { HubOptions } from "../hub/hub_options.ts";
 import { clientOf } from "../hub/initial_clients.ts";
 import { grandpaClientId, parachainClientId } from "../hub/pallets/consensus_clients.ts";
 import type { NewConsensusClient } from "../hub/pallets/ismp.ts";
-import type { OracleChain } from "./oracle.ts";
-import { ParachainUpdater } from "./parachain_updater.ts";
-import type { RelayChainNode } from "../relay/relay_chain.ts";
 import {
   type DevnetSubstrateChain,
   type DevnetSubstrateOptions,
@@ -20,10 +36,205 @@ import {
   isSiblingOf,
   relayParentOf,
 } from "../chains/substrate_chains.ts";
-import type { Receiver } from "./update_sender.ts";
+/** A chain with pallet-ismp that follows another one. */
+interface Receiver {
+  readonly node: Hub;
+  readonly hashing: HashAlgorithm;
+  /** True: a block is made for each update. False: it waits for the next one, as on a live chain. */
+  readonly makesBlocks: boolean;
+}
+
+const POLL_EVERY_MS = 20;
+
+const never = new AbortController().signal;
+
+/** The adapter, connected to a receiver. */
+function connectReceiver({ node, hashing }: Receiver): ConsensusConnection {
+  const { stateMachine, consensusStateId } = node.identity;
+  return connectConsensus(node, { id: { stateMachine, consensusStateId }, hashing });
+}
+
+/**
+ * Submits proofs of one client and waits until they are in a block.
+ * @param atOnce a block is made for them, whatever the receiver does otherwise.
+ * @throws {Error} when they are not taken.
+ */
+async function sendUpdate(
+  { node, makesBlocks }: Receiver,
+  { hub }: Pick<ConsensusConnection, "hub">,
+  { client, proofs, atOnce }: {
+    readonly client: ConsensusStateId;
+    readonly proofs: readonly Uint8Array[];
+    readonly atOnce: boolean;
+  },
+): Promise<void> {
+  const where = node.identity.stateMachine;
+  const submission = await hub.updates.prepareUpdates({ id: client, proofs }, never);
+  const { kind } = await hub.sender.broadcast(submission, never);
+  if (kind !== "sent") {
+    throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
+  }
+  const patience = new Patience();
+  if (atOnce || makesBlocks) node.produceBlock();
+  for (let seen = node.best.number;; seen = node.best.number) {
+    const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
+    if (outcome.kind === "included") {
+      if (outcome.succeeded) return;
+      throw new Error(`${where} did not take an update of ${client}`);
+    }
+    while (node.best.number === seen) {
+      if (patience.isOver) throw new WaitFault(`${where} made a block for an update of ${client}`, patience);
+      await pause(POLL_EVERY_MS);
+    }
+  }
+}
+
+/** A chain that votes: that of the followed one, or the followed one itself. */
+interface VotingChain {
+  readonly wsUrl: string;
+  /** Makes blocks until what is final on the followed chain now can be proved. */
+  readonly cover?: () => void;
+}
+
+/** What a chain trusts that begins to follow another one now. */
+export async function grandpaStateOf(
+  { wsUrl }: VotingChain,
+  followed: HubIdentity,
+): Promise<InitialConsensusState> {
+  await using reader = connectRelay(wsUrl);
+  // The first state needs no receiver: nothing is sent there.
+  await using nowhere = connectConsensus({ identity: followed, wsUrl });
+  const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, proverOptions(followed));
+  return await prover.fetchInitialState(never);
+}
+
+/** Keeps one chain current of another one. */
+export class GrandpaUpdater implements AsyncDisposable {
+  readonly #voting: VotingChain;
+  readonly #followed: StateMachineId;
+  readonly #receiver: Receiver;
+  readonly #connection: ConsensusConnection;
+  readonly #prover: ConsensusProver;
+
+  constructor(
+    { voting, followed, receiver }: {
+      readonly voting: VotingChain;
+      /** As the receiver knows it. */
+      readonly followed: StateMachineId;
+      readonly receiver: Receiver;
+    },
+  ) {
+    this.#voting = voting;
+    this.#followed = followed;
+    this.#receiver = receiver;
+    this.#connection = connectReceiver(receiver);
+    this.#prover = createGrandpaProver(
+      { relay: connectRelay(voting.wsUrl).chain, target: this.#connection.hub },
+      proverOptions(followed),
+    );
+  }
+
+  /** Submits all that is final; see `UpdateStep`. */
+  readonly update = async (last: bigint, isAsked: boolean): Promise<bigint> => {
+    if (isAsked) this.#voting.cover?.();
+    for (;;) {
+      const finding = await this.#prover.next(never);
+      if (finding.kind === "nothing") return this.#known(last);
+      await sendUpdate(this.#receiver, this.#connection, {
+        client: this.#followed.consensusStateId,
+        proofs: finding.proofs,
+        atOnce: isAsked,
+      });
+      if (!finding.hasMore) return this.#known(last);
+    }
+  };
+
+  #known(last: bigint): bigint {
+    return this.#receiver.node.latestHeight(this.#followed) ?? last;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#prover.close();
+  }
+}
+
+function proverOptions({ stateMachine, consensusStateId }: StateMachineId): GrandpaProverOptions {
+  const isStandalone = stateMachineParts(stateMachine).tag === "Substrate";
+  return {
+    stateMachine,
+    consensusStateId,
+    paraIds: isStandalone ? [] : [toParaId(stateMachine)],
+    maxBlockRange: 2400,
+    slotDurationMs: 6000,
+    intervalMs: 1000,
+  };
+}
+
+/** Keeps one chain current of parachains. */
+class ParachainUpdater implements AsyncDisposable {
+  readonly #relay: RelayChainNode;
+  readonly #receiver: Receiver;
+  readonly #hub: StateMachine;
+  readonly #reader: RelayConnection;
+  readonly #connection: ConsensusConnection;
+  /** Proofs are sent one after the other, whichever parachain they are for. */
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    options: {
+      readonly relay: RelayChainNode;
+      readonly receiver: Receiver;
+      readonly hub: StateMachine;
+    },
+  ) {
+    this.#relay = options.relay;
+    this.#receiver = options.receiver;
+    this.#hub = options.hub;
+    this.#reader = connectRelay(options.relay.wsUrl);
+    this.#connection = connectReceiver(options.receiver);
+  }
+
+  /** Update step for one of them. */
+  update(of: StateMachineId): UpdateStep {
+    const prover = createParachainProver(
+      { relay: this.#reader.chain, target: this.#connection.hub },
+      { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
+    );
+    return (last, isAsked) => {
+      const mine = this.#running.then(() => this.#update(prover, last, isAsked));
+      this.#running = mine.catch(() => undefined);
+      return mine;
+    };
+  }
+
+  async #update(prover: ConsensusProver, last: bigint, isAsked: boolean): Promise<bigint> {
+    const { node } = this.#receiver;
+    if (isAsked) this.#cover();
+    const finding = await prover.next(never);
+    if (finding.kind === "updates") {
+      const client = prover.consensusStateId;
+      const { proofs } = finding;
+      await sendUpdate(this.#receiver, this.#connection, { client, proofs, atOnce: isAsked });
+    }
+    return node.latestHeight(prover.commitmentId) ?? last;
+  }
+
+  /** Blocks until a final one of the receiver builds on what the relay chain has now. */
+  #cover(): void {
+    const { node } = this.#receiver;
+    this.#relay.produceBlocks(1);
+    const { number } = node.produceBlock();
+    while (node.finalized.number < number) node.produceBlock();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#running;
+    await Promise.all([this.#reader[Symbol.asyncDispose](), this.#connection[Symbol.asyncDispose]()]);
+  }
+}
 
 /** A Substrate chain was asked for that no devnet can follow. */
-export class UnsupportedChain extends Error {
+class UnsupportedChain extends Error {
   override readonly name = "UnsupportedChain";
   readonly code = "unsupported_chain";
 }

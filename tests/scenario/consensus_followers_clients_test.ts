@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
+import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { UNSAFE_METHODS } from "../../devnet/profiles/substrate_profiles.ts";
-import type { FaultHook } from "../../devnet/hub/rpc/faults.ts";
+import type { FaultHook } from "../../devnet/hub/rpc/json_rpc.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";

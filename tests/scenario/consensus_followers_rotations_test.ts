@@ -1,6 +1,6 @@
 /** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
 import assert from "node:assert/strict";
-import { GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
+import { GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   type ConsensusScene,

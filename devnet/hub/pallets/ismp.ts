@@ -42,11 +42,11 @@ import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage } from "./ismp_storage.ts";
-import type { LeafStore } from "./leaf_store.ts";
+import type { LeafStore } from "./mmr.ts";
 import { StorageItem } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 import { isPolkadotHub } from "../../../src/core/ismp/polkadot_hub.ts";
-import { isSubstrate } from "./is_substrate.ts";
+import { isSubstrate } from "./state_machines.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;

@@ -13,7 +13,7 @@ import { ScaleError } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { type ProofHost, requireCommitment, validateStateMachine } from "./proof_heights.ts";
+import { type ProofHost, requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 
 /** Receives a request whose proof holds. @throws {IsmpError} to refuse it, and with it the whole extrinsic. */

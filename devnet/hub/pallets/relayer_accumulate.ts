@@ -25,9 +25,8 @@ import {
   slotNumber,
   verifierOf,
 } from "./relayer_storage.ts";
-import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
+import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
 import { verifySignature } from "../signatures.ts";
-import { isSubstrate } from "./is_substrate.ts";
 
 interface ProvenClaim {
   readonly commitment: Hash256;

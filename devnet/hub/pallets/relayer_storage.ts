@@ -26,9 +26,8 @@ import type { BalancesPallet } from "./balances.ts";
 import type { HostExecutivePallet } from "./host_executive.ts";
 import type { IsmpPallet } from "./ismp.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { requireCommitment, validateStateMachine } from "./proof_heights.ts";
-import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
-import { isSubstrate } from "./is_substrate.ts";
+import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
+import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
 
 /** Paid out at the least unless governance set another amount: 10 tokens of 18 decimals. */
 export const defaultMinimumWithdrawal = 10n ** 19n;

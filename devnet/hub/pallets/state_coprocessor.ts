@@ -23,7 +23,7 @@ import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
 import type { IsmpPallet } from "./ismp.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { requireCommitment, validateStateMachine } from "./proof_heights.ts";
+import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 
 /** Charges a sender for bytes. @throws {IsmpError} module_dispatch_error when it has too little. */
 export type ResponseCharge = (execution: Execution, get: GetRequest, bytes: number) => void;

@@ -7,9 +7,15 @@
 import { createHash } from "node:crypto";
 import { keccakAsU8a, secp256k1Compress, secp256k1Expand, secp256k1Recover } from "@polkadot/util-crypto";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
-import type { ScaleBlockId, ScaleCommit, ScaleHeader, ScaleValidator } from "./layouts.ts";
+import {
+  type PolygonRefusalCode,
+  require,
+  type ScaleBlockId,
+  type ScaleCommit,
+  type ScaleHeader,
+  type ScaleValidator,
+} from "./layouts.ts";
 import { fixed, measured, message, number, octets, textOctets } from "./protobuf.ts";
-import { type PolygonRefusalCode, require } from "./polygon_refusal.ts";
 
 /** Whether the library calculates without its WASM, which is there only after a while. */
 const JS = true;

@@ -5,8 +5,7 @@
  */
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
 import { sha256 } from "./heimdall_values.ts";
-import type { ScaleMilestone } from "./layouts.ts";
-import { PolygonRefusal, require } from "./polygon_refusal.ts";
+import { PolygonRefusal, require, type ScaleMilestone } from "./layouts.ts";
 import {
   ByteReader,
   measured,

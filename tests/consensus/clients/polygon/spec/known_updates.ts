@@ -16,7 +16,7 @@ import {
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { checkPolygonUpdate } from "../../../../../devnet/hub/verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal } from "../../../../../devnet/hub/verifiers/polygon/polygon_refusal.ts";
+import { PolygonRefusal } from "../../../../../devnet/hub/verifiers/polygon/layouts.ts";
 import { type HeimdallChainOptions, usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
 import { followedPolygon, POLY } from "../polygon_chain.ts";
 
