@@ -24,7 +24,7 @@ import {
   u64,
 } from "../../../src/core/encoding/scale.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type Overlay, StorageItem, type StorageReader } from "../storage.ts";
+import { type Overlay, PalletStorage, type StorageReader } from "../storage.ts";
 import { decodeNaiveProof, ECDSA_PROOF, type NaiveProof } from "../../../src/core/beefy/naive_proof.ts";
 import { hubCommitment, verifyNaiveProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
@@ -69,30 +69,16 @@ export const beefyStateCodec: Codec<BeefyState> = Struct({
 const maxStoredProofs = 512;
 
 /** Storage items. */
-export class BeefyProofStorage {
-  readonly lastRewardedDispatchRoot: StorageItem<[], Hash256>;
-  readonly proofReward: StorageItem<[], bigint>;
+export class BeefyProofStorage extends PalletStorage {
+  readonly lastRewardedDispatchRoot = this.item("LastRewardedDispatchRoot", [], hash256);
+  readonly proofReward = this.item("ProofReward", [], u128);
   /** Proven heights, rising. */
-  readonly messagingProofs: StorageItem<[], readonly bigint[]>;
+  readonly messagingProofs = this.item("MessagingProofs", [], list(u64));
   /** Authority set to proven height. */
-  readonly rotationProofs: StorageItem<[], ReadonlyMap<bigint, bigint>>;
+  readonly rotationProofs = this.item("RotationProofs", [], orderedMap(u64, u64, (a, b) => (a < b ? -1 : 1)));
 
   constructor(metadata: RuntimeMetadata) {
-    const pallet = "BeefyConsensusProofs";
-    this.lastRewardedDispatchRoot = new StorageItem(
-      metadata,
-      [pallet, "LastRewardedDispatchRoot"],
-      [],
-      hash256,
-    );
-    this.proofReward = new StorageItem(metadata, [pallet, "ProofReward"], [], u128);
-    this.messagingProofs = new StorageItem(metadata, [pallet, "MessagingProofs"], [], list(u64));
-    this.rotationProofs = new StorageItem(
-      metadata,
-      [pallet, "RotationProofs"],
-      [],
-      orderedMap(u64, u64, (a, b) => (a < b ? -1 : 1)),
-    );
+    super(metadata, "BeefyConsensusProofs");
   }
 
   /** Keeps a proof of a new height; the oldest one goes when there are too many. */

@@ -32,32 +32,25 @@ import {
   slotDurationCodec,
   slotDurationKey,
 } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
-import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
+import { addressCodec } from "../../../src/core/evm/address.ts";
 import type {
   ConsensusStateId,
   IntermediateState,
   StateMachine,
   StateMachineHeight,
-  StateMachineId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { _void as unit, enhanceCodec } from "scale-ts";
 import {
   bytesAsHex,
   type Codec,
-  decodeStrict,
   hash256,
   Option,
   Struct,
   u32,
   u64,
 } from "../../../src/core/encoding/scale.ts";
-import type { Overlay, StorageReader } from "../storage.ts";
-import {
-  checkOpStackUpdate,
-  type GameFactoryRules,
-  OpStackRefusal,
-  rulesLayout,
-} from "../verifiers/op_stack/op_stack_client.ts";
+import { type Overlay, StorageItem } from "../storage.ts";
+import { checkOpStackUpdate, OpStackRefusal, rulesLayout } from "../verifiers/op_stack/op_stack_client.ts";
 import type { BeaconLayout } from "../verifiers/beacon/layouts.ts";
 import {
   claimOf,
@@ -96,29 +89,6 @@ import { IsmpError } from "./ismp_error.ts";
  * modules/pallets/fishermen/src/lib.rs.
  */
 
-/** A storage item whose keys are made by a function. */
-export interface KeyedItem<Keys extends readonly unknown[], Value> {
-  /** The stored value, undefined when there is none. */
-  get(reader: StorageReader, ...keys: Keys): Value | undefined;
-  put(overlay: Overlay, value: Value, ...keys: Keys): void;
-  remove(overlay: Overlay, ...keys: Keys): void;
-}
-
-function item<Keys extends readonly unknown[], Value>(
-  name: string,
-  key: (...keys: Keys) => Uint8Array,
-  codec: Codec<Value>,
-): KeyedItem<Keys, Value> {
-  return {
-    get: (reader, ...keys) => {
-      const stored = reader.get(key(...keys));
-      return stored === undefined ? undefined : decodeStrict(codec, stored, name);
-    },
-    put: (overlay, value, ...keys) => overlay.put(key(...keys), codec.enc(value)),
-    remove: (overlay, ...keys) => overlay.remove(key(...keys)),
-  };
-}
-
 /** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
 export interface BeaconRuntime {
   readonly layout: BeaconLayout;
@@ -138,40 +108,31 @@ const beaconRuntime: Codec<BeaconRuntime> = Struct({
 });
 
 /** The storage items; ids of rollups are those under their own clients. */
-export const consensusSettings: {
-  readonly disputeGames: KeyedItem<[StateMachineId], GameFactoryRules>;
-  readonly outputOracle: KeyedItem<[StateMachineId], Address>;
-  readonly rollupCore: KeyedItem<[StateMachineId], Address>;
-  readonly bscEpochLength: KeyedItem<[], bigint>;
+export const consensusSettings = {
+  disputeGames: new StorageItem("DisputeGames", disputeGameRulesKey, rulesLayout),
+  outputOracle: new StorageItem("OutputOracle", outputOracleKey, addressCodec),
+  rollupCore: new StorageItem("RollupCore", rollupCoreKey, addressCodec),
+  bscEpochLength: new StorageItem("EpochLength", epochLengthKey, epochLengthCodec),
   /** Chains that the GRANDPA client takes, with the milliseconds of their slots. */
-  readonly grandpaStateMachine: KeyedItem<[StateMachine], bigint>;
+  grandpaStateMachine: new StorageItem(
+    "SupportedStateMachines",
+    supportedStateMachineKey,
+    grandpaNumberCodec,
+  ),
   /** State roots of the relay chain that a parachain has learnt from its own blocks, by relay chain block. */
-  readonly relayStateRoot: KeyedItem<[number], Hash256>;
-  /** Blocks of {@link relayStateRoot}, rising. */
-  readonly knownRelayHeights: KeyedItem<[], readonly number[]>;
+  relayStateRoot: new StorageItem("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
+  /** Blocks of `relayStateRoot`, rising. */
+  knownRelayHeights: new StorageItem("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
   /** Parachains that the parachain client follows. */
-  readonly followedParachain: KeyedItem<[number], undefined>;
+  followedParachain: new StorageItem("Parachains", followedParachainKey, unit),
   /** Milliseconds of the slots of parachains whose headers have no timestamps. */
-  readonly slotDuration: KeyedItem<[number], bigint>;
+  slotDuration: new StorageItem("SlotDurations", slotDurationKey, slotDurationCodec),
   /** Games that are ruled out, with the account that saw to it. */
-  readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
+  blacklistedGame: new StorageItem("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   /** Claims that are ruled out, with the account that saw to it. */
-  readonly blacklistedClaim: KeyedItem<[StateMachineId, Hash256], Hash256>;
+  blacklistedClaim: new StorageItem("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
   /** What the runtime is compiled with for beacon chains; without it that of August 2026. */
-  readonly beaconRuntime: KeyedItem<[], BeaconRuntime>;
-} = {
-  disputeGames: item("DisputeGames", disputeGameRulesKey, rulesLayout),
-  outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
-  rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
-  bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),
-  grandpaStateMachine: item("SupportedStateMachines", supportedStateMachineKey, grandpaNumberCodec),
-  relayStateRoot: item("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
-  knownRelayHeights: item("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
-  followedParachain: item("Parachains", followedParachainKey, unit),
-  slotDuration: item("SlotDurations", slotDurationKey, slotDurationCodec),
-  blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
-  blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
-  beaconRuntime: item(
+  beaconRuntime: new StorageItem(
     "BeaconRuntime",
     () => new TextEncoder().encode(":devnet:beacon_runtime"),
     beaconRuntime,

@@ -43,7 +43,7 @@ import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage } from "./ismp_storage.ts";
 import type { LeafStore } from "./mmr.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 import { isPolkadotHub } from "../../../src/core/ismp/polkadot_hub.ts";
 import { isSubstrate } from "./state_machines.ts";
@@ -97,8 +97,10 @@ export interface IsmpParts {
     | undefined;
 }
 
-/** Chains of which a client of a beacon chain proves state, as its pallet stores them. */
-export type AcceptedList = StorageItem<[StateMachine], boolean>;
+/** The pallet of a client of beacon chains: chains of which it proves state. */
+class AcceptedList extends PalletStorage {
+  readonly chains = this.item("SupportedStatemachines", [stateMachineCodec], bool);
+}
 
 /** Pallets of the two instances of the beacon chains' client. */
 const listPallets = [
@@ -110,7 +112,7 @@ const listPallets = [
 export class IsmpPallet {
   readonly storage: IsmpStorage;
   /** Lists of the clients that prove only chains which governance has added. */
-  readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList>;
+  readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList["chains"]>;
   readonly #parts: IsmpParts;
   readonly #verified = new VerifiedUpdates();
   /** `client/chain` of the Substrate chains that clients were told to follow. */
@@ -119,10 +121,7 @@ export class IsmpPallet {
   constructor(metadata: RuntimeMetadata, parts: IsmpParts) {
     this.storage = new IsmpStorage(metadata);
     this.accepted = new Map(
-      listPallets.map(([client, pallet]) => [
-        client,
-        new StorageItem(metadata, [pallet, "SupportedStatemachines"], [stateMachineCodec] as const, bool),
-      ]),
+      listPallets.map(([client, pallet]) => [client, new AcceptedList(metadata, pallet).chains]),
     );
     this.#parts = parts;
   }
@@ -332,9 +331,7 @@ export class IsmpPallet {
     isAccepted: boolean,
   ): void {
     const list = this.accepted.get(client);
-    if (list === undefined) return;
-    if (isAccepted) list.put(overlay, true, chain);
-    else list.remove(overlay, chain);
+    list?.set(overlay, isAccepted ? true : undefined, chain);
   }
 
   /**

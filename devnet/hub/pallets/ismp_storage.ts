@@ -2,11 +2,8 @@
  * Storage of pallet Ismp and the rules of its bounded maps.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{lib,host}.rs.
  */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import {
-  type ConsensusClientId,
   consensusClientIdCodec,
-  type ConsensusStateId,
   consensusStateIdCodec,
   type StateCommitment,
   stateCommitmentCodec,
@@ -17,7 +14,7 @@ import {
 } from "../../../src/core/ismp/state_machine.ts";
 import { bool, bytes, hash256, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type Overlay, StorageItem } from "../storage.ts";
+import { type Overlay, PalletStorage } from "../storage.ts";
 import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
@@ -28,78 +25,31 @@ const defaultCommitmentCap = 10_240;
 /** Most commitments evicted by one insertion. */
 const maxEvictionsPerInsert = 4n;
 
-/** Ring of the heights that are stored for one chain. */
-interface QueueState {
-  readonly head: bigint;
-  readonly tail: bigint;
-}
-
-type ByState<Value> = StorageItem<[ConsensusStateId], Value>;
-type ById<Value> = StorageItem<[StateMachineId], Value>;
-type ByIdAndHeight<Value> = StorageItem<[StateMachineId, bigint], Value>;
+const byState = [consensusStateIdCodec] as const;
+const byId = [stateMachineIdCodec] as const;
+const byHeight = [stateMachineIdCodec, u64] as const;
 
 /** Storage items of the pallet. Times are Unix seconds. */
-export class IsmpStorage {
-  readonly consensusStates: ByState<Uint8Array>;
-  readonly consensusStateClient: ByState<ConsensusClientId>;
-  readonly unbondingPeriodSec: ByState<bigint>;
-  readonly consensusClientUpdateTimeSec: ByState<bigint>;
-  readonly frozenConsensusClients: ByState<boolean>;
-  readonly challengePeriodSec: ById<bigint>;
-  readonly latestHeight: ById<bigint>;
-  readonly previousHeight: ById<bigint>;
-  readonly commitmentCap: ById<number>;
-  readonly stateCommitments: ByIdAndHeight<StateCommitment>;
-  readonly updateTimesSec: ByIdAndHeight<bigint>;
-  readonly nonce: StorageItem<[], bigint>;
-  readonly childTrieRoot: StorageItem<[], Hash256>;
-  readonly #queue: ByIdAndHeight<bigint>;
-  readonly #queueStates: ById<QueueState>;
+export class IsmpStorage extends PalletStorage {
+  readonly consensusStates = this.item("ConsensusStates", byState, bytes);
+  readonly consensusStateClient = this.item("ConsensusStateClient", byState, consensusClientIdCodec);
+  readonly unbondingPeriodSec = this.item("UnbondingPeriod", byState, u64);
+  readonly consensusClientUpdateTimeSec = this.item("ConsensusClientUpdateTime", byState, u64);
+  readonly frozenConsensusClients = this.item("FrozenConsensusClients", byState, bool);
+  readonly challengePeriodSec = this.item("ChallengePeriod", byId, u64);
+  readonly latestHeight = this.item("LatestStateMachineHeight", byId, u64);
+  readonly previousHeight = this.item("PreviousStateMachineHeight", byId, u64);
+  readonly commitmentCap = this.item("StateMachineCommitmentCap", byId, u32);
+  readonly stateCommitments = this.item("BoundedStateCommitments", byHeight, stateCommitmentCodec);
+  readonly updateTimesSec = this.item("BoundedStateMachineUpdateTime", byHeight, u64);
+  readonly nonce = this.item("Nonce", [], u64);
+  readonly childTrieRoot = this.item("ChildTrieRoot", [], hash256);
+  readonly #queue = this.item("StateCommitmentQueue", byHeight, u64);
+  /** Ring of the heights that are stored for one chain. */
+  readonly #queueStates = this.item("CommitmentQueueStates", byId, Struct({ head: u64, tail: u64 }));
 
   constructor(metadata: RuntimeMetadata) {
-    const byState = [consensusStateIdCodec] as const;
-    const byId = [stateMachineIdCodec] as const;
-    const byHeight = [stateMachineIdCodec, u64] as const;
-    this.consensusStates = new StorageItem(metadata, ["Ismp", "ConsensusStates"], byState, bytes);
-    this.consensusStateClient = new StorageItem(
-      metadata,
-      ["Ismp", "ConsensusStateClient"],
-      byState,
-      consensusClientIdCodec,
-    );
-    this.unbondingPeriodSec = new StorageItem(metadata, ["Ismp", "UnbondingPeriod"], byState, u64);
-    this.consensusClientUpdateTimeSec = new StorageItem(
-      metadata,
-      ["Ismp", "ConsensusClientUpdateTime"],
-      byState,
-      u64,
-    );
-    this.frozenConsensusClients = new StorageItem(
-      metadata,
-      ["Ismp", "FrozenConsensusClients"],
-      byState,
-      bool,
-    );
-    this.challengePeriodSec = new StorageItem(metadata, ["Ismp", "ChallengePeriod"], byId, u64);
-    this.latestHeight = new StorageItem(metadata, ["Ismp", "LatestStateMachineHeight"], byId, u64);
-    this.previousHeight = new StorageItem(metadata, ["Ismp", "PreviousStateMachineHeight"], byId, u64);
-    this.commitmentCap = new StorageItem(metadata, ["Ismp", "StateMachineCommitmentCap"], byId, u32);
-    this.stateCommitments = new StorageItem(
-      metadata,
-      ["Ismp", "BoundedStateCommitments"],
-      byHeight,
-      stateCommitmentCodec,
-    );
-    this.updateTimesSec = new StorageItem(metadata, ["Ismp", "BoundedStateMachineUpdateTime"], byHeight, u64);
-    this.nonce = new StorageItem(metadata, ["Ismp", "Nonce"], [], u64);
-    this.childTrieRoot = new StorageItem(metadata, ["Ismp", "ChildTrieRoot"], [], hash256);
-    this.#queue = new StorageItem(metadata, ["Ismp", "StateCommitmentQueue"], byHeight, u64);
-    this.#queueStates = new StorageItem(
-      metadata,
-      ["Ismp", "CommitmentQueueStates"],
-      byId,
-      Struct({ head: u64, tail: u64 }),
-    );
+    super(metadata, "Ismp");
   }
 
   /** Stores a commitment with its update time and evicts the oldest above the cap, at most four. */

@@ -19,7 +19,7 @@ import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encodi
 import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";
 import { MountainRange } from "../../trie/mmr_range.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 /** Commitment of a request of either kind. */
 function commitmentOfRequest(request: Request): Hash256 {
   return request.tag === "Post" ? commitmentOfPost(request.value) : commitmentOfGet(request.value);
@@ -69,29 +69,19 @@ export function decodeLeafNode(node: Uint8Array): Leaf | undefined {
 }
 
 /** The pallet with the node's mountain range. */
-export class MmrPallet implements LeafStore {
-  readonly rootHash: StorageItem<[], Hash256>;
-  readonly numberOfLeaves: StorageItem<[], bigint>;
-  readonly #nodes: StorageItem<[bigint], Hash256>;
-  readonly #intermediate: StorageItem<[bigint], Leaf>;
-  readonly #intermediateCount: StorageItem<[], number>;
-  readonly #nodeCount: StorageItem<[], number>;
+export class MmrPallet extends PalletStorage implements LeafStore {
+  readonly rootHash = this.item("RootHash", [], hash256);
+  readonly numberOfLeaves = this.item("NumberOfLeaves", [], u64);
+  readonly #nodes = this.item("Nodes", [u64], hash256);
+  readonly #intermediate = this.item("IntermediateLeaves", [u64], leafCodec);
+  readonly #intermediateCount = this.item("CounterForIntermediateLeaves", [], u32);
+  readonly #nodeCount = this.item("CounterForNodes", [], u32);
   readonly #range = new MountainRange();
   /** Tops of the range's subtrees, largest first. */
   readonly #tops: Uint8Array[] = [];
 
   constructor(metadata: RuntimeMetadata) {
-    this.rootHash = new StorageItem(metadata, ["Mmr", "RootHash"], [], hash256);
-    this.numberOfLeaves = new StorageItem(metadata, ["Mmr", "NumberOfLeaves"], [], u64);
-    this.#nodes = new StorageItem<[bigint], Hash256>(metadata, ["Mmr", "Nodes"], [u64], hash256);
-    this.#nodeCount = new StorageItem(metadata, ["Mmr", "CounterForNodes"], [], u32);
-    this.#intermediate = new StorageItem<[bigint], Leaf>(
-      metadata,
-      ["Mmr", "IntermediateLeaves"],
-      [u64],
-      leafCodec,
-    );
-    this.#intermediateCount = new StorageItem(metadata, ["Mmr", "CounterForIntermediateLeaves"], [], u32);
+    super(metadata, "Mmr");
   }
 
   /** Queues a leaf for the end of the block and tells where it will be. */

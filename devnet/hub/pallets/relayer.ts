@@ -70,7 +70,7 @@ function claimConsensusReward(
   const dest = stateProof.height.id.stateMachine;
   const { rotationsClaimed, consensusReward } = parts.storage;
   if (signature.tag !== "Evm") refuse("OutboundSignatureNotEvm");
-  if (overlay.get(rotationsClaimed.key(dest, setId)) !== undefined) refuse("OutboundRotationAlreadyClaimed");
+  if (rotationsClaimed.has(overlay, dest, setId)) refuse("OutboundRotationAlreadyClaimed");
   const host = parts.hostExecutive.evmHosts.get(overlay, dest) ?? refuse("OutboundHostNotKnown");
   const key = contractSlotKey(host, epochRelayerSlot(setId));
   const found = orRefuse("OutboundDestinationStateNotKnown", () => {
@@ -108,7 +108,7 @@ function claimRequestReward(
   if (overlay.getChild(childTrieKeys.requestCommitment(commitment)) === undefined) {
     refuse("OutboundRequestNotKnown");
   }
-  if (overlay.get(requestsClaimed.key(commitment)) !== undefined) refuse("OutboundRequestAlreadyClaimed");
+  if (requestsClaimed.has(overlay, commitment)) refuse("OutboundRequestAlreadyClaimed");
   if (request.from.length > maxModuleIdBytes) refuse("OutboundRequestModuleIdTooLong");
   const reward = requestReward.get(overlay, request.from) ?? 0n;
   if (reward === 0n) refuse("OutboundRequestNoRewardConfigured");

@@ -21,7 +21,7 @@ import {
 } from "../../../src/core/encoding/scale.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import type { BalancesPallet } from "./balances.ts";
 import type { HostExecutivePallet } from "./host_executive.ts";
 import type { IsmpPallet } from "./ismp.ts";
@@ -33,29 +33,18 @@ import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state
 export const defaultMinimumWithdrawal = 10n ** 19n;
 
 /** Storage items. Amounts are units of the fee token of the chain where the fee was paid. */
-export class RelayerStorage {
-  readonly fees: StorageItem<[StateMachine, Uint8Array], bigint>;
-  readonly nonce: StorageItem<[Uint8Array, StateMachine], bigint>;
-  readonly minimumWithdrawal: StorageItem<[StateMachine], bigint>;
+export class RelayerStorage extends PalletStorage {
+  readonly fees = this.item("Fees", [stateMachineCodec, bytes], u256);
+  readonly nonce = this.item("Nonce", [bytes, stateMachineCodec], u64);
+  readonly minimumWithdrawal = this.item("MinimumWithdrawalAmount", [stateMachineCodec], u256);
   /** In the native token, as the other reward. */
-  readonly consensusReward: StorageItem<[StateMachine], bigint>;
-  readonly rotationsClaimed: StorageItem<[StateMachine, bigint], undefined>;
-  readonly requestReward: StorageItem<[Uint8Array], bigint>;
-  readonly requestsClaimed: StorageItem<[Hash256], undefined>;
+  readonly consensusReward = this.item("OutboundConsensusDeliveryReward", [stateMachineCodec], u128);
+  readonly rotationsClaimed = this.item("OutboundConsensusRotationsClaimed", [stateMachineCodec, u64], unit);
+  readonly requestReward = this.item("OutboundRequestDeliveryReward", [bytes], u128);
+  readonly requestsClaimed = this.item("OutboundRequestsClaimed", [hash256], unit);
 
   constructor(metadata: RuntimeMetadata) {
-    const item = <Keys extends readonly unknown[], Value>(
-      name: string,
-      keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> },
-      value: Codec<Value>,
-    ): StorageItem<Keys, Value> => new StorageItem<Keys, Value>(metadata, ["Relayer", name], keys, value);
-    this.fees = item("Fees", [stateMachineCodec, bytes], u256);
-    this.nonce = item("Nonce", [bytes, stateMachineCodec], u64);
-    this.minimumWithdrawal = item("MinimumWithdrawalAmount", [stateMachineCodec], u256);
-    this.consensusReward = item("OutboundConsensusDeliveryReward", [stateMachineCodec], u128);
-    this.rotationsClaimed = item("OutboundConsensusRotationsClaimed", [stateMachineCodec, u64], unit);
-    this.requestReward = item("OutboundRequestDeliveryReward", [bytes], u128);
-    this.requestsClaimed = item("OutboundRequestsClaimed", [hash256], unit);
+    super(metadata, "Relayer");
   }
 }
 

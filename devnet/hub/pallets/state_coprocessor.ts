@@ -20,7 +20,7 @@ import {
   type ValidTransaction,
 } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import type { IsmpPallet } from "./ismp.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
@@ -31,18 +31,18 @@ export type ResponseCharge = (execution: Execution, get: GetRequest, bytes: numb
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
 
 /** The pallet. */
-export class StateCoprocessorPallet {
+export class StateCoprocessorPallet extends PalletStorage {
   readonly #ismp: IsmpPallet;
   readonly #charge: ResponseCharge | undefined;
-  readonly #responded: StorageItem<[Hash256], boolean>;
+  readonly #responded = this.item("Responded", [hash256], bool);
 
   constructor(
     metadata: RuntimeMetadata,
     parts: { readonly ismp: IsmpPallet; readonly charge: ResponseCharge | undefined },
   ) {
+    super(metadata, "Ismp");
     this.#ismp = parts.ismp;
     this.#charge = parts.charge;
-    this.#responded = new StorageItem<[Hash256], boolean>(metadata, ["Ismp", "Responded"], [hash256], bool);
   }
 
   /** Adds `StateCoprocessor.handle_unsigned` to the table. */
