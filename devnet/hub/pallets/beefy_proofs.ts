@@ -40,6 +40,7 @@ import { DispatchError, type Execution } from "../runtime.ts";
 import { type BalancesPallet, treasuryAccount } from "./balances.ts";
 import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { runAtOnce } from "../../relay/run_at_once.ts";
 /**
  * Storage of pallet BeefyConsensusProofs, with the offchain copies of the proofs that it accepted.
@@ -287,12 +288,7 @@ function fail(code: string, cause?: unknown): never {
 }
 
 function refusing<T>(code: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof BeefyError) return fail(code, cause);
-    throw cause;
-  }
+  return converted(BeefyError, (cause) => fail(code, cause), read);
 }
 
 /** The trusted state in the form of EVM hosts. */

@@ -17,6 +17,7 @@ import {
 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { RequestModule } from "./ismp_request.ts";
 /** Id of the module that pays relayers. */
@@ -53,12 +54,11 @@ function payRelayer(
 }
 
 function readOrder(body: Uint8Array): PalletIsmpMessage {
-  try {
-    return decodeStrict(palletIsmpMessageCodec, body, "Message");
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError("module_dispatch_error", "Failed to decode message", { cause });
-  }
+  return converted(
+    ScaleError,
+    (cause) => new IsmpError("module_dispatch_error", "Failed to decode message", { cause }),
+    () => decodeStrict(palletIsmpMessageCodec, body, "Message"),
+  );
 }
 
 /** Body of a request from the hub to a Substrate chain's `HYPR-FEE` module. */

@@ -11,7 +11,6 @@ import {
 import {
   decodeGrandpaMessage,
   decodeGrandpaState,
-  type VerifiedFinality,
   verifyCommitments,
 } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import {
@@ -23,27 +22,24 @@ import {
   toConsensusClientId,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
-import { checkFinality, FinalityRefusal } from "../verifiers/grandpa_finality.ts";
+import { checkFinality } from "../verifiers/grandpa_finality.ts";
 import {
   arbitrumVerifier,
   beaconVerifier,
   bscVerifier,
-  type ConsensusHost,
   consensusSettings,
   type ConsensusVerifier,
   opStackVerifier,
   polygonVerifier,
   refusing,
-  type UpdateToVerify,
-  type VerifiedUpdate,
 } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { followedParachainsPrefix } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
-import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../src/core/ismp/proof.ts";
-import { decodeStrict, ScaleError, u32 } from "../../../src/core/encoding/scale.ts";
+import { parachainConsensusProofCodec } from "../../../src/core/ismp/proof.ts";
+import { decodeStrict, u32 } from "../../../src/core/encoding/scale.ts";
 import type { RelayParent } from "../hub_options.ts";
 import type { Execution } from "../runtime.ts";
-import { HeadRefusal, readFollowedHeads } from "../verifiers/parachain_heads.ts";
+import { readFollowedHeads } from "../verifiers/parachain_heads.ts";
 import {
   contractClient,
   evmClient,
@@ -61,7 +57,7 @@ import {
 const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
   const message = decodeGrandpaMessage(proof);
   const state = decodeGrandpaState(trusted);
-  const finality = verifyGrandpa(state, message);
+  const finality = checkFinality(state, message.value.finalityProof);
   const { consensusState, commitments } = verifyCommitments(state, { message, finality }, {
     consensusStateId: stateId,
     coprocessor: host.coprocessor,
@@ -69,15 +65,6 @@ const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, p
   });
   return { state: grandpaConsensusStateCodec.enc(consensusState), commitments };
 });
-
-function verifyGrandpa(state: GrandpaConsensusState, { value }: GrandpaMessage): VerifiedFinality {
-  try {
-    return checkFinality(state, value.finalityProof);
-  } catch (cause) {
-    if (!(cause instanceof FinalityRefusal)) throw cause;
-    throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
-  }
-}
 
 /** Chains that a message may be about, under each name that they may have. */
 function followed(
@@ -129,17 +116,8 @@ export function recordRelayParent({ overlay }: Execution, parent: RelayParent | 
 }
 
 /** Heads of the parachains that governance named; those without a head bring nothing. */
-const parachainVerifier: ConsensusVerifier = (host, update) => {
-  try {
-    return verifyHeads(host, update);
-  } catch (cause) {
-    if (!(cause instanceof HeadRefusal)) throw cause;
-    throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
-  }
-};
-
-function verifyHeads(host: ConsensusHost, { stateId, trusted, proof }: UpdateToVerify): VerifiedUpdate {
-  const { relayHeight, storageProof } = decodeProof(proof);
+const parachainVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  const { relayHeight, storageProof } = decodeStrict(parachainConsensusProofCodec, proof, "Proof");
   const relayStateRoot = consensusSettings.relayStateRoot.get(host.storage, relayHeight);
   if (relayStateRoot === undefined) {
     throw new IsmpError("consensus_proof_verification_failed", `unknown relay chain height ${relayHeight}`);
@@ -154,16 +132,7 @@ function verifyHeads(host: ConsensusHost, { stateId, trusted, proof }: UpdateToV
     slotMs: (paraId) => consensusSettings.slotDuration.get(storage, paraId),
   });
   return { state: trusted, commitments };
-}
-
-function decodeProof(proof: Uint8Array): ParachainConsensusProof {
-  try {
-    return decodeStrict(parachainConsensusProofCodec, proof, "ParachainConsensusProof");
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError("consensus_proof_verification_failed", "undecodable proof", { cause });
-  }
-}
+});
 
 function followedParachains(storage: Pick<Overlay, "entries">): readonly number[] {
   return [...storage.entries(followedParachainsPrefix)].map(([key]) =>

@@ -45,12 +45,13 @@ import {
   type Codec,
   hash256,
   Option,
+  ScaleError,
   Struct,
   u32,
   u64,
 } from "../../../src/core/encoding/scale.ts";
 import { type Overlay, StorageItem } from "../storage.ts";
-import { checkOpStackUpdate, OpStackRefusal, rulesLayout } from "../verifiers/op_stack/op_stack_client.ts";
+import { checkOpStackUpdate, rulesLayout } from "../verifiers/op_stack/op_stack_client.ts";
 import type { BeaconLayout } from "../verifiers/beacon/layouts.ts";
 import {
   claimOf,
@@ -77,9 +78,9 @@ import {
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
-import { BeaconRefusal, type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
+import { type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal } from "../verifiers/polygon/layouts.ts";
+import { ClientRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 /**
  * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
@@ -217,17 +218,17 @@ export class VerifiedUpdates {
 /** Checks an update. @throws {IsmpError} consensus_proof_verification_failed; `cause` is the client's own error. */
 export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => VerifiedUpdate;
 
+const refusals = [ClientRefusal, RollupUpdateError, BscError, GrandpaError, ScaleError];
+
 /** Turns the errors of the clients into the one that the handlers of messages know; others are defects. */
 export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
   return (host, update) => {
     try {
       return verify(host, update);
     } catch (cause) {
-      const isRefusal = cause instanceof BeaconRefusal || cause instanceof OpStackRefusal ||
-        cause instanceof RollupUpdateError || cause instanceof BscError || cause instanceof GrandpaError ||
-        cause instanceof PolygonRefusal;
+      const isRefusal = refusals.some((refusal) => cause instanceof refusal);
       if (!isRefusal) throw cause;
-      throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
+      throw new IsmpError("consensus_proof_verification_failed", Object(cause).code, { cause });
     }
   };
 }

@@ -31,6 +31,7 @@ import {
   callHandler,
   DispatchError,
   type Execution,
+  orInvalid,
   type SimulatedRuntime,
   ValidityError,
   type ValidTransaction,
@@ -39,6 +40,7 @@ import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { updateClient } from "./consensus_updates.ts";
 import { type ConsensusNetworks, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage } from "./ismp_storage.ts";
@@ -167,15 +169,12 @@ export class IsmpPallet {
    * @throws {DispatchError} InvalidMessage for any failure.
    */
   execute(execution: Execution, messages: readonly IsmpMessage[]): readonly IsmpPalletEvent[] {
-    try {
+    return converted(IsmpError, (cause) => new DispatchError("Ismp", "InvalidMessage", { cause }), () => {
       const events = messages.flatMap((message) => this.#handle(execution, message));
       this.#parts.onExecuted?.(execution, messages, events);
       for (const event of events) execution.emitIsmp(event);
       return events;
-    } catch (cause) {
-      if (!(cause instanceof IsmpError)) throw cause;
-      throw new DispatchError("Ismp", "InvalidMessage", { cause });
-    }
+    });
   }
 
   /** Each kind of message has its own handler file; what is missing here is refused like a message that fails. */
@@ -202,13 +201,7 @@ export class IsmpPallet {
   }
 
   #validate(execution: Execution, messages: readonly IsmpMessage[]): ValidTransaction {
-    let events: readonly IsmpPalletEvent[];
-    try {
-      events = this.execute(execution, messages);
-    } catch (cause) {
-      if (!(cause instanceof DispatchError)) throw cause;
-      throw new ValidityError("BadProof", { cause });
-    }
+    const events = orInvalid("BadProof", () => this.execute(execution, messages));
     for (const event of events) {
       if (event.tag !== "StateMachineUpdated") continue;
       return {

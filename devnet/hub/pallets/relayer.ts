@@ -27,10 +27,9 @@ import { bytes, type Codec, hash256, u128, u256, u64 } from "../../../src/core/e
 import {
   type CallHandler,
   callHandler,
-  DispatchError,
   type Execution,
+  orInvalid,
   type SimulatedRuntime,
-  ValidityError,
   type ValidTransaction,
 } from "../runtime.ts";
 import { treasuryAccount } from "./balances.ts";
@@ -249,12 +248,7 @@ export class RelayerPallet {
   ): CallHandler {
     return callHandler(codec, {
       validate: (execution, argument): ValidTransaction => {
-        try {
-          run(this.parts, execution, argument);
-        } catch (cause) {
-          if (cause instanceof DispatchError) throw new ValidityError("Call", { cause });
-          throw cause;
-        }
+        orInvalid("Call", () => run(this.parts, execution, argument));
         const tag = fromHex(relayerCallTag(codec.enc(argument)));
         return { priority: 100n, provides: [tag], longevity: forever };
       },

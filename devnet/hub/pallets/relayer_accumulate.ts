@@ -26,6 +26,7 @@ import {
   verifierOf,
 } from "./relayer_storage.ts";
 import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { verifySignature } from "../signatures.ts";
 
 interface ProvenClaim {
@@ -150,10 +151,6 @@ function redirect(
 
 /** The address that signed a digest. @throws {DispatchError} InvalidSignature when none can be recovered. */
 export function recovered(digest: Hash256, signature: Uint8Array): Uint8Array {
-  try {
-    return recoverEvmAddress(digest, signature);
-  } catch (cause) {
-    if (cause instanceof SignatureError) refuse("InvalidSignature", cause);
-    throw cause;
-  }
+  const refusal = (cause: SignatureError): never => refuse("InvalidSignature", cause);
+  return converted(SignatureError, refusal, () => recoverEvmAddress(digest, signature));
 }

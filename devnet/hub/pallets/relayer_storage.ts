@@ -25,6 +25,7 @@ import { PalletStorage } from "../storage.ts";
 import type { BalancesPallet } from "./balances.ts";
 import type { HostExecutivePallet } from "./host_executive.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
@@ -68,12 +69,7 @@ export function refuse(code: string, cause?: unknown): never {
 
 /** Runs a part of a call; what the message handlers find wrong there becomes an error of the pallet. */
 export function orRefuse<T>(code: string, run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    if (cause instanceof IsmpError) refuse(code, cause);
-    throw cause;
-  }
+  return converted(IsmpError, (cause) => refuse(code, cause), run);
 }
 
 /** The verifier of a proof, once its height may be used. @throws {IsmpError} */
@@ -160,12 +156,7 @@ function rlpString(value: Uint8Array): Uint8Array | undefined {
 
 /** Decodes a stored value. @throws {DispatchError} `code` when it is none of the type. */
 export function decodeOr<T>(code: string, codec: Codec<T>, value: Uint8Array): T {
-  try {
-    return decodeStrict(codec, value, "value");
-  } catch (cause) {
-    if (cause instanceof ScaleError) refuse(code, cause);
-    throw cause;
-  }
+  return converted(ScaleError, (cause) => refuse(code, cause), () => decodeStrict(codec, value, "value"));
 }
 
 /** `BoundedVec<u8, 32>` of an address, cut as the pallet's events cut it. */

@@ -8,20 +8,21 @@ import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../
 import { requestMetadataCodec, responseReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import { type GetRequestsWithProof, getRequestsWithProofCodec } from "../../../src/core/ismp/ismp_message.ts";
 import { getRequestsTag } from "../pool_tags.ts";
-import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
-import { bool, hash256, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { bool, hash256 } from "../../../src/core/encoding/scale.ts";
 import {
   callHandler,
   DispatchError,
   type Execution,
+  orInvalid,
   type SimulatedRuntime,
-  ValidityError,
   type ValidTransaction,
 } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { PalletStorage } from "../storage.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
+import { readSigner } from "./ismp_request.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 
@@ -52,12 +53,7 @@ export class StateCoprocessorPallet extends PalletStorage {
       "handle_unsigned",
       callHandler(getRequestsWithProofCodec, {
         validate: (execution, message): ValidTransaction => {
-          try {
-            this.#run(execution, message);
-          } catch (cause) {
-            if (cause instanceof DispatchError) throw new ValidityError("Call", { cause });
-            throw cause;
-          }
+          orInvalid("Call", () => this.#run(execution, message));
           return { priority: 100n, provides: [fromHex(getRequestsTag(message.requests))], longevity: 25n };
         },
         dispatch: (execution, message): void => this.#run(execution, message),
@@ -66,13 +62,12 @@ export class StateCoprocessorPallet extends PalletStorage {
   }
 
   #run(execution: Execution, message: GetRequestsWithProof): void {
-    try {
+    const failure = (cause: IsmpError): Error =>
+      new DispatchError("StateCoprocessor", "HandlingError", { cause });
+    converted(IsmpError, failure, () => {
       const responses = this.#answer(execution, message);
       for (const response of responses) this.#store(execution, response, message.address);
-    } catch (cause) {
-      if (!(cause instanceof IsmpError)) throw cause;
-      throw new DispatchError("StateCoprocessor", "HandlingError", { cause });
-    }
+    });
   }
 
   #answer(execution: Execution, message: GetRequestsWithProof): GetResponse[] {
@@ -142,14 +137,5 @@ function checkGet(execution: Execution, get: GetRequest, message: GetRequestsWit
   const receipt = childTrieKeys.responseReceipt(commitmentOfGet(get));
   if (execution.overlay.getChild(receipt) !== undefined) {
     throw new IsmpError("duplicate_response", commitmentOfGet(get));
-  }
-}
-
-function readSigner(address: Uint8Array): Uint8Array {
-  try {
-    return storedSigner(address);
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError("signature_decoding_failed", `${address.length} bytes`, { cause });
   }
 }

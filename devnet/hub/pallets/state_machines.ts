@@ -26,7 +26,7 @@ import {
   requireContractSlots,
 } from "../verifiers/substrate_state.ts";
 import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
-import { ProofRefusal } from "../verifiers/proof_refusal.ts";
+import { converted, ProofRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 /** True for Polkadot, Kusama, Substrate and Relay; Tendermint is neither EVM nor Substrate. */
 export function isSubstrate(stateMachine: StateMachine): boolean {
@@ -163,21 +163,10 @@ function requireHost(host: VerifierHost, proof: Proof): Uint8Array {
 }
 
 function refusing<T>(code: ProofCode, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ProofRefusal) {
-      throw new IsmpError(code, cause.code, { cause });
-    }
-    throw cause;
-  }
+  return converted(ProofRefusal, (cause) => new IsmpError(code, cause.code, { cause }), read);
 }
 
 function decodeProof<T>(codec: Codec<T>, proof: Uint8Array, code: ProofCode): T {
-  try {
-    return decodeStrict(codec, proof, "Proof");
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError(code, "undecodable proof", { cause });
-  }
+  const refusal = (cause: ScaleError): Error => new IsmpError(code, "undecodable proof", { cause });
+  return converted(ScaleError, refusal, () => decodeStrict(codec, proof, "Proof"));
 }

@@ -14,7 +14,7 @@ import {
   toHex,
 } from "../../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm, SubstrateEvmProof } from "../../../src/core/ismp/proof.ts";
-import { ProofRefusal } from "./proof_refusal.ts";
+import { ProofRefusal } from "./refusals.ts";
 import { blake2AsU8a, xxhashAsU8a } from "@polkadot/util-crypto";
 /** Reads bytes one after the other. */
 class Cursor {

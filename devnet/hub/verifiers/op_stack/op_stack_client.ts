@@ -1,7 +1,7 @@
 /**
  * The hub's client of OP stack chains. Written for the hub alone, with other libraries and without the relayer's code: a
  * mistake of the relayer's verifier is none of the hub's. Rules: docs/protocol/evm-consensus.md section 7.4;
- * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs.
+ * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs; names of its errors: optimism/src/error.rs.
  */
 import { enhanceCodec } from "scale-ts";
 import { type Address, addressCodec } from "../../../../src/core/evm/address.ts";
@@ -40,7 +40,7 @@ import {
   toHash256,
 } from "../../../../src/core/encoding/bytes.ts";
 import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
-import { ProofRefusal } from "../proof_refusal.ts";
+import { ClientRefusal, converted, ProofRefusal, require } from "../refusals.ts";
 /**
  * SCALE of what the hub's client of OP stack chains stores and accepts, named as the hub names it. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs, modules/ismp/clients/ismp-optimism/src/lib.rs.
@@ -142,46 +142,6 @@ type GameProof = Of<typeof gameProof>;
 /** A claim in an oracle. */
 type OutputProof = Of<typeof outputProof>;
 
-/** Names of the network's errors: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/error.rs. */
-type OpStackRefusalCode =
-  | "DecodeConsensusUpdate"
-  | "DecodeConsensusState"
-  | "L1CommitmentMissing"
-  | "DisputeGameBlacklisted"
-  | "UnsupportedGameType"
-  | "SuperRootTooShort"
-  | "SuperRootVersionMismatch"
-  | "SuperRootMalformed"
-  | "SuperRootNotAscending"
-  | "SuperRootChainNotFound"
-  | "SuperOutputRootMismatch"
-  | "DisputeGameIdMissing"
-  | "DisputeGameIdMismatch"
-  | "GameImplsMissing"
-  | "GameImplMismatch"
-  | "ClaimDataSlotMissing"
-  | "DisputeGameChallenged"
-  | "SuperFaultDisputeGameChallenged"
-  | "SuperPermissionedGameBlacklisted"
-  | "OutputRootMismatch"
-  | "OutputMismatch"
-  /** The nodes of a proof do not lead from the root to the key. */
-  | "InvalidProof";
-
-/** An update that the client does not accept. */
-export class OpStackRefusal extends Error {
-  override readonly name = "OpStackRefusal";
-
-  constructor(readonly code: OpStackRefusalCode, options?: ErrorOptions) {
-    super(`OP stack update refused: ${code}`, options);
-  }
-}
-
-/** @throws {OpStackRefusal} unless it is so. */
-function require(isMet: boolean, code: OpStackRefusalCode): asserts isMet {
-  if (!isMet) throw new OpStackRefusal(code);
-}
-
 /** The hub's storage, as far as the client reads it. */
 interface OpStackStorage {
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
@@ -202,7 +162,7 @@ interface Block {
   readonly stateRoot: Hash256;
 }
 
-/** Makes of an update what the hub makes of it. @throws {OpStackRefusal} */
+/** Makes of an update what the hub makes of it. @throws {ClientRefusal} */
 export function checkOpStackUpdate(
   trusted: Uint8Array,
   update: Uint8Array,
@@ -363,20 +323,11 @@ function entry(key: Uint8Array, slot: number): Uint8Array {
   return keccak_256(concatBytes(key, number(slot)));
 }
 
-function read<T>(codec: Codec<T>, bytes: Uint8Array, code: OpStackRefusalCode): T {
-  try {
-    return decodePrefix(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new OpStackRefusal(code, { cause });
-    throw cause;
-  }
+function read<T>(codec: Codec<T>, bytes: Uint8Array, code: string): T {
+  const refusal = (cause: ScaleError): Error => new ClientRefusal(code, { cause });
+  return converted(ScaleError, refusal, () => decodePrefix(codec, bytes, code));
 }
 
 function proven<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (cause) {
-    if (cause instanceof ProofRefusal) throw new OpStackRefusal("InvalidProof", { cause });
-    throw cause;
-  }
+  return converted(ProofRefusal, (cause) => new ClientRefusal("InvalidProof", { cause }), check);
 }

@@ -4,12 +4,12 @@
  * cometbft/src/chain/id.rs; polytope-labs/hyperbridge: modules/consensus/tendermint/verifier/src/hashing.rs,
  * modules/consensus/tendermint/verifier/src/sp_io_verifier.rs, modules/consensus/tendermint/primitives/src/address.rs.
  */
+import { require } from "../refusals.ts";
 import { createHash } from "node:crypto";
 import { keccakAsU8a, secp256k1Compress, secp256k1Expand, secp256k1Recover } from "@polkadot/util-crypto";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
 import {
   type PolygonRefusalCode,
-  require,
   type ScaleBlockId,
   type ScaleCommit,
   type ScaleHeader,
@@ -95,7 +95,7 @@ export function isHeight(height: bigint): boolean {
   return height < LIMIT;
 }
 
-/** Requires that all parts of a header and its commit can be read. @throws {PolygonRefusal} ConvertTendermintProof */
+/** Requires that all parts of a header and its commit can be read. @throws {ClientRefusal} ConvertTendermintProof */
 export function requireReadable(header: ScaleHeader, commit: ScaleCommit): void {
   const isHeader = isChainId(header.chainId) && isHeight(header.height) &&
     nanosOf(header.time) !== undefined &&
@@ -169,7 +169,7 @@ export interface Validator {
   readonly name: string | undefined;
 }
 
-/** Reads a validator; the devnet has no keys but Heimdall's. @throws {PolygonRefusal} with `code` */
+/** Reads a validator; the devnet has no keys but Heimdall's. @throws {ClientRefusal} with `code` */
 export function readValidator(
   { address, key, power, name }: ScaleValidator,
   code: PolygonRefusalCode,
@@ -205,7 +205,7 @@ export class HeimdallSet {
   readonly members: readonly Validator[];
   readonly power: bigint;
 
-  /** @throws {PolygonRefusal} TotalVotingPowerOverflow */
+  /** @throws {ClientRefusal} TotalVotingPowerOverflow */
   constructor(members: readonly Validator[]) {
     this.members = [...members].sort((a, b) =>
       a.power === b.power ? compare(a.address, b.address) : a.power > b.power ? -1 : 1

@@ -54,20 +54,6 @@ export type PolygonRefusalCode =
   | "ConstructMerkleProof"
   | "MembershipProofFailed";
 
-/** An update that the client does not accept. */
-export class PolygonRefusal extends Error {
-  override readonly name = "PolygonRefusal";
-
-  constructor(readonly code: PolygonRefusalCode, options?: ErrorOptions) {
-    super(`Polygon update refused: ${code}`, options);
-  }
-}
-
-/** @throws {PolygonRefusal} unless it is so. */
-export function require(isMet: boolean, code: PolygonRefusalCode): asserts isMet {
-  if (!isMet) throw new PolygonRefusal(code);
-}
-
 type Of<T> = T extends Codec<infer Value> ? Value : never;
 
 const blockId = Struct({ hash: bytes, parts: Struct({ total: u32, hash: bytes }) });

@@ -3,6 +3,7 @@
  * the relayer's verifier is none of the hub's. Rules: docs/protocol/polygon.md section 3; polytope-labs/hyperbridge:
  * modules/ismp/clients/polygon/src/lib.rs (verify_consensus).
  */
+import { ClientRefusal, converted, require } from "../refusals.ts";
 import { equalBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   hashOfHeader,
@@ -19,9 +20,7 @@ import {
   type Validator,
 } from "./heimdall_values.ts";
 import {
-  PolygonRefusal,
   type PolygonRefusalCode,
-  require,
   type ScaleCommit,
   type ScaleTendermint,
   type ScaleUpdate,
@@ -55,7 +54,7 @@ interface Sets {
   readonly provided: HeimdallSet;
 }
 
-/** What the hub trusts after a header. @throws {PolygonRefusal} */
+/** What the hub trusts after a header. @throws {ClientRefusal} */
 function followHeader(
   trusted: ScaleTendermint,
   update: ScaleUpdate,
@@ -180,7 +179,7 @@ interface PolygonAnswer {
   readonly commitment: IntermediateState | undefined;
 }
 
-/** What the hub makes of an update. @throws {PolygonRefusal} */
+/** What the hub makes of an update. @throws {ClientRefusal} */
 export function checkPolygonUpdate({ trusted, proof, stateId, nowSec }: PolygonQuestion): PolygonAnswer {
   // What follows an update is not looked at.
   const update = read(updateLayout, proof, "DecodeConsensusUpdate");
@@ -215,10 +214,6 @@ export function checkPolygonUpdate({ trusted, proof, stateId, nowSec }: PolygonQ
 }
 
 function read<T>(codec: Codec<T>, bytes: Uint8Array, code: PolygonRefusalCode): T {
-  try {
-    return decodePrefix(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new PolygonRefusal(code, { cause });
-    throw cause;
-  }
+  const refusal = (cause: ScaleError): Error => new ClientRefusal(code, { cause });
+  return converted(ScaleError, refusal, () => decodePrefix(codec, bytes, code));
 }
