@@ -168,7 +168,6 @@ export class Hub extends SimulatedNode {
       pool,
       slotDurationMs,
       onRejection,
-      follow: (listener) => this.follow(listener),
     };
   }
 
@@ -182,7 +181,7 @@ export class Hub extends SimulatedNode {
       ...ismpMethods(node),
     };
     this.serve({
-      methods: this.#finality?.methods(node, methods) ?? methods,
+      methods: this.#finality?.methods(methods) ?? methods,
       maxMessageBytes,
       ...port === undefined ? {} : { port },
     });
@@ -231,10 +230,8 @@ export class Hub extends SimulatedNode {
     const name = nameOf(built.block);
     this.#reportFailures(built);
     pool.onBlock(built);
-    const finalized = chain.advanceFinality();
+    chain.advanceFinality();
     for (const { settle } of actions) settle(name);
-    this.announce({ best: built.block, finalized });
-    pool.onFinalized(finalized);
     return name;
   }
 

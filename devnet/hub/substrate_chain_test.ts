@@ -207,7 +207,6 @@ Deno.test("substrate chain: hashes with its own function, and has nothing that o
     return answer.kind === "error" ? answer.error.code : undefined;
   };
   equal(await missing("mmr_queryProof", [1, { Requests: [] }]), -32601);
-  equal(await missing("state_call", ["MmrRuntimeApi_mmr_root", "0x"]), 4003);
   equal(
     await resultHttp(chain.httpUrl, "state_call", ["IsmpRuntimeApi_host_state_machine", "0x"]),
     "0x0361626364",

@@ -13,10 +13,11 @@ import {
 } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import { encodeHeader } from "../hub/digest.ts";
-import type { ServedChain, ServedNode } from "../hub/node.ts";
+import type { ServedChain } from "../hub/node.ts";
 import type { ValidatorSet } from "./validators.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
-import { RpcError, type RpcMethod, type RpcMethods, RpcSubscription, u32Param } from "../hub/rpc/json_rpc.ts";
+import { converted } from "../hub/verifiers/refusals.ts";
+import { RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
 /** A chain whose blocks are voted for. */
 interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
   /** The set in force after a block. */
@@ -121,40 +122,12 @@ export class GrandpaVotes {
  */
 
 /** The methods. */
-export function grandpaMethods(node: ServedNode, votes: GrandpaVotes): RpcMethods {
+export function grandpaMethods(votes: GrandpaVotes): RpcMethods {
   return {
     grandpa_proveFinality: ([block]) => {
-      try {
-        return toHex(votes.prove(u32Param(block, "block")));
-      } catch (error) {
-        if (!(error instanceof FinalityProofError)) throw error;
-        throw new RpcError(4, `GRANDPA prove finality rpc failed: ${error.message}`);
-      }
+      const failure = ({ message }: Error): Error =>
+        new RpcError(4, `GRANDPA prove finality rpc failed: ${message}`);
+      return toHex(converted(FinalityProofError, failure, () => votes.prove(u32Param(block, "block"))));
     },
-    grandpa_subscribeJustifications: justifications(
-      node,
-      "grandpa_justifications",
-      (number) => number === 0 ? undefined : votes.justification(number),
-    ),
-  };
-}
-
-/** Of every block that becomes final from now on, as hex. */
-export function justifications(
-  node: ServedNode,
-  notification: string,
-  read: (number: number) => Uint8Array | undefined,
-): RpcMethod {
-  return () => {
-    let reported = node.chain.finalized.header.number;
-    return new RpcSubscription(notification, (send) =>
-      node.follow(() => {
-        for (let number = reported + 1; number <= node.chain.finalized.header.number; number++) {
-          const justification = read(number);
-          if (justification === undefined) continue;
-          send(toHex(justification));
-          reported = number;
-        }
-      }));
   };
 }

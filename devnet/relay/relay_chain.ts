@@ -4,21 +4,14 @@
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
-import { bytes, fixedBytes, hash256, list, Option, Struct, u64 } from "../../src/core/encoding/scale.ts";
+import { bytes, hash256, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
-import {
-  blockParam,
-  invalidParams,
-  listParam,
-  RpcError,
-  type RpcMethods,
-  u32Param,
-} from "../hub/rpc/json_rpc.ts";
-import { storageMethods } from "../hub/rpc/state_methods.ts";
+import { blockParam, listParam, RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
+import { executionFailed, storageMethods } from "../hub/rpc/state_methods.ts";
 import { Finality } from "./finality.ts";
-import { grandpaMethods, justifications } from "./grandpa_votes.ts";
+import { grandpaMethods } from "./grandpa_votes.ts";
 import { RelayBlocks } from "./relay_blocks.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import type { BlockName } from "../hub/hub_options.ts";
@@ -55,7 +48,7 @@ function relayMethods(node: RelayNode): RpcMethods {
   return {
     ...chainMethods(node),
     ...storageMethods(node),
-    ...grandpaMethods(node, node.finality.votes),
+    ...grandpaMethods(node.finality.votes),
     ...beefyMethods(node),
     mmr_generateProof: ([blocks, best, at]) => generateProof(node, blocks, best, at),
     mmr_root: ([at]) => {
@@ -65,10 +58,8 @@ function relayMethods(node: RelayNode): RpcMethods {
     },
     state_call: ([method, , at]) => toHex(callRuntime(node, method, blockParam(node, at))),
     state_getRuntimeVersion: () => version,
-    chain_getRuntimeVersion: () => version,
     system_chain: () => node.chainName,
     system_name: () => "Relay chain simulator",
-    system_version: () => "1.0.0",
     system_health: () => ({ peers: 3, isSyncing: false, shouldHavePeers: true }),
   };
 }
@@ -81,11 +72,6 @@ function beefyMethods(node: RelayNode): RpcMethods {
       if (found === undefined) throw new RpcError(1, "BEEFY RPC endpoint not ready");
       return found.hash;
     },
-    beefy_subscribeJustifications: justifications(
-      node,
-      "beefy_justifications",
-      (number) => finality.hasBeefy(number) ? finality.beefy(number) : undefined,
-    ),
   };
 }
 
@@ -112,20 +98,11 @@ function generateProof(node: RelayNode, blocks: unknown, best: unknown, at: unkn
   };
 }
 
-const beefySetCodec = Option(Struct({ validators: list(fixedBytes(33)), id: u64 }));
-
 function callRuntime({ chain }: RelayNode, method: unknown, block: SimulatedBlock): Uint8Array {
-  const set = chain.setOf(block.header.number);
-  switch (method) {
-    case "GrandpaApi_grandpa_authorities":
-      return grandpaAuthoritiesCodec.enc(set.grandpaAuthorities);
-    case "GrandpaApi_current_set_id":
-      return u64.enc(set.grandpaSetId);
-    case "BeefyApi_validator_set":
-      return beefySetCodec.enc({ validators: set.beefyKeys, id: set.beefySetId });
+  if (method !== "GrandpaApi_grandpa_authorities") {
+    throw executionFailed(`Exported method ${method} is not found`);
   }
-  if (typeof method !== "string") throw invalidParams("expected a method name");
-  throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
+  return grandpaAuthoritiesCodec.enc(chain.setOf(block.header.number).grandpaAuthorities);
 }
 
 export type { ParachainHeads, RelayChainNode, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
@@ -190,7 +167,6 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
         chainName: this.#options.chainName ?? "Paseo devnet",
         isBeefyReady: () => this.beefyReady,
         justificationsOf: ({ header }) => this.#finality.justificationsOf(header.number),
-        follow: (listener) => this.follow(listener),
       }),
       maxMessageBytes: MAX_MESSAGE_BYTES,
       fault: (call) =>
@@ -262,8 +238,8 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
   }
 
   #produce(beginsSession: boolean): BlockName {
-    const best = this.chain.build(this.#nextMs(), beginsSession);
-    this.announce({ best, finalized: this.chain.advanceFinality() });
+    this.chain.build(this.#nextMs(), beginsSession);
+    this.chain.advanceFinality();
     return this.best;
   }
 

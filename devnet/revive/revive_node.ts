@@ -8,16 +8,8 @@ import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/
 import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { type AnswerHook, RpcDispatcher, RpcServer } from "../hub/rpc/server.ts";
-import {
-  blockParam,
-  type FaultHook,
-  hexParam,
-  listParam,
-  RpcError,
-  type RpcMethods,
-  RpcSubscription,
-} from "../hub/rpc/json_rpc.ts";
-import { metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
+import { blockParam, type FaultHook, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
+import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
 /**
@@ -179,7 +171,7 @@ export class ReviveNode implements AsyncDisposable {
   /** Not for callers: use {@link startReviveNode}. */
   constructor(blocks: MirroredBlocks) {
     this.#blocks = blocks;
-    const node: ServedNode = { chain: blocks, follow: () => () => {} };
+    const node: ServedNode = { chain: blocks };
     const dispatcher = new CatchingUp(blocks, {
       methods: reviveMethods(node, blocks),
       maxRequestBytes: MAX_MESSAGE_BYTES,
@@ -287,19 +279,12 @@ function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
     state_call: ([method, args]) => {
       const answer = Object.hasOwn(metadataApi, String(method)) ? metadataApi[String(method)] : undefined;
       if (answer !== undefined) return toHex(answer(metadata(), hexParam(args, "args")));
-      throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
+      throw executionFailed(`Exported method ${method} is not found`);
     },
     state_getRuntimeVersion: () => version,
-    state_subscribeRuntimeVersion: () =>
-      new RpcSubscription("state_runtimeVersion", (send) => {
-        send(version);
-        return () => {};
-      }),
     system_properties: () => ({}),
-    chain_getRuntimeVersion: () => version,
     system_chain: () => "Paseo Asset Hub devnet",
     system_name: () => "Revive simulator",
-    system_version: () => "1.0.0",
     system_health: () => ({ peers: 3, isSyncing: false, shouldHavePeers: true }),
   };
 }

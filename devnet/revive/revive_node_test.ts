@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { ApiPromise, WsProvider } from "@polkadot/api";
+import { ApiPromise, HttpProvider } from "@polkadot/api";
 import { bytes, decodeStrict, list, Option, u32 } from "../../src/core/encoding/scale.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { startAnvil } from "../evm/anvil.ts";
@@ -41,7 +41,7 @@ Deno.test({
   fn: async () => {
     await using anvil = await startAnvil({ chainId: 31_337 });
     await using node = await startReviveNode({ rpcUrl: anvil.rpcUrl });
-    const provider: object = new WsProvider(node.wsUrl);
+    const provider: object = new HttpProvider(node.wsUrl.replace("ws:", "http:"));
     ok(isProvider(provider));
     const api = await ApiPromise.create({ provider, noInitWarn: true, throwOnConnect: true });
     try {

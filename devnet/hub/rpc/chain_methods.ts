@@ -4,7 +4,7 @@
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { SimulatedBlock } from "../block_history.ts";
 import { headerToJson } from "../digest.ts";
-import type { BlockNews, HubNode, ServedNode } from "../node.ts";
+import type { HubNode, ServedNode } from "../node.ts";
 import {
   blockParam,
   clientErrors,
@@ -12,12 +12,10 @@ import {
   invalidParams,
   optionalHash,
   RpcError,
-  type RpcMethod,
   type RpcMethods,
-  RpcSubscription,
 } from "./json_rpc.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
-import { isLastStatus, type StatusListener, type TransactionStatus } from "../pool.ts";
 /** The methods. */
 export function chainMethods(node: ServedNode): RpcMethods {
   const { chain } = node;
@@ -25,14 +23,6 @@ export function chainMethods(node: ServedNode): RpcMethods {
     const hash = optionalHash(value, "hash");
     return hash === undefined ? chain.best : chain.find(hash);
   };
-  const newHeads = heads(node, "chain_newHead", () => chain.best, ({ best }) => [best]);
-  // Of blocks that became final together only the last one is announced (paritytech/substrate: pull request 10639).
-  const finalHeads = heads(
-    node,
-    "chain_finalizedHead",
-    () => chain.finalized,
-    ({ finalized }) => finalized.slice(-1),
-  );
   return {
     chain_getHeader: ([hash]) => {
       const block = find(hash);
@@ -47,11 +37,6 @@ export function chainMethods(node: ServedNode): RpcMethods {
     },
     chain_getBlockHash: ([which]) => Array.isArray(which) ? which.map(hashOf) : hashOf(which),
     chain_getFinalizedHead: () => chain.finalized.hash,
-    chain_subscribeNewHeads: newHeads,
-    chain_subscribeNewHead: newHeads,
-    chain_subscribeAllHeads: heads(node, "chain_allHead", () => chain.best, ({ best }) => [best]),
-    chain_subscribeFinalizedHeads: finalHeads,
-    chain_subscribeFinalisedHeads: finalHeads,
   };
 
   function hashOf(which: unknown): string | null {
@@ -64,26 +49,10 @@ export function chainMethods(node: ServedNode): RpcMethods {
   }
 }
 
-function heads(
-  node: ServedNode,
-  notification: string,
-  current: () => SimulatedBlock,
-  select: (news: BlockNews) => readonly SimulatedBlock[],
-): RpcMethod {
-  return () =>
-    new RpcSubscription(notification, (send) => {
-      send(headerToJson(current().header));
-      return node.follow((news) => {
-        for (const block of select(news)) send(headerToJson(block.header));
-      });
-    });
-}
-
 /** The methods. */
 export function authorMethods(node: HubNode): RpcMethods {
   return {
     author_submitExtrinsic: ([extrinsic]) => node.pool.submit(extrinsicParam(extrinsic)),
-    author_submitAndWatchExtrinsic: ([extrinsic]) => submitAndWatch(node, extrinsicParam(extrinsic)),
     author_pendingExtrinsics: () => node.pool.pending().map(toHex),
     offchain_localStorageGet: ([kind, key]) => {
       if (kind !== "PERSISTENT" && kind !== "LOCAL") throw new RpcError(-32602, "Invalid params", "kind");
@@ -96,48 +65,23 @@ export function authorMethods(node: HubNode): RpcMethods {
 /** Bytes with a right length prefix; what is inside is the runtime's business. */
 function extrinsicParam(value: unknown): Uint8Array {
   const extrinsic = hexParam(value, "extrinsic");
-  try {
-    decodeStrict(bytes, extrinsic, "Extrinsic");
-  } catch (error) {
-    if (!(error instanceof ScaleError)) throw error;
-    throw new RpcError(1001, `Extrinsic has invalid format: ${error.message}`);
-  }
+  const failure = ({ message }: ScaleError): Error =>
+    new RpcError(1001, `Extrinsic has invalid format: ${message}`);
+  converted(ScaleError, failure, () => decodeStrict(bytes, extrinsic, "Extrinsic"));
   return extrinsic;
-}
-
-function submitAndWatch(node: HubNode, extrinsic: Uint8Array): RpcSubscription {
-  const waiting: TransactionStatus[] = [];
-  let deliver: StatusListener = (status) => waiting.push(status);
-  const listener: StatusListener = (status) => deliver(status);
-  const hash = node.pool.submit(extrinsic, listener);
-  return new RpcSubscription("author_extrinsicUpdate", (send, end) => {
-    deliver = (status): void => {
-      send(status);
-      if (isLastStatus(status)) end();
-    };
-    for (const status of waiting) deliver(status);
-    return () => node.pool.unwatch(hash, listener);
-  });
 }
 
 /** The methods. */
 export function systemMethods(node: HubNode): RpcMethods {
   return {
     system_chain: () => node.identity.chainName,
-    system_chainType: () => "Development",
     system_name: () => "Hub simulator",
-    system_version: () => "1.0.0",
     system_properties: () => ({
       ss58Format: 0,
       tokenDecimals: 12,
       tokenSymbol: node.identity.tokenSymbol,
     }),
     system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
-    system_syncState: () => {
-      const { number } = node.chain.best.header;
-      return { startingBlock: 0, currentBlock: number, highestBlock: number };
-    },
-    system_accountNextIndex: () => 0,
     system_dryRun: ([extrinsic, at]) => dryRun(node, hexParam(extrinsic, "extrinsic"), at),
   };
 }
@@ -147,14 +91,8 @@ function dryRun(node: HubNode, extrinsic: Uint8Array, at: unknown): string {
   const { runtime } = node;
   const execution = clientErrors(() => runtime.execute(node.chain.stateOf(block)));
   execution.extrinsicIndex = 0;
-  try {
-    const result = runtime.apply(execution, extrinsic);
-    if (result.kind !== "success") {
-      node.onRejection({ stage: "dryRun", extrinsic, error: result.error });
-    }
-    return toHex(runtime.encodeApplyResult(result));
-  } catch (error) {
-    if (!(error instanceof ScaleError)) throw error;
-    throw new RpcError(2, "Unable to dry run extrinsic", error.message);
-  }
+  const failure = ({ message }: ScaleError): Error => new RpcError(2, "Unable to dry run extrinsic", message);
+  const result = converted(ScaleError, failure, () => runtime.apply(execution, extrinsic));
+  if (result.kind !== "success") node.onRejection({ stage: "dryRun", extrinsic, error: result.error });
+  return toHex(runtime.encodeApplyResult(result));
 }

@@ -25,6 +25,7 @@ import {
   u32Param,
   u64Param,
 } from "./json_rpc.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
@@ -83,12 +84,7 @@ function textParam(value: unknown, name: string): string {
 }
 
 function named<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof IdentifierError) throw invalidParams(`${name}: ${error.message}`);
-    throw error;
-  }
+  return converted(IdentifierError, ({ message }) => invalidParams(`${name}: ${message}`), read);
 }
 
 /** Code of every failure of these methods. */
@@ -165,12 +161,8 @@ function fail(message: string): never {
 }
 
 function stateOf(node: HubNode, block: SimulatedBlock): ReturnType<HubNode["chain"]["stateOf"]> {
-  try {
-    return node.chain.stateOf(block);
-  } catch (error) {
-    if (error instanceof ChainError) throw failure(`Error accessing state backend: ${error.message}`);
-    throw error;
-  }
+  const refusal = ({ message }: Error): Error => failure(`Error accessing state backend: ${message}`);
+  return converted(ChainError, refusal, () => node.chain.stateOf(block));
 }
 
 function proofState(node: HubNode, height: unknown): ReturnType<HubNode["chain"]["stateOf"]> {
@@ -188,12 +180,9 @@ function mmrProof(node: HubNode, api: RuntimeApi, height: unknown, keys: ProofKe
   const block = node.chain.findNumber(u32Param(height, "height"));
   if (block === undefined) throw failure("invalid block height provided");
   const state = stateOf(node, block);
-  try {
-    return proofAnswer(height, mmrProofCodec.enc(api.generateProof(state, keys).proof));
-  } catch (error) {
-    if (error instanceof MmrApiError) throw failure(`Error generating mmr proof: ${error.code}`);
-    throw error;
-  }
+  const refusal = ({ code }: MmrApiError): Error => failure(`Error generating mmr proof: ${code}`);
+  const { proof } = converted(MmrApiError, refusal, () => api.generateProof(state, keys));
+  return proofAnswer(height, mmrProofCodec.enc(proof));
 }
 
 /**
@@ -211,12 +200,8 @@ function eventsOfRange(
   const events: [Hash256, unknown[]][] = [];
   for (let number = last.header.number; number >= first.header.number; number--) {
     const block = node.chain.blockAt(number);
-    try {
-      events.push([block.hash, read(block)]);
-    } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
-      throw failure(`failed to read block events ${error.message}`);
-    }
+    const refusal = ({ message }: Error): Error => failure(`failed to read block events ${message}`);
+    events.push([block.hash, converted(ChainError, refusal, () => read(block))]);
   }
   if (first.header.number === 0) throw failure("Invalid block number or hash provided");
   return Object.fromEntries(events.sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -2,6 +2,7 @@
  * JSON-RPC 2.0 as a Substrate node speaks it: requests, errors, and numbers of any size.
  */
 import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { ServedNode } from "../node.ts";
 /** A call as a {@link FaultHook} sees it. */
@@ -120,30 +121,12 @@ export function objectParam<Name extends string>(
   return members;
 }
 
-/** What a method answers with when it opens a subscription. */
-export class RpcSubscription {
-  constructor(
-    /** Method of the messages. */
-    readonly notification: string,
-    /** Begins; `send` gives one message, `end` closes. Returns what stops it. */
-    readonly start: (send: (result: unknown) => void, end: () => void) => () => void,
-  ) {}
-}
-
-/** A method: positional parameters in, a JSON value or a {@link RpcSubscription} out. @throws {RpcError} */
-export type RpcMethod = (params: readonly unknown[]) => unknown;
-
-/** Methods by name. */
-export type RpcMethods = Readonly<Record<string, RpcMethod>>;
+/** Methods by name: positional parameters in, a JSON value out. @throws {RpcError} */
+export type RpcMethods = Readonly<Record<string, (params: readonly unknown[]) => unknown>>;
 
 /** Runs `read` and turns errors of the chain into those of the node's client. */
 export function clientErrors<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ChainError) throw new RpcError(4003, `Client error: ${error.message}`);
-    throw error;
-  }
+  return converted(ChainError, ({ message }) => new RpcError(4003, `Client error: ${message}`), read);
 }
 
 /** The block that an optional hash parameter names, the best one without it. @throws {RpcError} 4003. */
@@ -233,9 +216,4 @@ export function resultText(id: unknown, result: unknown): string {
 export function errorText(id: unknown, error: RpcError): string {
   const body = { code: error.code, message: error.message, data: error.data };
   return stringifyJson({ jsonrpc: "2.0", id: id === undefined ? null : id, error: body });
-}
-
-/** Text of a subscription's message. */
-export function notificationText(method: string, subscription: string, result: unknown): string {
-  return stringifyJson({ jsonrpc: "2.0", method, params: { subscription, result } });
 }

@@ -6,7 +6,6 @@ import {
   errorText,
   type FaultHook,
   type IncomingCall,
-  notificationText,
   parseRequestJson,
   readRequest,
   resultText,
@@ -14,18 +13,9 @@ import {
   RpcError,
   type RpcMethods,
   type RpcRequest,
-  RpcSubscription,
   wait,
 } from "./json_rpc.ts";
 import { KeptPort } from "../../kept_port.ts";
-/** Subscriptions of one connection; HTTP has none. */
-interface SubscriptionHost {
-  /** Takes a subscription in, to be started when the answer with its id is on the way. */
-  open(subscription: RpcSubscription): string;
-  /** Ends one; false when there is none with this id. */
-  close(id: string): boolean;
-}
-
 /** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 
@@ -35,7 +25,7 @@ export interface DispatcherOptions {
   readonly maxRequestBytes: number;
   readonly maxResponseBytes: number;
   readonly fault: FaultHook;
-  /** Changes answers before they go out: what a lying node does. Subscriptions stay as they are. */
+  /** Changes answers before they go out: what a lying node does. */
   readonly alter?: AnswerHook;
   /** Called with every method that ran, for benchmarks. */
   readonly onCall: (call: IncomingCall) => void;
@@ -58,7 +48,6 @@ export class RpcDispatcher {
   async answer(
     text: string,
     transport: IncomingCall["transport"],
-    host: SubscriptionHost | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (text.length > this.#options.maxRequestBytes) {
@@ -70,13 +59,13 @@ export class RpcDispatcher {
     } catch {
       return errorText(null, new RpcError(rpcCodes.parseError, "Parse error"));
     }
-    if (!Array.isArray(message)) return await this.#answerOne(message, transport, host, signal);
+    if (!Array.isArray(message)) return await this.#answerOne(message, transport, signal);
     if (message.length === 0) {
       return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
     }
     const answers: string[] = [];
     for (const item of message) {
-      const answer = await this.#answerOne(item, transport, host, signal);
+      const answer = await this.#answerOne(item, transport, signal);
       if (answer !== undefined) answers.push(answer);
     }
     return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
@@ -85,14 +74,13 @@ export class RpcDispatcher {
   async #answerOne(
     message: unknown,
     transport: IncomingCall["transport"],
-    host: SubscriptionHost | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const request = readRequest(message);
     if (request === undefined) {
       return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
     }
-    const answer = await this.#run(request, transport, host, signal);
+    const answer = await this.#run(request, transport, signal);
     if (request.id === undefined) return undefined;
     if (answer.length <= this.#options.maxResponseBytes) return answer;
     return errorText(request.id, new RpcError(rpcCodes.oversizedResponse, "Response is too big"));
@@ -101,7 +89,6 @@ export class RpcDispatcher {
   async #run(
     request: RpcRequest,
     transport: IncomingCall["transport"],
-    host: SubscriptionHost | undefined,
     signal: AbortSignal,
   ): Promise<string> {
     const call = { transport, method: request.method, params: request.params };
@@ -117,26 +104,22 @@ export class RpcDispatcher {
       case "result":
         return resultText(request.id, fault.result);
       case "drop":
-        if (fault.afterCall === true) this.#execute(request, call, host);
+        if (fault.afterCall === true) this.#execute(request, call);
         throw new ConnectionFault(fault);
       case "hang":
       case "truncate":
       case "status":
         throw new ConnectionFault(fault);
     }
-    return this.#execute(request, call, host);
+    return this.#execute(request, call);
   }
 
-  #execute(request: RpcRequest, call: IncomingCall, host: SubscriptionHost | undefined): string {
+  #execute(request: RpcRequest, call: IncomingCall): string {
     this.#options.onCall(call);
     try {
-      const result = this.#result(request, host);
-      if (!(result instanceof RpcSubscription)) {
-        const { alter } = this.#options;
-        return resultText(request.id, alter === undefined ? result : alter(call, result));
-      }
-      if (host === undefined) throw methodNotFound();
-      return resultText(request.id, host.open(result));
+      const result = this.#result(request);
+      const { alter } = this.#options;
+      return resultText(request.id, alter === undefined ? result : alter(call, result));
     } catch (error) {
       if (error instanceof RpcError) return errorText(request.id, error);
       const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -144,17 +127,12 @@ export class RpcDispatcher {
     }
   }
 
-  #result({ method, params }: RpcRequest, host: SubscriptionHost | undefined): unknown {
-    if (/_unsubscribe|_unwatch/.test(method)) return host?.close(String(params[0])) ?? false;
+  #result({ method, params }: RpcRequest): unknown {
     if (method === "rpc_methods") return { methods: [...this.#methods.keys(), "rpc_methods"].sort() };
     const run = this.#methods.get(method);
-    if (run === undefined) throw methodNotFound();
+    if (run === undefined) throw new RpcError(rpcCodes.methodNotFound, "Method not found");
     return run(params);
   }
-}
-
-function methodNotFound(): RpcError {
-  return new RpcError(rpcCodes.methodNotFound, "Method not found");
 }
 
 /** A server that can go away and come back at the same address, with everything else as it was. */
@@ -245,7 +223,7 @@ async function serveHttp(
   }
   const ends = AbortSignal.any([signal, request.signal]);
   try {
-    const answer = await dispatcher.answer(await request.text(), "http", undefined, ends);
+    const answer = await dispatcher.answer(await request.text(), "http", ends);
     return new Response(answer ?? "", { headers: jsonHeaders });
   } catch (error) {
     if (!(error instanceof ConnectionFault)) throw error;
@@ -293,18 +271,13 @@ function serveSocket(
   sockets: Set<WebSocket>,
   signal: AbortSignal,
 ): void {
-  const subscriptions = new SocketSubscriptions(socket);
   sockets.add(socket);
-  socket.addEventListener("close", () => {
-    sockets.delete(socket);
-    subscriptions.closeAll();
-  });
+  socket.addEventListener("close", () => sockets.delete(socket));
   socket.addEventListener("message", async (event) => {
     const text = typeof event.data === "string" ? event.data : new TextDecoder().decode(event.data);
     try {
-      const answer = await dispatcher.answer(text, "ws", subscriptions, signal);
+      const answer = await dispatcher.answer(text, "ws", signal);
       if (answer !== undefined && socket.readyState === WebSocket.OPEN) socket.send(answer);
-      subscriptions.startWaiting();
     } catch (error) {
       if (!(error instanceof ConnectionFault)) throw error;
       breakSocket(socket, error.fault);
@@ -322,49 +295,5 @@ function breakSocket(socket: WebSocket, fault: ConnectionFault["fault"]): void {
     case "drop":
     case "status":
       socket.close(1011, "closed on demand");
-  }
-}
-
-/** Subscriptions of one socket. */
-class SocketSubscriptions implements SubscriptionHost {
-  readonly #socket: WebSocket;
-  readonly #stops = new Map<string, () => void>();
-  #waiting: { readonly id: string; readonly subscription: RpcSubscription }[] = [];
-
-  constructor(socket: WebSocket) {
-    this.#socket = socket;
-  }
-
-  open(subscription: RpcSubscription): string {
-    const id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-    this.#waiting.push({ id, subscription });
-    return id;
-  }
-
-  close(id: string): boolean {
-    const stop = this.#stops.get(id);
-    stop?.();
-    return this.#stops.delete(id);
-  }
-
-  /** Begins the subscriptions whose ids have been sent. */
-  startWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { id, subscription } of waiting) {
-      this.#stops.set(id, () => {});
-      const send = (result: unknown): void => {
-        if (!this.#stops.has(id) || this.#socket.readyState !== WebSocket.OPEN) return;
-        this.#socket.send(notificationText(subscription.notification, id, result));
-      };
-      const stop = subscription.start(send, () => this.close(id));
-      if (this.#stops.has(id)) this.#stops.set(id, stop);
-      else stop();
-    }
-  }
-
-  closeAll(): void {
-    for (const stop of this.#stops.values()) stop();
-    this.#stops.clear();
   }
 }

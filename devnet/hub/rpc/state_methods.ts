@@ -1,21 +1,19 @@
 /**
  * `state_*` and `childstate_*` methods.
  */
-import { concatBytes, equalBytes, fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { concatBytes, equalBytes, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   bytes,
-  type Codec,
   compareBytes,
   decodeStrict,
-  hash256,
   list,
   Option,
   ScaleError,
   Struct,
-  Tuple,
   u32,
   u64,
 } from "../../../src/core/encoding/scale.ts";
+import { converted } from "../verifiers/refusals.ts";
 import type { SimulatedBlock } from "../block_history.ts";
 import type { HubNode, ServedNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
@@ -27,19 +25,11 @@ import {
   listParam,
   RpcError,
   type RpcMethods,
-  RpcSubscription,
   u32Param,
 } from "./json_rpc.ts";
-import {
-  consensusStateIdCodec,
-  stateMachineCodec,
-  stateMachineHeightCodec,
-  stateMachineIdCodec,
-} from "../../../src/core/ismp/state_machine.ts";
+import { stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { ValidityError } from "../runtime.ts";
-import { RuntimeApi } from "../runtime_api.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { ismpEventCodec } from "../pallets/ismp_events.ts";
 import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
 /** Most keys of one `state_getKeysPaged`. */
 const maxPageKeys = 1000;
@@ -51,13 +41,9 @@ export function storageMethods(node: ServedNode): RpcMethods {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
   };
-  const getStorage = ([key, at]: readonly unknown[]): Hex | null =>
-    hexOrNull(stateAt(at).main.get(hexParam(key, "key")));
   return {
-    state_getStorage: getStorage,
-    state_getStorageAt: getStorage,
+    state_getStorage: ([key, at]) => hexOrNull(stateAt(at).main.get(hexParam(key, "key"))),
     state_getKeysPaged: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
-    state_getKeysPagedAt: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
     state_queryStorage: ([keys, from, to]) => queryStorage(node, keys, from, to),
     state_queryStorageAt: ([keys, at]) => {
       const block = blockParam(node, at);
@@ -65,7 +51,6 @@ export function storageMethods(node: ServedNode): RpcMethods {
       const changes = listParam(keys, "keys", hexParam).map((key) => [toHex(key), hexOrNull(main.get(key))]);
       return [{ block: block.hash, changes }];
     },
-    state_subscribeStorage: ([keys]) => subscribeStorage(node, listParam(keys, "keys", hexParam)),
     state_getReadProof: ([keys, at]) => {
       const block = blockParam(node, at);
       const { main } = clientErrors(() => chain.stateOf(block));
@@ -127,18 +112,6 @@ function changesAt(
   return changes;
 }
 
-function subscribeStorage(node: ServedNode, keys: readonly Uint8Array[]): RpcSubscription {
-  return new RpcSubscription("state_storage", (send) => {
-    const known = new Map<Hex, Hex | null>();
-    const report = (block: SimulatedBlock): void => {
-      const changes = changesAt(node, block, keys, known);
-      if (changes.length > 0) send({ block: block.hash, changes });
-    };
-    report(node.chain.best);
-    return node.follow(({ best }) => report(best));
-  });
-}
-
 /** Runtime API `Metadata` of metadata of version 14, by method. */
 export const metadataApi: Readonly<Record<string, (metadata: Uint8Array, args: Uint8Array) => Uint8Array>> = {
   Metadata_metadata: (metadata) => bytes.enc(metadata),
@@ -150,22 +123,14 @@ export const metadataApi: Readonly<Record<string, (metadata: Uint8Array, args: U
 interface CallInput {
   readonly node: HubNode;
   readonly args: Uint8Array;
-  readonly block: SimulatedBlock;
   readonly state: Snapshot;
 }
 
 type RuntimeCall = (call: CallInput) => Uint8Array;
 
-function metadataOf({ node, block }: Pick<CallInput, "node" | "block">): RuntimeMetadata {
-  return node.runtime.metadataAfter(block.header.number);
-}
-
-/**
- * What a node answers when the runtime panics. APIs that read the offchain database end this way, since
- * `state_call` does not give it to them (docs/protocol/hub.md section 5: inferred).
- */
-function trap(method: string): RpcError {
-  return new RpcError(4003, `Client error: Execution failed: Execution aborted due to trap in ${method}`);
+/** What a node answers when the runtime cannot be executed. */
+export function executionFailed(why: string): RpcError {
+  return new RpcError(4003, `Client error: Execution failed: ${why}`);
 }
 
 /** Runs one API. @throws {RpcError} 4003 for unknown methods, undecodable arguments, pruned blocks. */
@@ -175,103 +140,22 @@ function callRuntime(
   args: Uint8Array,
   block: SimulatedBlock,
 ): Uint8Array {
-  const call = method.startsWith("MmrRuntimeApi_") && node.mmr === undefined
-    ? undefined
-    : runtimeCalls.get(method);
-  if (call === undefined) {
-    throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
-  }
   const state = clientErrors(() => node.chain.stateOf(block));
-  try {
-    return call({ node, args, block, state });
-  } catch (error) {
-    if (error instanceof ScaleError) throw trap(method);
-    throw error;
-  }
+  const trap = (): Error => executionFailed(`Execution aborted due to trap in ${method}`);
+  return converted(ScaleError, trap, () => {
+    if (Object.hasOwn(metadataApi, method)) {
+      return metadataApi[method]?.(node.runtime.metadataAfter(block.header.number).bytes, args) ?? args;
+    }
+    const call = Object.hasOwn(runtimeCalls, method) ? runtimeCalls[method] : undefined;
+    if (call === undefined) throw executionFailed(`Exported method ${method} is not found`);
+    return call({ node, args, state });
+  });
 }
 
-const none = new Uint8Array();
-const ok = (value: Uint8Array): Uint8Array => concatBytes(Uint8Array.of(0), value);
-const optionU64 = Option(u64);
-
-function keyed<Key>(
-  codec: Codec<Key>,
-  read: (node: HubNode, state: Snapshot, key: Key) => bigint | undefined,
-): RuntimeCall {
-  return ({ node, args, state }) => optionU64.enc(read(node, state, decodeStrict(codec, args, "arguments")));
-}
-
-function eventsCall(withMetadata: boolean): RuntimeCall {
-  return ({ node, block }) => {
-    const api = new RuntimeApi(node);
-    if (api.needsOffchain(block)) throw trap("IsmpRuntimeApi_block_events");
-    const events = api.blockEvents(block);
-    if (!withMetadata) return list(ismpEventCodec).enc(events.map(({ event }) => event));
-    return list(Tuple(ismpEventCodec, Option(u32))).enc(
-      events.map(({ event, extrinsicIndex }) => [event, extrinsicIndex]),
-    );
-  };
-}
-
-const runtimeCalls: ReadonlyMap<string, RuntimeCall> = new Map<string, RuntimeCall>([
-  ["Core_version", (call) => metadataOf(call).versionBytes],
-  ...Object.entries(metadataApi).map(([method, answer]) =>
-    [method, (call: CallInput) => answer(metadataOf(call).bytes, call.args)] as const
-  ),
-  ["AuraApi_slot_duration", ({ node }) => u64.enc(BigInt(node.slotDurationMs))],
-  ["AccountNonceApi_account_nonce", ({ args }) => {
-    decodeStrict(hash256, args, "arguments");
-    return u32.enc(0);
-  }],
-  ["TaggedTransactionQueue_validate_transaction", validateTransaction],
-  ["IsmpRuntimeApi_host_state_machine", ({ node }) => stateMachineCodec.enc(node.identity.stateMachine)],
-  ["IsmpRuntimeApi_block_events", eventsCall(false)],
-  ["IsmpRuntimeApi_block_events_with_metadata", eventsCall(true)],
-  ["IsmpRuntimeApi_consensus_state", ({ node, args, state }) => {
-    const id = decodeStrict(consensusStateIdCodec, args, "arguments");
-    return Option(bytes).enc(node.ismp.storage.consensusStates.get(state.main, id));
-  }],
-  [
-    "IsmpRuntimeApi_state_machine_update_time",
-    keyed(
-      stateMachineHeightCodec,
-      (node, state, { id, height }) => node.ismp.storage.updateTimesSec.get(state.main, id, height),
-    ),
-  ],
-  [
-    "IsmpRuntimeApi_challenge_period",
-    keyed(stateMachineIdCodec, (node, state, id) => node.ismp.storage.challengePeriodSec.get(state.main, id)),
-  ],
-  [
-    "IsmpRuntimeApi_latest_state_machine_height",
-    keyed(stateMachineIdCodec, (node, state, id) => node.ismp.storage.latestHeight.get(state.main, id)),
-  ],
-  ["IsmpRuntimeApi_requests", () => {
-    throw trap("IsmpRuntimeApi_requests");
-  }],
-  ["IsmpRuntimeApi_responses", () => {
-    throw trap("IsmpRuntimeApi_responses");
-  }],
-  ["MmrRuntimeApi_pallet_genesis", () => ok(Option(u32).enc(undefined))],
-  [
-    "MmrRuntimeApi_mmr_leaf_count",
-    ({ node, state }) => ok(u64.enc(node.mmr?.numberOfLeaves.get(state.main) ?? 0n)),
-  ],
-  [
-    "MmrRuntimeApi_mmr_root",
-    ({ node, state }) => ok(fromHex(node.mmr?.rootHash.get(state.main) ?? zeroHash)),
-  ],
-  [
-    "MmrRuntimeApi_fork_identifier",
-    ({ node, state }) => ok(fromHex(node.ismp.storage.childTrieRoot.get(state.main) ?? zeroHash)),
-  ],
-  ["MmrRuntimeApi_generate_proof", () => {
-    throw trap("MmrRuntimeApi_generate_proof");
-  }],
-  ["IsmpParachainApi_para_ids", () => list(u32).enc([])],
-]);
-
-const zeroHash = `0x${"00".repeat(32)}`;
+const runtimeCalls: Readonly<Record<string, RuntimeCall>> = {
+  TaggedTransactionQueue_validate_transaction: validateTransaction,
+  IsmpRuntimeApi_host_state_machine: ({ node }) => stateMachineCodec.enc(node.identity.stateMachine),
+};
 
 const validTransactionCodec = Struct({
   priority: u64,
@@ -287,15 +171,11 @@ function validateTransaction({ node, args, state }: Parameters<RuntimeCall>[0]):
   try {
     const { priority, provides, longevity } = node.runtime.validate(state, extrinsic);
     const valid = validTransactionCodec.enc({ priority, requires: [], provides, longevity });
-    return concatBytes(Uint8Array.of(0), valid, Uint8Array.of(1), none);
+    return concatBytes(Uint8Array.of(0), valid, Uint8Array.of(1));
   } catch (error) {
     if (!(error instanceof ValidityError)) throw error;
     return concatBytes(Uint8Array.of(1), error.encode());
   }
-}
-
-function versionOf({ version }: RuntimeMetadata): unknown {
-  return { ...version, systemVersion: version.stateVersion };
 }
 
 /** The methods. */
@@ -307,24 +187,15 @@ export function stateMethods(node: HubNode): RpcMethods {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
   };
-  const version = ([at]: readonly unknown[]): unknown => versionOf(metadataAt(at));
   const metadataAt = (at: unknown): RuntimeMetadata =>
     runtime.metadataAfter(blockParam(node, at).header.number);
   return {
     ...storageMethods(node),
     state_getMetadata: ([at]) => toHex(metadataAt(at).bytes),
-    state_getRuntimeVersion: version,
-    chain_getRuntimeVersion: version,
-    state_subscribeRuntimeVersion: () =>
-      new RpcSubscription("state_runtimeVersion", (send) => {
-        let announced = metadataAt(undefined);
-        send(versionOf(announced));
-        return node.follow(() => {
-          const current = metadataAt(undefined);
-          if (current !== announced) send(versionOf(current));
-          announced = current;
-        });
-      }),
+    state_getRuntimeVersion: ([at]) => {
+      const { version } = metadataAt(at);
+      return { ...version, systemVersion: version.stateVersion };
+    },
     state_call: ([method, args, at]) => {
       if (typeof method !== "string") throw invalidParams("expected a method name");
       return toHex(callRuntime(node, method, hexParam(args, "args"), blockParam(node, at)));
