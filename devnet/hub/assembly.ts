@@ -117,7 +117,7 @@ const hubPalletNames = [
 
 /** Builds the runtime of a chain that is not the hub. */
 export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainRuntime {
-  const metadata = RuntimeMetadata.load("gargantua").without(hubPalletNames);
+  const metadata = RuntimeMetadata.load("gargantua", hubPalletNames);
   const runtime = new SimulatedRuntime(metadata, {
     hasher: chain.hashing,
     childTrie: chain.childTrie ?? "ISMPv2",

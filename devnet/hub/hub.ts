@@ -340,11 +340,6 @@ export class Hub extends SimulatedNode {
     return this.#node.ismp.storage.latestHeight.get(this.#node.chain.bestState.main, id);
   }
 
-  /** Puts a value into the node's offchain database (kind PERSISTENT). */
-  putOffchain(key: Uint8Array, value: Uint8Array): void {
-    this.#node.chain.offchain.put(key, value);
-  }
-
   #enqueue(run: (execution: Execution) => void): Promise<BlockName> {
     return new Promise((resolve, reject) => {
       let failure: unknown;

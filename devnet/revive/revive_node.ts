@@ -2,8 +2,12 @@
  * The Substrate node of an EVM chain with pallet-revive: it follows an anvil, and proves what contracts store there over the
  * JSON-RPC of a Substrate node. Start reading at {@link startReviveNode}.
  */
-import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
-import { RuntimeMetadata } from "../hub/runtime_metadata.ts";
+import {
+  decodeMetadata,
+  encodeMetadata,
+  type MetadataV14,
+  RuntimeMetadata,
+} from "../hub/runtime_metadata.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
@@ -18,9 +22,7 @@ import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
  * substrate/frame/revive/src/storage.rs.
  */
 
-type Metadata = CodecType<typeof metadataCodec>["metadata"];
-type V14 = Extract<Metadata, { readonly tag: "v14" }>["value"];
-type Lookup = V14["lookup"];
+type Lookup = MetadataV14["lookup"];
 type Definition = Lookup[number]["def"];
 
 /** Pallets that are kept of the real runtime. */
@@ -31,9 +33,7 @@ const PALLET_INDEX = 60;
 
 /** Encodes the metadata. @param contractVariant index of contracts among the kinds of accounts. */
 export function reviveMetadata(contractVariant = 0): Uint8Array {
-  const { magicNumber, metadata } = metadataCodec.dec(RuntimeMetadata.load("gargantua").bytes.slice());
-  if (metadata.tag !== "v14") throw new Error(`The vector holds metadata of version 14, not ${metadata.tag}`);
-  const { lookup, pallets, ...rest } = metadata.value;
+  const { lookup, pallets, ...rest } = decodeMetadata(RuntimeMetadata.load("gargantua").bytes);
   const types = new Types(lookup);
   const [h160, bytes, u32, u128] = [
     types.named("H160"),
@@ -66,7 +66,7 @@ export function reviveMetadata(contractVariant = 0): Uint8Array {
     tag: "composite",
     value: [["account_type", kind], ["dust", u32]].map(field),
   });
-  const revive: V14["pallets"][number] = {
+  const revive: MetadataV14["pallets"][number] = {
     name: "Revive",
     storage: {
       prefix: "Revive",
@@ -89,8 +89,7 @@ export function reviveMetadata(contractVariant = 0): Uint8Array {
     docs: [],
   };
   const kept = pallets.filter(({ name }) => KEPT.has(name));
-  const value = { ...rest, lookup: types.all, pallets: [...kept, revive] };
-  return metadataCodec.enc({ magicNumber, metadata: { tag: "v14", value } });
+  return encodeMetadata({ ...rest, lookup: types.all, pallets: [...kept, revive] });
 }
 
 type Field = Extract<Definition, { readonly tag: "composite" }>["value"][number];
