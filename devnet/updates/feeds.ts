@@ -1,5 +1,6 @@
 /** What compiled consensus relayers do on a devnet: which processes there are, and which directions each serves. */
 import { ConsensusProcess, type ConsensusProcessOptions } from "../programs/consensus_relayer.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Direction, UpdateFeed } from "./oracle.ts";
 import { Patience, pause, WaitFault } from "../waiting.ts";
@@ -110,7 +111,7 @@ function provenEnds(hub: Hub, chain: ProvenChain): FeedEnds {
 }
 
 async function newestOf({ node }: Pick<ProvenChain, "node">): Promise<bigint> {
-  return BigInt(String(await ask(node.rpcUrl, "eth_blockNumber", [])));
+  return BigInt(String(await resultHttp(node.rpcUrl, "eth_blockNumber")));
 }
 
 /** Advances a chain until a block is final: with a block per transaction nobody else makes the blocks on top. */
@@ -119,18 +120,7 @@ export async function makeFinal(
   wanted: bigint,
 ): Promise<void> {
   if (beacon !== undefined) await beacon.finalize(Number(wanted));
-  else if (await newestOf({ node }) < wanted + 4n) await ask(node.rpcUrl, "anvil_mine", ["0x4"]);
-}
-
-async function ask(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body,
-  });
-  const answer: { readonly result?: unknown } = await response.json();
-  return answer.result;
+  else if (await newestOf({ node }) < wanted + 4n) await resultHttp(node.rpcUrl, "anvil_mine", ["0x4"]);
 }
 
 /** Whether the devnet itself leaves to relayers every chain that they can keep current of the hub. */

@@ -2,7 +2,6 @@
  * How the Substrate chains of a devnet and its hub prove themselves to each other: siblings by the heads that the relay
  * chain has of them, standalone chains by their own votes, the hub to these by the votes of the relay chain.
  */
-import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import {
   type ConsensusStateId,
@@ -14,7 +13,7 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
 import type { Hub } from "../hub/hub.ts";
-import { Patience, pause, WaitFault } from "../waiting.ts";
+import { waitUntil } from "../waiting.ts";
 import {
   createGrandpaProver,
   type GrandpaProverOptions,
@@ -48,7 +47,7 @@ const POLL_EVERY_MS = 20;
 
 const never = new AbortController().signal;
 
-/** The adapter, connected to a receiver. */
+/** The consensus relayer's own adapter, connected to a receiver. */
 function connectReceiver({ node, hashing }: Receiver): ConsensusConnection {
   const { stateMachine, consensusStateId } = node.identity;
   return connectConsensus(node, { id: { stateMachine, consensusStateId }, hashing });
@@ -61,7 +60,7 @@ function connectReceiver({ node, hashing }: Receiver): ConsensusConnection {
  */
 async function sendUpdate(
   { node, makesBlocks }: Receiver,
-  { hub }: Pick<ConsensusConnection, "hub">,
+  { hub }: ConsensusConnection,
   { client, proofs, atOnce }: {
     readonly client: ConsensusStateId;
     readonly proofs: readonly Uint8Array[];
@@ -74,19 +73,36 @@ async function sendUpdate(
   if (kind !== "sent") {
     throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
   }
-  const patience = new Patience();
   if (atOnce || makesBlocks) node.produceBlock();
-  for (let seen = node.best.number;; seen = node.best.number) {
-    const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
-    if (outcome.kind === "included") {
-      if (outcome.succeeded) return;
-      throw new Error(`${where} did not take an update of ${client}`);
+  const isIncluded = async (): Promise<boolean> => {
+    const outcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
+    if (outcome.kind !== "included") return false;
+    if (outcome.succeeded) return true;
+    throw new Error(`${where} did not take an update of ${client}`);
+  };
+  await waitUntil(`${where} made a block for an update of ${client}`, isIncluded, { everyMs: POLL_EVERY_MS });
+}
+
+/** Submits all that the prover of the consensus relayer finds. @param cover lets all that is final now be proved. */
+function updateBy(
+  prover: ConsensusProver,
+  { receiver, connection, cover }: {
+    readonly receiver: Receiver;
+    readonly connection: ConsensusConnection;
+    readonly cover: (() => void) | undefined;
+  },
+): UpdateStep {
+  return async (last, isAsked) => {
+    if (isAsked) cover?.();
+    for (;;) {
+      const finding = await prover.next(never);
+      if (finding.kind !== "updates") break;
+      const { proofs, hasMore } = finding;
+      await sendUpdate(receiver, connection, { client: prover.consensusStateId, proofs, atOnce: isAsked });
+      if (!hasMore) break;
     }
-    while (node.best.number === seen) {
-      if (patience.isOver) throw new WaitFault(`${where} made a block for an update of ${client}`, patience);
-      await pause(POLL_EVERY_MS);
-    }
-  }
+    return receiver.node.latestHeight(prover.commitmentId) ?? last;
+  };
 }
 
 /** A chain that votes: that of the followed one, or the followed one itself. */
@@ -104,16 +120,17 @@ export async function grandpaStateOf(
   await using reader = connectRelay(wsUrl);
   // The first state needs no receiver: nothing is sent there.
   await using nowhere = connectConsensus({ identity: followed, wsUrl });
-  const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, proverOptions(followed));
+  const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, grandpaOptions(followed));
   return await prover.fetchInitialState(never);
 }
 
-/** Keeps one chain current of another one. */
+/**
+ * Keeps one chain current of another one by GRANDPA votes: the hub of a devnet on its Substrate chains by those of the
+ * relay chain, a standalone chain on the hub by its own.
+ */
 export class GrandpaUpdater implements AsyncDisposable {
-  readonly #voting: VotingChain;
-  readonly #followed: StateMachineId;
-  readonly #receiver: Receiver;
-  readonly #connection: ConsensusConnection;
+  /** Submits all that is final. */
+  readonly update: UpdateStep;
   readonly #prover: ConsensusProver;
 
   constructor(
@@ -124,33 +141,12 @@ export class GrandpaUpdater implements AsyncDisposable {
       readonly receiver: Receiver;
     },
   ) {
-    this.#voting = voting;
-    this.#followed = followed;
-    this.#receiver = receiver;
-    this.#connection = connectReceiver(receiver);
+    const connection = connectReceiver(receiver);
     this.#prover = createGrandpaProver(
-      { relay: connectRelay(voting.wsUrl).chain, target: this.#connection.hub },
-      proverOptions(followed),
+      { relay: connectRelay(voting.wsUrl).chain, target: connection.hub },
+      grandpaOptions(followed),
     );
-  }
-
-  /** Submits all that is final; see `UpdateStep`. */
-  readonly update = async (last: bigint, isAsked: boolean): Promise<bigint> => {
-    if (isAsked) this.#voting.cover?.();
-    for (;;) {
-      const finding = await this.#prover.next(never);
-      if (finding.kind === "nothing") return this.#known(last);
-      await sendUpdate(this.#receiver, this.#connection, {
-        client: this.#followed.consensusStateId,
-        proofs: finding.proofs,
-        atOnce: isAsked,
-      });
-      if (!finding.hasMore) return this.#known(last);
-    }
-  };
-
-  #known(last: bigint): bigint {
-    return this.#receiver.node.latestHeight(this.#followed) ?? last;
+    this.update = updateBy(this.#prover, { receiver, connection, cover: voting.cover });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -158,7 +154,7 @@ export class GrandpaUpdater implements AsyncDisposable {
   }
 }
 
-function proverOptions({ stateMachine, consensusStateId }: StateMachineId): GrandpaProverOptions {
+function grandpaOptions({ stateMachine, consensusStateId }: StateMachineId): GrandpaProverOptions {
   const isStandalone = stateMachineParts(stateMachine).tag === "Substrate";
   return {
     stateMachine,
@@ -170,7 +166,7 @@ function proverOptions({ stateMachine, consensusStateId }: StateMachineId): Gran
   };
 }
 
-/** Keeps one chain current of parachains. */
+/** Keeps one chain current of siblings by their heads in the state of the relay chain that all of them build on. */
 class ParachainUpdater implements AsyncDisposable {
   readonly #relay: RelayChainNode;
   readonly #receiver: Receiver;
@@ -180,43 +176,28 @@ class ParachainUpdater implements AsyncDisposable {
   /** Proofs are sent one after the other, whichever parachain they are for. */
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    options: {
-      readonly relay: RelayChainNode;
-      readonly receiver: Receiver;
-      readonly hub: StateMachine;
-    },
-  ) {
-    this.#relay = options.relay;
-    this.#receiver = options.receiver;
-    this.#hub = options.hub;
-    this.#reader = connectRelay(options.relay.wsUrl);
-    this.#connection = connectReceiver(options.receiver);
+  constructor(relay: RelayChainNode, receiver: Receiver, hub: StateMachine) {
+    this.#relay = relay;
+    this.#receiver = receiver;
+    this.#hub = hub;
+    this.#reader = connectRelay(relay.wsUrl);
+    this.#connection = connectReceiver(receiver);
   }
 
   /** Update step for one of them. */
   update(of: StateMachineId): UpdateStep {
+    const connection = this.#connection;
     const prover = createParachainProver(
-      { relay: this.#reader.chain, target: this.#connection.hub },
+      { relay: this.#reader.chain, target: connection.hub },
       { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
     );
+    const cover = (): void => this.#cover();
+    const step = updateBy(prover, { receiver: this.#receiver, connection, cover });
     return (last, isAsked) => {
-      const mine = this.#running.then(() => this.#update(prover, last, isAsked));
+      const mine = this.#running.then(() => step(last, isAsked));
       this.#running = mine.catch(() => undefined);
       return mine;
     };
-  }
-
-  async #update(prover: ConsensusProver, last: bigint, isAsked: boolean): Promise<bigint> {
-    const { node } = this.#receiver;
-    if (isAsked) this.#cover();
-    const finding = await prover.next(never);
-    if (finding.kind === "updates") {
-      const client = prover.consensusStateId;
-      const { proofs } = finding;
-      await sendUpdate(this.#receiver, this.#connection, { client, proofs, atOnce: isAsked });
-    }
-    return node.latestHeight(prover.commitmentId) ?? last;
   }
 
   /** Blocks until a final one of the receiver builds on what the relay chain has now. */
@@ -323,7 +304,7 @@ export function substrateOracleChains(
     cover: () => void relay.produceBlocks(finalityLag + 1),
   };
   const siblings = started.use(
-    new ParachainUpdater({ relay, receiver: atHub, hub: stateMachine }),
+    new ParachainUpdater(relay, atHub, stateMachine),
   );
   return chains.map((chain) => {
     const { node, hashing, clientId, hubClientId } = chain;
@@ -333,7 +314,7 @@ export function substrateOracleChains(
       : started.use(new GrandpaUpdater({ voting: node, followed: idOf(chain), receiver: atHub })).update;
     if (others.includes(chain)) return { stateMachine: chain.stateMachine, proveToHub };
     const proveHub = hubClientId === parachainClientId
-      ? started.use(new ParachainUpdater({ relay, receiver, hub: stateMachine })).update(hubId)
+      ? started.use(new ParachainUpdater(relay, receiver, stateMachine)).update(hubId)
       : started.use(new GrandpaUpdater({ voting, followed: hubId, receiver })).update;
     return { stateMachine: chain.stateMachine, proveToHub, proveHub };
   });
