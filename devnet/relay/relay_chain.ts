@@ -17,7 +17,7 @@ import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts"
 import type { BlockName } from "../hub/hub_options.ts";
 import type { AnswerHook } from "../hub/rpc/server.ts";
 import { nameOf, SimulatedNode } from "../hub/simulated_node.ts";
-import type { RelayChainNode, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
+import type { RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
 /**
  * RPC methods of a relay chain's node beside those of every Substrate chain: finality gadgets, mountain range.
  * Source: paritytech/polkadot-sdk: substrate/client/consensus/beefy/rpc/src, substrate/client/merkle-mountain-range/rpc/src.
@@ -105,21 +105,25 @@ function callRuntime({ chain }: RelayNode, method: unknown, block: SimulatedBloc
   return grandpaAuthoritiesCodec.enc(chain.setOf(block.header.number).grandpaAuthorities);
 }
 
-export type { ParachainHeads, RelayChainNode, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
+export type { ParachainHeads, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
 
 /** Most characters of a message: that of the reference's connections. */
 const MAX_MESSAGE_BYTES = 150_000_000;
 
 /** Starts a relay chain. The first final block with a leaf in the mountain range exists when it returns. */
 export async function startRelayChain(options: RelaySimulatorOptions = {}): Promise<RelayChainNode> {
-  const node = new RelaySimulator(options);
+  const node = new RelayChainNode(options);
   await node.start();
   return node;
 }
 
-class RelaySimulator extends SimulatedNode implements RelayChainNode {
+/** A running relay chain. */
+export class RelayChainNode extends SimulatedNode {
+  /** Replaces results of the node; undefined: none. */
   alter: AnswerHook | undefined;
+  /** Whether `beefy_getFinalizedHead` knows a block. */
   beefyReady: boolean;
+  /** Methods that are refused as not found. */
   missingMethods: ReadonlySet<string>;
   readonly #options: RelaySimulatorOptions;
   protected override readonly chain: RelayBlocks;
@@ -186,12 +190,14 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
     return { methods: [...methods].map(String).filter((name) => !this.missingMethods.has(name)) };
   }
 
+  /** Newest block with a BEEFY justification. */
   get beefyFinalized(): BlockName {
     const found = this.#finality.beefyFinalized;
     if (found === undefined) throw new Error("BEEFY has justified nothing yet");
     return nameOf(found);
   }
 
+  /** Session of the newest block. */
   get session(): RelaySession {
     return this.sessionOf(this.chain.best.header.number);
   }
@@ -200,10 +206,12 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
     return this.chain.blockAt(block).hash;
   }
 
+  /** Session of a block, in whose first block the set has changed already. */
   sessionOf(block: number): RelaySession {
     return this.chain.sessionOf(block);
   }
 
+  /** What a BEEFY client that starts at that block trusts; default the newest with a justification. */
   beefyState(block: number = this.beefyFinalized.number): BeefyClientState {
     const { index } = this.chain.sessionOf(block);
     return {
@@ -214,6 +222,7 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
     };
   }
 
+  /** SCALE of the justification that the node has for a block, whether or not it keeps it. */
   grandpaJustification(block: number): Uint8Array {
     return this.#finality.votes.justification(block);
   }
@@ -228,11 +237,13 @@ class RelaySimulator extends SimulatedNode implements RelayChainNode {
     return this.#produce(every > 0 && next % every === 0);
   }
 
+  /** Makes blocks now. @returns the last one. */
   produceBlocks(count = 1): BlockName {
     for (let made = 0; made < count; made++) this.produceBlock();
     return this.best;
   }
 
+  /** Lets the next block begin a session, and makes it. @returns it. */
   rotate(): BlockName {
     return this.#produce(true);
   }
