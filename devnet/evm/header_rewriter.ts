@@ -5,6 +5,7 @@
  */
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { listenPreferably } from "../kept_port.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 /** A header that was made again. */
@@ -176,21 +177,9 @@ interface HeaderRewriterOptions {
   readonly port?: number;
 }
 
-/** A running rewriter. */
-export interface HeaderRewriter extends AsyncDisposable {
-  readonly port: number;
-  /** `http://127.0.0.1:<port>`. */
-  readonly rpcUrl: string;
-  /** What is shown so far; grows with each request. */
-  readonly headers: RewrittenHeaders;
-  /** Makes the headers up to the node's head; returns the number of the head. */
-  catchUp(): Promise<number>;
-  stop(): Promise<void>;
-}
-
 /** Starts a rewriter; the chain so far is made at once. */
 export async function startHeaderRewriter(options: HeaderRewriterOptions): Promise<HeaderRewriter> {
-  const rewriter = new RunningRewriter(options);
+  const rewriter = new HeaderRewriter(options);
   await rewriter.catchUp();
   return rewriter;
 }
@@ -201,7 +190,9 @@ const HASH = /^0x[0-9a-f]{64}$/;
 /** Blocks asked for in one request. */
 const BATCH = 200;
 
-class RunningRewriter implements HeaderRewriter {
+/** A running rewriter. */
+export class HeaderRewriter implements AsyncDisposable {
+  /** What is shown so far; grows with each request. */
   readonly headers: RewrittenHeaders;
   readonly #upstream: string;
   readonly #answers: AnswerRule | undefined;
@@ -224,10 +215,12 @@ class RunningRewriter implements HeaderRewriter {
     return this.#server.port;
   }
 
+  /** `http://127.0.0.1:<port>`. */
   get rpcUrl(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** Makes the headers up to the node's head; returns the number of the head. */
   catchUp(): Promise<number> {
     this.#catching ??= this.#follow().finally(() => this.#catching = undefined);
     return this.#catching;
@@ -242,7 +235,7 @@ class RunningRewriter implements HeaderRewriter {
   }
 
   async #follow(): Promise<number> {
-    const head = Number(await this.#ask("eth_blockNumber", []));
+    const head = Number(await resultHttp(this.#upstream, "eth_blockNumber"));
     const last = Math.min(head, this.headers.length - 1);
     if (last >= 0) {
       const [block] = await this.#blocks(last, last);
@@ -283,14 +276,6 @@ class RunningRewriter implements HeaderRewriter {
       if (!isObject(block)) throw new Error(`The node has no block between ${from} and ${to}`);
       return block;
     });
-  }
-
-  async #ask(method: string, params: readonly unknown[]): Promise<unknown> {
-    const answer: unknown = JSON.parse(
-      await this.#post(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })),
-    );
-    if (!isObject(answer) || !("result" in answer)) throw new Error(`The node refused ${method}`);
-    return answer["result"];
   }
 
   async #post(body: string): Promise<string> {

@@ -9,20 +9,14 @@ import { arbitrumHeaderRule, startHeaderRewriter } from "./header_rewriter.ts";
 import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./anvil.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { waitUntil } from "../traffic/messages.ts";
 
 const chapel = findBscNetwork(97);
 assert.ok(chapel);
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<never> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const answer = await response.json();
-  assert.equal(answer.error, undefined, JSON.stringify(answer.error));
-  return answer.result as never;
+  return await resultHttp(url, method, params) as never;
 }
 
 async function header(url: string, block: number | string): Promise<ReturnType<typeof parseHashedBlock>> {
