@@ -163,8 +163,9 @@ export function judgeHostView(
       advice: "run a relayer for that client, or wait for the chain's governance",
     };
   }
-  const known = view.hubHeight === 0n ? "no height" : `height ${view.hubHeight}`;
-  const age = `${known} of ${hub}, updated ${formatAge(ageSec)} ago`;
+  const age = view.hubHeight === 0n
+    ? `no height of ${hub} yet, the first proof of it brings one`
+    : `height ${view.hubHeight} of ${hub}, updated ${formatAge(ageSec)} ago`;
   if (ageSec >= view.unstakingSec) {
     return {
       ...row,
