@@ -277,8 +277,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 83_828,
-  "lines of devnet": 34_902,
-  "lines of tests": 103_071,
+  "lines of devnet": 34_972,
+  "lines of tests": 102_868,
   "lines of the longest function of src": 92,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 85,

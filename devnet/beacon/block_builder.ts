@@ -11,6 +11,7 @@ import { applyBlock, type BlockEffects, type ChainRules, processSlots } from "./
 import { fieldNode, fields, isGloasState, rootOf } from "./state_tree.ts";
 import type { ValidatorKeys } from "./validator_keys.ts";
 import * as z from "zod";
+
 /** A block without withdrawals: those are the beacon chain's to decide. */
 export interface ExecutionBlock {
   readonly number: number;

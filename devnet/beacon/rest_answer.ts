@@ -2,6 +2,7 @@
 import { type CompactMultiProof, createProof, type Node, ProofType } from "@chainsafe/persistent-merkle-tree";
 import { ByteListType, ContainerType, ListCompositeType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
+
 /** An answer of a beacon node in the forms that it has. Both are made when they are asked for. */
 export interface ServedAnswer {
   /** For the header `Eth-Consensus-Version`. */

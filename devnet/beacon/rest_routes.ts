@@ -17,6 +17,7 @@ import type { BeaconRoute } from "./beacon_options.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
 import { fieldNode, fields } from "./state_tree.ts";
+
 /** Values as nodes write them: numbers in decimal, bytes in hex. */
 function specOf(network: BeaconNetwork): Record<string, string> {
   const [genesis, ...forks] = network.forks;

@@ -4,27 +4,24 @@
  */
 import type { Address } from "viem";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { decodeGrandpaState } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { signatureCodec } from "../../src/core/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../hub/extrinsic.ts";
+import { type ConsensusUpdate, readFinality, readUpdatesIn } from "../hub/followed_finality.ts";
 import { verifySignature } from "../hub/signatures.ts";
-import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import {
   consensusSignerMessage,
   sr25519PublicKey,
   toSignerBytes,
 } from "../../src/core/ismp/signed_messages.ts";
-import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
-import { bytes, decodeStrict, ScaleError } from "../../src/core/encoding/scale.ts";
+import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { HOST_ABI } from "../evm/abi.ts";
 import { readHubConsensus } from "../evm/host_admin.ts";
-import { resultHttp } from "../hub/json_rpc_client.ts";
 import { type Progress, table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 import { Patience, pause, WaitFault } from "../waiting.ts";
 import { HUB_SEED } from "../programs/consensus_config.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
+
 /** What one chain knows now, and what it was told since the first poll. */
 export interface Following {
   readonly name: string;
@@ -200,11 +197,8 @@ async function followSubstrate(
   { hub }: Pick<Devnet, "hub">,
   names: AccountNames,
 ): Promise<Follower> {
-  const key = toHex(ismpKeys.consensusStates(hub.identity.consensusStateId));
-  const setAt = async (block: number): Promise<bigint> => {
-    const stored = await resultHttp(node.httpUrl, "state_getStorage", [key, await hashOf(node, block)]);
-    return decodeGrandpaState(decodeStrict(bytes, fromHex(String(stored)), "ConsensusState")).currentSetId;
-  };
+  const setAt = async (block: number): Promise<bigint> =>
+    (await readFinality(node, hub.identity.consensusStateId, block)).setId;
   let read = node.best.number;
   const firstSetId = await setAt(read);
   let setId = firstSetId;
@@ -213,7 +207,7 @@ async function followSubstrate(
   const poll = async (): Promise<FollowerState> => {
     for (; read < node.best.number; read++) {
       const block = read + 1;
-      const signers = await readSigners(node.httpUrl, await hashOf(node, block));
+      const signers = (await readUpdatesIn(node, block)).flat().map(signerOf);
       if (signers.length === 0) continue;
       const who = signers.map((signer) => signer === undefined ? "nobody" : names.get(signer) ?? signer);
       updatedBy.push(...who);
@@ -226,30 +220,11 @@ async function followSubstrate(
   return { name, stateMachine, firstSetId, poll: oneByOne(poll) };
 }
 
-async function hashOf({ httpUrl }: { readonly httpUrl: string }, block: number): Promise<string> {
-  return String(await resultHttp(httpUrl, "chain_getBlockHash", [block]));
-}
-
-/** Signers of the consensus messages in a block, in order; undefined where the signature is none of the proof. */
-async function readSigners(url: string, hash: string): Promise<readonly (string | undefined)[]> {
-  const { block } = Object(await resultHttp(url, "chain_getBlock", [hash]));
-  const extrinsics: readonly unknown[] = Object(block).extrinsics;
-  return extrinsics.flatMap((extrinsic) => {
-    try {
-      const args = decodeBareExtrinsic(fromHex(String(extrinsic))).slice(2);
-      return decodeStrict(ismpMessagesCodec, args, "Messages").flatMap((message) => {
-        if (message.tag !== "Consensus") return [];
-        const { consensusProof, signer } = message.value;
-        const signature = decodeStrict(signatureCodec, signer, "Signature");
-        const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
-        return [isSigned ? toHex(toSignerBytes(signature)) : undefined];
-      });
-    } catch (error) {
-      // Inherents, and other calls.
-      if (error instanceof ScaleError) return [];
-      throw error;
-    }
-  });
+/** Who signed an update; undefined where the signature is none of the proof. */
+function signerOf({ consensusProof, signer }: ConsensusUpdate): string | undefined {
+  const signature = decodeStrict(signatureCodec, signer, "Signature");
+  const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
+  return isSigned ? toHex(toSignerBytes(signature)) : undefined;
 }
 
 /** Looks do not overlap: what a block tells counts once. */

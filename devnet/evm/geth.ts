@@ -5,6 +5,7 @@
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "./accounts.ts";
 import { type Anvil, AnvilFault, type AnvilOptions, superviseNode } from "./anvil.ts";
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, size, toFunctionSelector } from "viem";
+
 /** The line in which a node says on which port it listens. */
 const HTTP_PORT = /HTTP server started[^\n]*endpoint=127\.0\.0\.1:(\d+)/;
 

@@ -8,6 +8,7 @@ import { type EvmBlockHeader, hashBlockHeader, parseBlockHeader } from "../../sr
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { listenPreferably } from "../kept_port.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
+
 /** A header that was made again. */
 export interface RewrittenHeader {
   readonly header: EvmBlockHeader;

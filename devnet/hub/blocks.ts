@@ -14,6 +14,7 @@ import { digestItem } from "./digest.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
 import { type ApplyResult, type Execution, type SimulatedRuntime, ValidityError } from "./runtime.ts";
+
 /**
  * The node's offchain database (kind PERSISTENT): written by block import, made canonical by finality.
  * Source: polytope-labs/hyperbridge: modules/pallets/mmr/gadget/src/offchain_mmr.rs.

@@ -31,6 +31,7 @@ import { bytes, u32 } from "../../src/core/encoding/scale.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
 import { callHttp, type JsonRpcAnswer } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
+
 /** A slot of the host with what it holds: a number, or bytes of an address. */
 export type SlotValue = readonly [slot: Hash256, value: bigint | Uint8Array];
 

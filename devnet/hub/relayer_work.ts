@@ -51,6 +51,7 @@ import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 import { evmSignature } from "./signatures.ts";
+
 /** Address of the receiving chain's ISMP host. */
 export const receiverHost: Uint8Array = new Uint8Array(20).fill(0xbb);
 

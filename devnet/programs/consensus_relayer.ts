@@ -18,6 +18,7 @@ import { RecordedLog } from "../../tests/support/recorded_log.ts";
 import { type ConsensusChanges, consensusConfig, type ConsensusEndpoints } from "./consensus_config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { clientOf } from "../hub/initial_clients.ts";
+
 /** Rollups are proved by the client of their L1, which has a list of the chains that it proves. */
 const beaconClients = [toConsensusClientId("BEAC"), toConsensusClientId("GNOS")];
 

@@ -18,6 +18,7 @@ import type { ValidatorSet } from "./validators.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { converted } from "../hub/verifiers/refusals.ts";
 import { RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
+
 /** A chain whose blocks are voted for. */
 interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
   /** The set in force after a block. */

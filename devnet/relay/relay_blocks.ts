@@ -23,6 +23,7 @@ import type { ServedChain } from "../hub/node.ts";
 import type { Snapshot } from "../hub/storage.ts";
 import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
+
 /**
  * Digests of a relay chain's headers.
  * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/{babe,grandpa,beefy}/src.

@@ -18,6 +18,7 @@ import type { BlockName } from "../hub/hub_options.ts";
 import type { AnswerHook } from "../hub/rpc/server.ts";
 import { nameOf, SimulatedNode } from "../hub/simulated_node.ts";
 import type { RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
+
 /**
  * RPC methods of a relay chain's node beside those of every Substrate chain: finality gadgets, mountain range.
  * Source: paritytech/polkadot-sdk: substrate/client/consensus/beefy/rpc/src, substrate/client/merkle-mountain-range/rpc/src.

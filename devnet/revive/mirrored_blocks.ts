@@ -20,6 +20,7 @@ import { digestItem, hashHeader } from "../hub/digest.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import type { ServedChain } from "../hub/node.ts";
 import type { Snapshot } from "../hub/storage.ts";
+
 /**
  * State of a Substrate chain with pallet-revive, as far as its EVM contracts go: a record per account, and a child trie
  * per contract with storage. Immutable: each block's state stays what it was. Keys are made with another library than the

@@ -16,6 +16,7 @@ import { blockParam, type FaultHook, hexParam, listParam, type RpcMethods } from
 import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
+
 /**
  * Runtime metadata of a Substrate chain with pallet-revive: the pallets `System` and `Timestamp` of a real runtime, and of
  * `Revive` what is needed to read accounts. Source of the types: paritytech/polkadot-sdk:

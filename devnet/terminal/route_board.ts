@@ -13,6 +13,7 @@ import {
   type SentMessage,
 } from "../traffic/messages.ts";
 import { Patience, pause } from "../waiting.ts";
+
 /** Time between two polls at the hub's events. */
 const POLL_HUB_EVERY_MS = 500;
 

@@ -9,6 +9,7 @@ import type { ProvenChain } from "../chains/proven_chains.ts";
 import type { ConsensusChanges } from "../programs/consensus_config.ts";
 import type { DevnetOptions } from "../devnet_options.ts";
 import { grandpaClientId } from "../hub/pallets/consensus_clients.ts";
+
 /** The ends of a direction. */
 interface FeedEnds {
   readonly direction: Direction;

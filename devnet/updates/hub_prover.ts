@@ -21,6 +21,7 @@ import type { OracleChain, UpdateStep } from "./oracle.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { SubmittedProof } from "../hub/own_proofs.ts";
 import { clientState } from "../hub/pallets/beefy_proofs.ts";
+
 /** A proof, and what a client makes of it. */
 interface HubProof {
   /** As hosts and hub take it. */

@@ -35,6 +35,7 @@ import {
   isSiblingOf,
   relayParentOf,
 } from "../chains/substrate_chains.ts";
+
 /** A chain with pallet-ismp that follows another one. */
 interface Receiver {
   readonly node: Hub;

@@ -9,7 +9,7 @@ import {
   type SceneChanges,
 } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { HubFollower } from "./support/follower_chain.ts";
+import { HubFollower } from "./support/follower_checks.ts";
 
 /** Sessions that each chain misses, most first. */
 const MISSED = [7, 4, 3, 1] as const;

@@ -42,6 +42,7 @@ import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { runAtOnce } from "../../relay/run_at_once.ts";
+
 /**
  * Storage of pallet BeefyConsensusProofs, with the offchain copies of the proofs that it accepted.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs,

@@ -20,6 +20,7 @@ import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { RequestModule } from "./ismp_request.ts";
+
 /** Id of the module that pays relayers. */
 export const feePayoutModuleId: Uint8Array = new TextEncoder().encode("HYPR-FEE");
 

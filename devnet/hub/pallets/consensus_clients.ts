@@ -47,6 +47,7 @@ import {
   substrateClient,
   type VerifierHost,
 } from "./state_machines.ts";
+
 /**
  * How a chain's GRANDPA client checks updates: finality by code of its own, what it makes of the heads by the relayer's
  * verifier, with the chains that storage says are followed.

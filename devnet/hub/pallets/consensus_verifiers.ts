@@ -82,6 +82,7 @@ import { type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
 import { ClientRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
+
 /**
  * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
  * BSC, the chains that are followed by GRANDPA or on the same relay chain. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.

@@ -19,6 +19,7 @@ import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { StateMachineClient, VerifierHost } from "./state_machines.ts";
+
 /** State commitments kept per chain unless `StateMachineCommitmentCap` says otherwise. */
 const defaultCommitmentCap = 10_240;
 

@@ -20,6 +20,7 @@ import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";
 import { MountainRange } from "../../trie/mmr_range.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { PalletStorage } from "../storage.ts";
+
 /** Commitment of a request of either kind. */
 function commitmentOfRequest(request: Request): Hash256 {
   return request.tag === "Post" ? commitmentOfPost(request.value) : commitmentOfGet(request.value);

@@ -51,6 +51,7 @@ import { encodeAbiParameters, parseAbiParameters } from "viem";
 import { feePayoutModuleId, palletIsmpMessageCodec } from "./chain_router.ts";
 import { isSubstrate } from "./state_machines.ts";
 import { relayerCallTag } from "../pool_tags.ts";
+
 /**
  * Rewards for what relayers deliver from the hub: rotations of its authority sets, and requests of its modules.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs.

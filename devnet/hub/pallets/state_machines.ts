@@ -28,6 +28,7 @@ import {
 import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
 import { converted, ProofRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
+
 /** True for Polkadot, Kusama, Substrate and Relay; Tendermint is neither EVM nor Substrate. */
 export function isSubstrate(stateMachine: StateMachine): boolean {
   const { tag } = stateMachineParts(stateMachine);

@@ -16,6 +16,7 @@ import {
 } from "./json_rpc.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+
 /** The methods. */
 export function chainMethods(node: ServedNode): RpcMethods {
   const { chain } = node;

@@ -31,6 +31,7 @@ import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
 import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
 import { getResponseToJson, integerToJson, ismpEventToJson, requestToJson } from "./ismp_json.ts";
+
 /**
  * Reads the parameters of `ismp_*` and `mmr_*` methods; everything wrong is -32602.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/ismp/core/src/host.rs (serde).

@@ -5,6 +5,7 @@ import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/byt
 import { converted } from "../verifiers/refusals.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { ServedNode } from "../node.ts";
+
 /** A call as a {@link FaultHook} sees it. */
 export interface IncomingCall {
   readonly transport: "http" | "ws";

@@ -16,6 +16,7 @@ import {
   wait,
 } from "./json_rpc.ts";
 import { KeptPort } from "../../kept_port.ts";
+
 /** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 

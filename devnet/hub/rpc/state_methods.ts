@@ -31,6 +31,7 @@ import { stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { ValidityError } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
+
 /** Most keys of one `state_getKeysPaged`. */
 const maxPageKeys = 1000;
 

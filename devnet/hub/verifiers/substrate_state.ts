@@ -16,6 +16,7 @@ import {
 import type { HashAlgorithm, SubstrateEvmProof } from "../../../src/core/ismp/proof.ts";
 import { ProofRefusal } from "./refusals.ts";
 import { blake2AsU8a, xxhashAsU8a } from "@polkadot/util-crypto";
+
 /** Reads bytes one after the other. */
 class Cursor {
   #at = 0;

@@ -41,6 +41,7 @@ import {
 } from "../../../../src/core/encoding/bytes.ts";
 import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
 import { ClientRefusal, converted, ProofRefusal, require } from "../refusals.ts";
+
 /**
  * SCALE of what the hub's client of OP stack chains stores and accepts, named as the hub names it. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs, modules/ismp/clients/ismp-optimism/src/lib.rs.

@@ -16,6 +16,7 @@ import {
   utf8Text,
 } from "../../../../src/core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../src/core/evm/block_header.ts";
+
 /**
  * Names of the network's errors, without what belongs to a library: polytope-labs/hyperbridge:
  * modules/ismp/clients/polygon/src/error.rs; cometbft/cometbft-rs: light-client-verifier/src/errors.rs.

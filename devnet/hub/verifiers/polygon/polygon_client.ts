@@ -36,6 +36,7 @@ import {
   type IntermediateState,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { requireEntry, storedMilestone } from "./milestone_proof.ts";
+
 /**
  * Whether a Heimdall header is final, by what the hub trusts. Source: polytope-labs/hyperbridge:
  * modules/consensus/tendermint/verifier/src/verifier.rs; cometbft/cometbft-rs:
