@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 82_451,
-  "lines of devnet": 36_570,
-  "lines of tests": 102_512,
+  "lines of devnet": 34_770,
+  "lines of tests": 102_315,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_346,
+  "words of docs": 73_353,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

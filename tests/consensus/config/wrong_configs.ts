@@ -373,7 +373,7 @@ consensus = { type = "polygon" }
     ] as const
   ),
   // Polkadot Hub.
-  ...[["KUSAMA", "420420417"], ["POLKADOT", "420420419"]].map(([relay, chainId]) =>
+  ...["KUSAMA", "POLKADOT"].map((relay) =>
     [
       `Polkadot Hub as ${relay}-1000`,
       `${GOOD_CONSENSUS_TOML}
