@@ -47,8 +47,8 @@ export const cappedSeconds: z.ZodType<number> = withRemarks(
   wideSeconds.transform((seconds) => seconds <= BigInt(MAX_TIMER_SEC) ? Number(seconds) : MAX_TIMER_SEC),
   (given) => {
     if (typeof given !== "bigint" || given <= BigInt(MAX_TIMER_SEC)) return [];
-    const text = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 
@@ -293,8 +293,8 @@ export const moduleId: z.ZodType<Uint8Array> = withRemarks(
   (given) => {
     const module = readModule(String(given));
     if ("found" in module || !module.isAscii) return [];
-    const text = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 

@@ -5,7 +5,7 @@ import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { inspect } from "node:util";
 import { isProved } from "../../../src/consensus/connect.ts";
 import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
-import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig, readConsensusConfig } from "../../../src/consensus/config/read.ts";
 import { GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
 import {
@@ -34,7 +34,7 @@ function warningsOf(reading: ConfigResult<unknown>): string[] {
 }
 
 function notesOf(reading: ConfigResult<unknown>): string[] {
-  return reading.notes.map((note) => renderNote("consensus.toml", note));
+  return reading.notes.map((note) => renderDiagnostic("consensus.toml", note));
 }
 
 /** Values of a section with their URLs revealed. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { FileError, inMemory } from "../../support/wrong_configs.ts";
 import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
@@ -406,7 +406,7 @@ Deno.test("configuration: module filters are hex in any case or ASCII, which is 
     reading.config?.relayer.moduleFilter?.map((bytes) => bytes.toHex()),
     [address.toLowerCase(), "49534d502d524c5952"],
   );
-  assert.deepEqual(reading.notes.slice(0, 1).map((note) => renderNote("relayer.toml", note)), [
+  assert.deepEqual(reading.notes.slice(0, 1).map((note) => renderDiagnostic("relayer.toml", note)), [
     'relayer.toml:7: [relayer].module_filter[2]: "ISMP-RLYR" is not hex and is read as ASCII: 0x49534d502d524c5952',
   ]);
   assert.deepEqual(warningsOf(reading), [
