@@ -89,19 +89,16 @@ function planChain(
     chain: name,
     check: "hub_view",
     run: async (signal) => {
-      const known = await fetchView(signal);
+      const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
+      const [rows, known] = await Promise.all([
+        hub.counterparties.checkCounterparty({ id, ...host }, signal),
+        fetchView(signal),
+      ]);
+      if (rows.some(({ check }) => check === "chain_unknown")) return rows;
       const at = { id, height: known.height };
       const storedSec = known.height === 0n ? undefined : await hub.reads.fetchUpdateTime(at, signal);
       const names = { chain: name, observer: hub.id.stateMachine, id: id.consensusStateId };
-      return [judgeKnownHeight(names, { ...known, storedSec })];
-    },
-  });
-  const counterpartyJob = whileReachable(isHubReachable, {
-    chain: name,
-    check: "hub_view",
-    run: async (signal) => {
-      const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
-      return await hub.counterparties.checkCounterparty({ id, ...host }, signal);
+      return [judgeKnownHeight(names, { ...known, storedSec }), ...rows];
     },
   });
   const signer: CheckJob = {
@@ -111,7 +108,7 @@ function planChain(
   };
   // The adapter of an EVM chain checks its signer.
   const own = entry.config.type === "substrate" ? [whileReachable(isReachable, signer)] : [];
-  return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
+  return [...jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
 function planPrices(

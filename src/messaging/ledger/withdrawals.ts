@@ -28,7 +28,7 @@ import type { Database } from "./database.ts";
 export const openWithdrawalStates = ["requested", "dispatched"] as const;
 
 /** Every {@link WithdrawalState}. */
-export const withdrawalStates = [...openWithdrawalStates, "done", "void"] as const;
+const withdrawalStates = [...openWithdrawalStates, "done", "void"] as const;
 
 /** `void`: the hub never accepted it, nothing was withdrawn. */
 export type WithdrawalState = typeof withdrawalStates[number];

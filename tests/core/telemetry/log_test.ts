@@ -437,7 +437,7 @@ Deno.test("log: repeated faults are folded by endpoint, and say how often in whi
   log.info("program_stopped");
   match(
     lines[2] ?? "",
-    /Poll failed, retrying \(again 37 times in 5 minutes\) error="RpcFault: .*one\.example/,
+    /Poll failed, retrying \(again 37 times in 5 min\) error="RpcFault: .*one\.example/,
   );
   doesNotMatch(lines[2] ?? "", /repeated/);
 });
@@ -459,7 +459,7 @@ Deno.test("progress: long work has a line with rate and time left, of several th
   equal(shown.length, 3, "the line is not drawn for each report");
   await clock.advance(5_000);
   report("EVM-2 -> hub", 10);
-  equal(shown.at(-1), "EVM-2 -> hub: 10 of 60,000 blocks, 2.0 per second, 9 h left");
+  equal(shown.at(-1), "EVM-2 -> hub: 10 of 60,000 blocks, 2.0 per second, 8 h left");
   report("EVM-2 -> hub", 60_000);
   match(shown.at(-1) ?? "", /^EVM-1/);
   await clock.advance(11_000);

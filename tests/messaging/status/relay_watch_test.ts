@@ -11,7 +11,7 @@ import { openLog } from "../../../src/core/telemetry/open_log.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
-import { readStatus } from "../../../src/messaging/status/build_status.ts";
+import { readStatus } from "../../../src/messaging/status/relay_status.ts";
 import { formatStatus } from "../../../src/messaging/status/status_view.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
@@ -438,6 +438,42 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
   const running = balances?.run(stop.signal).catch(() => {});
   await clock.advance(0);
   assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
+  stop.abort();
+  await running;
+  ledger.close();
+});
+
+Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", async () => {
+  const clock = new FakeClock(START_MS);
+  const watch = new RelayWatch(clock);
+  const ledger = openMemoryLedger({ clock });
+  const connections = connectionsOf(clock);
+  const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
+  const asked: bigint[] = [];
+  let height = 90n;
+  const reads: Chain["reads"] = {
+    ...connections.hub.reads,
+    fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
+    fetchUpdateTime: (at: { readonly height: bigint }) => {
+      asked.push(at.height);
+      return Promise.resolve(storedSec);
+    },
+  };
+  const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
+  watch.open(ledger, observed);
+  const stop = new AbortController();
+  const see = async (): Promise<unknown> => {
+    await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), stop.signal);
+    await clock.advance(MINUTE_MS);
+    return watch.status().lightClients.map(({ roseAtMs }) => (clock.now() - roseAtMs) / MINUTE_MS);
+  };
+  const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
+  const running = worker?.run(stop.signal).catch(() => {});
+  assert.deepEqual(await see(), [7 * 60 + 1]);
+  assert.deepEqual(await see(), [7 * 60 + 2]);
+  height++; // seen to rise: nothing is asked
+  assert.deepEqual(await see(), [1]);
+  assert.deepEqual(asked, [90n]);
   stop.abort();
   await running;
   ledger.close();

@@ -192,8 +192,7 @@ export async function settleByReceipts(
     for (const { commitment } of all) {
       context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     }
-    const isLoss = isReverted && others.length > 0;
-    rememberCompetitors(context, { relayers: others, isLoss, carried: all.length });
+    rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });

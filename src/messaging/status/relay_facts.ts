@@ -1,26 +1,21 @@
 /**
- * Fills the snapshot from the ledger and, where a relayer runs, from what it has read of its chains and endpoints.
- * Reads a few hundred rows of counts at most; nothing is requested.
+ * What a snapshot of the messaging relayer consists of: read from the ledger and, where a relayer runs, from what it has
+ * read of its chains and endpoints. Plain data that survives JSON: times are Unix milliseconds, heights numbers, amounts
+ * decimal text in whole tokens. Reads a few hundred rows of counts at most; nothing is requested.
  */
 import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
-import { HourlyMaxima, toHours } from "../../core/checks/hours.ts";
-import { type SnapshotPlace, toChainStatus, toProgramStatus } from "../../core/checks/program_status.ts";
-import { ChainNames } from "../../core/config/chain_names.ts";
+import { HourlyMaxima, toHours } from "../../core/telemetry/status_sections.ts";
+import { type SnapshotPlace, toChainStatus } from "../../core/checks/program_status.ts";
 import { findNamedChain } from "../../core/config/live_network.ts";
 import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
-import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import type { MessagingConfig } from "../config/schema.ts";
+import type { Ledger, MessageReason, OpenCount, Period } from "../ledger/ledger.ts";
 import { wastedResults } from "../ledger/spending.ts";
-import type { Ledger, OpenCount, Period } from "../ledger/ledger.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import { findSpendingStop } from "../relay/limits/spending.ts";
 import { countGaps } from "../relay/scan.ts";
-import { findReasons, isDue, ofDatabase, RECENT_MS } from "./relay_reasons.ts";
-import type { LegStatus, RelayStatus } from "./relay_status.ts";
 
-/** Input of the snapshot. */
+/** Where the facts come from. */
 export interface StatusInput extends SnapshotPlace {
   readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals" | "fault">;
   readonly hub: StateMachine;
@@ -59,93 +54,78 @@ const TOP_UP_HOURS = 7 * 24;
 /** Rows of the last deliveries and withdrawals. */
 const LAST_ROWS = 10;
 
+/** Time in which a leg is expected to deliver something while messages are due. */
+const RECENT_MS = 15 * 60_000;
+
+/** Reasons of open messages that are ours or our nodes' to solve; all others wait for a chain, a price or a person. */
+const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
+  "proof_unavailable",
+  "untraceable",
+  "unfunded",
+  "stuck",
+  "race",
+  "fee_unknown",
+  "price_unknown",
+  "target_unprovable",
+  "runtime_unsupported",
+  "reverted",
+]);
+
+/** True for open messages that only wait for this program and its nodes. */
+function isDue({ state, reason }: Pick<OpenCount, "state" | "reason">): boolean {
+  return reason === undefined ? state !== "not_executed" : DUE_REASONS.has(reason);
+}
+
 /** Members of the snapshot that are the relayer's own. */
-type OwnStatus = Omit<RelayStatus, "version" | "nowMs" | "hub" | "reasons" | "checks" | "warnings">;
+export type RelayFacts = ReturnType<typeof readFacts>;
 
-/** Snapshot while there is no database to read. */
-export function emptyStatus(place: SnapshotPlace, found: readonly FoundReason[]): RelayStatus {
-  return toProgramStatus<OwnStatus>(place, {
-    ...{ program: "causeway", chains: [], wallets: [], money: [], lightClients: [], legs: [] },
-    ...{ delivered: [], claims: [], withdrawals: [], reconciliationGaps: 0 },
-    isDatabaseUp: found.every(({ code }) => code !== "database_fault"),
-  }, found);
-}
+/** A leg of the snapshot. */
+export type LegStatus = RelayFacts["legs"][number];
 
-/** Builds the snapshot. May throw a `LedgerFault`. */
-export function buildStatus(input: StatusInput): RelayStatus {
-  const { ledger, hub, nowMs } = input;
-  const chains = listChains(input);
-  const fault = ledger.fault();
-  const own: OwnStatus = {
-    program: "causeway",
-    chains,
-    wallets: listWallets(input),
-    money: listMoney(input),
-    lightClients: [hub, ...input.chains].flatMap((chain) =>
-      input.readChain(chain).counterparties.map(({ height, ...each }) => ({
-        chain,
-        ...each,
-        height: Number(height),
-        ageMinByHour: input.ages.note(
-          `${each.counterparty} on ${chain}`,
-          (nowMs - each.roseAtMs) / 60_000,
-          nowMs,
-        ),
-      }))
-    ),
-    legs: listLegs(input),
-    delivered: ledger.statistics.listLastDelivered(LAST_ROWS),
-    claims: listClaims(input),
-    withdrawals: listWithdrawals(input),
-    reconciliationGaps: countGaps(ledger),
-    isDatabaseUp: fault === undefined,
-  };
-  const found = findReasons({ ...own, nowMs, hub });
-  return toProgramStatus(input, own, [...fault === undefined ? [] : [ofDatabase(fault)], ...found]);
-}
+/** Reads the facts. May throw a `LedgerFault`. */
+export const readFacts = (input: StatusInput) => ({
+  chains: listChains(input),
+  wallets: listWallets(input),
+  money: listMoney(input),
+  lightClients: listLightClients(input),
+  legs: listLegs(input),
+  /** Newest first. */
+  delivered: input.ledger.statistics.listLastDelivered(LAST_ROWS),
+  claims: listClaims(input),
+  /** Newest first. */
+  withdrawals: listWithdrawals(input),
+  /** Gaps that reconciliations have ever found. */
+  reconciliationGaps: countGaps(input.ledger),
+  /** False while the database cannot be read or written. */
+  isDatabaseUp: input.ledger.fault() === undefined,
+});
 
-/** Builds the snapshot of a database that no relayer uses. May throw a `LedgerFault`. */
-export function readStatus(
-  { ledger, config: { hub, chains }, clock }: {
-    readonly ledger: StatusInput["ledger"];
-    readonly config: Pick<MessagingConfig, "hub" | "chains">;
-    readonly clock: Pick<Clock, "now">;
-  },
-): RelayStatus {
-  return buildStatus({
-    ledger,
-    program: "causeway",
-    hub: hub.stateMachine,
-    chains: chains.map(({ stateMachine }) => stateMachine),
-    names: new ChainNames([hub, ...chains]),
-    nowMs: clock.now(),
-    readChain: () => ({ counterparties: [] }),
-    history: sumHistory(ledger, clock.now()),
-    ages: new HourlyMaxima(),
-  });
-}
-
-function listChains(input: StatusInput): RelayStatus["chains"] {
+/** The hub and the chains. */
+const listChains = (input: StatusInput) => {
   const { hub, nowMs, ledger, readChain, history: { mined } } = input;
   const inFlight = ledger.statistics.sumInFlight();
   return [hub, ...input.chains].map((chain) => ({
     ...toChainStatus(input, chain),
     gasPriceWei: readChain(chain).gasPriceWei?.value.toString(),
+    /** What our transactions paid on average. */
     gasPriceGweiByHour: toHours(
       mined.filter((each) => each.chain === chain).map((each) => ({ ...each, value: each.gasPriceGwei })),
       nowMs,
     ),
+    /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */
     lossLimit: findSpendingStop({
       ledger,
       clock: { now: () => nowMs },
       target: { id: { stateMachine: chain } },
     }),
+    /** Transactions that are in no block. */
     inFlight: inFlight.find((sum) => sum.chain === chain),
   }));
-}
+};
 
-function listWallets({ chains, ledger, nowMs, readChain }: StatusInput): RelayStatus["wallets"] {
-  return chains.flatMap((chain) => {
+/** Our accounts. Amounts are whole native tokens. */
+const listWallets = ({ chains, ledger, nowMs, readChain }: StatusInput) =>
+  chains.flatMap((chain) => {
     const { balanceWei, account } = readChain(chain);
     if (balanceWei === undefined) return [];
     const { value, atMs: readAtMs } = balanceWei;
@@ -157,19 +137,22 @@ function listWallets({ chains, ledger, nowMs, readChain }: StatusInput): RelaySt
     return [{
       chain,
       address: account && toHex(account),
+      /** Symbol of the native token, where it is known. */
       unit: findNamedChain(chain)?.unit ?? "native tokens",
       balance: formatDecimal(value, 18),
       readAtMs,
+      /** Cost of the last 24 hours. */
       spentDay: formatDecimal(BigInt(Math.round(costWei)), 18),
+      /** What is missing for seven days at that rate; absent: nothing. */
       topUp: missing > 0n ? formatDecimal(missing, 18) : undefined,
-      ...costWei > 0 && { runwayHours: Math.round(Number(value) / costWei * hours * 10) / 10 },
+      /** Hours until the balance is spent at that rate, from the first of those costs on; absent: nothing was spent. */
+      runwayHours: costWei > 0 ? Math.round(Number(value) / costWei * hours * 10) / 10 : undefined,
     }];
   });
-}
 
-/** Chains on which something was mined within a month. */
-function listMoney({ history: { day, month, mined }, nowMs }: StatusInput): RelayStatus["money"] {
-  return [...new Set(month.map(({ chain }) => chain))].sort().map((chain) => ({
+/** Earnings and costs of the chains on which something was mined within a month. */
+const listMoney = ({ history: { day, month, mined }, nowMs }: StatusInput) =>
+  [...new Set(month.map(({ chain }) => chain))].sort().map((chain) => ({
     chain,
     day: toAccount(day.filter((each) => each.chain === chain)),
     month: toAccount(month.filter((each) => each.chain === chain)),
@@ -179,18 +162,35 @@ function listMoney({ history: { day, month, mined }, nowMs }: StatusInput): Rela
       0,
     ),
   }));
-}
 
-function toAccount(sums: LedgerHistory["month"]): RelayStatus["money"][number]["day"] {
+/** Dollars of a period. Approximate: a cost counts where the price was known, a fee once it is. */
+const toAccount = (sums: LedgerHistory["month"]) => {
   const add = (rows: typeof sums, value: (row: typeof sums[number]) => number): number =>
     rows.reduce((sum, row) => sum + value(row), 0);
   const [earnedUsd, spentUsd] = [add(sums, (row) => row.earnedUsd), add(sums, (row) => row.spentUsd)];
+  /** What transactions cost that earned nothing. */
   const wastedUsd = add(sums.filter(({ result }) => wastedResults.has(result)), (row) => row.spentUsd);
   return { earnedUsd, spentUsd, wastedUsd, profitUsd: earnedUsd - spentUsd };
-}
+};
+
+/** What chains know of each other. */
+const listLightClients = ({ hub, chains, readChain, ages, nowMs }: StatusInput) =>
+  [hub, ...chains].flatMap((chain) =>
+    readChain(chain).counterparties.map(({ counterparty, height, isFrozen, roseAtMs }) => ({
+      chain,
+      counterparty,
+      height: Number(height),
+      /** True: nothing of the counterparty is accepted. */
+      isFrozen,
+      /** Time at which that height was accepted, as far as it is known; else at which it was first seen. */
+      roseAtMs,
+      /** Highest age of the newest height in each hour, minutes; since the start of the program. */
+      ageMinByHour: ages.note(`${counterparty} on ${chain}`, (nowMs - roseAtMs) / 60_000, nowMs),
+    }))
+  );
 
 /** The legs of the configured chains, and those of which there are rows. */
-function listLegs({ ledger, hub, chains, nowMs, history: { delivered } }: StatusInput): RelayStatus["legs"] {
+const listLegs = ({ ledger, hub, chains, nowMs, history: { delivered } }: StatusInput) => {
   const { statistics } = ledger;
   const open = statistics.countOpen();
   const day = statistics.countEnded({ afterMs: nowMs - DAY_MS, untilMs: nowMs });
@@ -209,36 +209,37 @@ function listLegs({ ledger, hub, chains, nowMs, history: { delivered } }: Status
     return {
       source,
       target,
-      ...cursor && { cursor: Number(cursor.scanned) },
-      open: open.filter(isOfLeg).map(toWaiting),
+      /** Height of the source up to which every message is recorded; absent: nothing was read yet. */
+      cursor: cursor && Number(cursor.scanned),
+      /** Messages that have not ended, by state and by what they wait for (absent: their turn). */
+      open: open.filter(isOfLeg).map(({ state, reason, count, oldestMs }) => {
+        return { state, reason, isDue: isDue({ state, reason }), count, oldestMs };
+      }),
+      /** Ended within 24 hours, by state; those without any are left out. */
       endedDay: Object.fromEntries(day.filter(isOfLeg).map(({ state, count }) => [state, count])),
       deliveredByHour: toHours(delivered.filter(isOfLeg), nowMs, 0),
+      /** Delivered by us within 15 minutes. */
       deliveredRecently: recent.filter(isOfLeg).filter(({ state }) => state === "delivered")
         .reduce((sum, { count }) => sum + count, 0),
+      /** Senders whose messages wait for bandwidth at the hub, with what they have left. */
       bandwidth: target === hub
         ? readBandwidth(ledger, source).map(({ sender, left }) => ({ sender, leftBytes: left.toString() }))
         : [],
     };
   });
-}
+};
 
-function toWaiting({ state, reason, count, oldestMs }: OpenCount): LegStatus["open"][number] {
-  const kind = { state, ...reason && { reason } };
-  return { ...kind, isDue: isDue(kind), count, oldestMs };
-}
-
-function listClaims({ ledger, readChain }: StatusInput): RelayStatus["claims"] {
-  return ledger.statistics.sumUnclaimed().map(({ feeUnits, ...sum }) => {
-    const { feeTokenDecimals: decimals } = readChain(sum.source);
-    return {
-      ...sum,
-      ...decimals !== undefined && { fees: formatDecimal(BigInt(Math.round(feeUnits)), decimals) },
-    };
+/** Deliveries of requests of each chain by the state of their claim; fees in whole fee tokens, where they are known. */
+const listClaims = ({ ledger, readChain }: StatusInput) =>
+  ledger.statistics.sumUnclaimed().map(({ source, state, count, feeUnits }) => {
+    const { feeTokenDecimals: decimals } = readChain(source);
+    const fees = decimals === undefined ? decimals : formatDecimal(BigInt(Math.round(feeUnits)), decimals);
+    return { source, state, count, fees };
   });
-}
 
-function listWithdrawals({ ledger, readChain }: StatusInput): RelayStatus["withdrawals"] {
-  return ledger.withdrawals.listRecent(LAST_ROWS).map(({ chain, state, amount, detail, updatedAtMs }) => {
+/** The last withdrawals; amounts in whole fee tokens where the decimals are known, else in units. */
+const listWithdrawals = ({ ledger, readChain }: StatusInput) =>
+  ledger.withdrawals.listRecent(LAST_ROWS).map(({ chain, state, amount, detail, updatedAtMs }) => {
     const { feeTokenDecimals: decimals } = readChain(chain);
     return {
       chain,
@@ -249,4 +250,3 @@ function listWithdrawals({ ledger, readChain }: StatusInput): RelayStatus["withd
       changedAtMs: updatedAtMs,
     };
   });
-}

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { HourlyMaxima, toHours } from "../../../src/core/checks/hours.ts";
+import { HourlyMaxima, toHours } from "../../../src/core/telemetry/status_sections.ts";
 
 const HOUR_MS = 3_600_000;
 
