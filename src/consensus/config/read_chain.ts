@@ -61,7 +61,8 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
     });
     return { known: toKnown(location, {}), config: undefined };
   }
-  const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
+  const evm = { ...sections.evm, hintFor: liveHints(table) };
+  const { partial, complete } = readSection(table, location, evm);
   const known = { ...toKnown(location, partial), type: kind.is };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
