@@ -546,7 +546,7 @@ Deno.test("hub: a client is created from what a prover says, with heights of its
     state: states.opStack,
     unbondingSec: 77n,
     challengePeriods: new Map([[optimism.stateMachine, 300n]]),
-    commitments: [{ id: optimism, at: { height: 1n, commitment } }],
+    commitments: [{ height: { id: optimism, height: 1n }, commitment }],
   }));
   simulated.produceBlock();
   await created;
