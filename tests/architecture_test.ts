@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_226,
+  "core/chains": 13_210,
   "core/checks": 1248,
   "core/commands": 1590,
   "core/config": 3462,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_040,
+  "lines of src": 83_024,
   "lines of devnet": 36_571,
   "lines of tests": 102_689,
   "lines of the longest function of src": 77,
