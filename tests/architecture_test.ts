@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_211,
+  "core/chains": 13_195,
   "core/checks": 1260,
   "core/commands": 1585,
   "core/config": 3309,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_299,
+  "lines of src": 82_283,
   "lines of devnet": 34_770,
   "lines of tests": 102_009,
   "lines of the longest function of src": 72,
