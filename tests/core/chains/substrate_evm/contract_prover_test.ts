@@ -61,9 +61,10 @@ function fixture(): {
   const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, node, CHAIN);
   const reports: string[] = [];
   const id = { stateMachine: CHAIN, consensusStateId: toConsensusStateId("PAS0") };
-  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN } };
+  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN, hosts: [] } };
   const context = {
     at,
+    fault: EvmContext.prototype.fault,
     reportFault: (endpoint: string, event: string, fields: { readonly reason?: unknown }) =>
       reports.push(`${endpoint} ${event} ${fields.reason}`),
   } as unknown as EvmContext;
