@@ -179,7 +179,7 @@ function readKey<T>(
   const at = location.child(name);
   const result = (key.schemaIn?.(table) ?? key.schema).safeParse(given, { reportInput: true });
   if (!result.success) {
-    for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
+    for (const { path, found, expected, hint } of result.error.issues.map(explain)) {
       at.child(...path).problem(found, expected, explainHome(given) ?? hint ?? hintFor(key.name));
     }
     return undefined;
@@ -253,51 +253,31 @@ interface Explanation {
 }
 
 /** The issue with its input, as all parsing of this file asks for. Texts never show what may be a secret. */
-function explain(issue: z.core.$ZodIssue, above: KeyPath = []): readonly Explanation[] {
-  const path = [...above, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
-  if (issue.code === "invalid_union") {
-    const isOtherKind = ([first]: readonly z.core.$ZodIssue[]): boolean =>
-      first?.code === "invalid_type" && first.path.length === 0;
-    const meant = issue.errors.find((branch) => !isOtherKind(branch));
-    if (meant !== undefined) return meant.flatMap((inner) => explain(inner, path));
-    const expected = issue.message;
-    return (issue.errors[0] ?? []).flatMap((inner) => explain(inner, path)).map((of) => ({
-      ...of,
-      expected,
-    }));
-  }
-  return [{ path, expected: issue.message, ...describeIssue(issue) }];
-}
-
-function describeIssue(
-  { input, ...issue }: Exclude<z.core.$ZodIssue, z.core.$ZodIssueInvalidUnion>,
-): Pick<Explanation, "found" | "hint"> {
+function explain({ input, ...issue }: z.core.$ZodIssue): Explanation {
+  const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
   const found = describeValue(input);
+  const of = { path, expected: issue.message, found, hint: undefined };
   switch (issue.code) {
     case "custom":
-      return { found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
+      return { ...of, found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
     case "invalid_value": {
       const words = issue.values.filter((word) => typeof word === "string");
       const meant = typeof input === "string" ? nearestWord(input, words) : undefined;
-      return { found, hint: meant && `did you mean "${meant}"?` };
+      return { ...of, hint: meant && `did you mean "${meant}"?` };
     }
     case "invalid_type":
       // An integer may be a key whose quotes are missing.
       if (typeof input === "bigint" && issue.expected === "string") {
-        return { found: "an integer", hint: "put it in quotes" };
+        return { ...of, found: "an integer", hint: "put it in quotes" };
       }
       if (typeof input === "number" && issue.expected === "bigint") {
-        const float = Number.isInteger(input) ? input.toFixed(1) : input;
-        return { found: `${float} (not an integer)`, hint: undefined };
+        return { ...of, found: `${Number.isInteger(input) ? input.toFixed(1) : input} (not an integer)` };
       }
-      return {
-        found,
-        hint: typeof input === "string" && issue.expected === "array"
-          ? "put it in square brackets"
-          : undefined,
-      };
+      return typeof input === "string" && issue.expected === "array"
+        ? { ...of, hint: "put it in square brackets" }
+        : of;
     default:
-      return { found, hint: undefined };
+      return of;
   }
 }
 
