@@ -131,7 +131,7 @@ export function remarksOn(type: z.ZodType, given: unknown): readonly Remark[] {
 export interface SectionResult<V> {
   /** The values that are good, for checks over several sections. */
   readonly partial: Partial<V>;
-  /** All values; `undefined` when one is missing or wrong. */
+  /** The values of all keys that have an effect; `undefined` when one is missing or wrong. */
   readonly complete: V | undefined;
 }
 
@@ -153,16 +153,14 @@ export function readSection<V extends object>(
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
   const { keys, withoutEffect = [], hintFor = () => undefined } = section;
   const at = { table, location, hintFor };
-  const unused: unknown[] = [];
   for (const name in keys) {
     const read = readKey(at, keys[name]);
     if (read !== undefined) partial[name] = read.value;
-    for (const companion of keys[name].companions ?? []) unused.push(readKey(at, companion));
+    for (const companion of keys[name].companions ?? []) readKey(at, companion);
   }
-  unused.push(...withoutEffect.map((key) => readKey(at, key)));
+  for (const key of withoutEffect) readKey(at, key);
   warnOfUnknownKeys(table, location, section);
-  const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
-  return { partial, complete: isComplete ? partial : undefined };
+  return { partial, complete: hasAll<V>(partial, keys) ? partial : undefined };
 }
 
 function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is V {
@@ -174,9 +172,9 @@ function readKey<T>(
   key: Key<T>,
 ): { readonly value: T } | undefined {
   const name = nameInFile(table, location, key);
-  if (location.child(name).isUnresolved) return undefined;
-  const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const at = location.child(name);
+  if (at.isUnresolved) return undefined;
+  const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const result = (key.schemaIn?.(table) ?? key.schema).safeParse(given, { reportInput: true });
   if (!result.success) {
     for (const { path, found, expected, hint } of result.error.issues.map(explain)) {
