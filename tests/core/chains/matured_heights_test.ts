@@ -40,7 +40,7 @@ Deno.test("matured heights: of a chain whose height advances faster than the per
   assert.equal(await find(30n, 1_000n), 20n);
   assert.equal(await find(15n, 1_100n), undefined, "a veto took the newer ones, and 10 was forgotten");
   assert.equal(await find(15n, 1_200n), 15n);
-  assert.equal(await find(40n, 1_300n), 15n, "a height without a time is passed over");
+  assert.equal(await find(40n, 1_300n), 15n, "a height without a time is skipped");
   assert.equal(await find(50n, 1_300n, 0n), 50n);
   assert.deepEqual(asked, [10n, 20n, 30n, 15n, 40n], "each is asked for once");
 });
