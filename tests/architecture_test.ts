@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2085,
   "consensus/clients/sync_committee": 5537,
   "consensus/commands": 478,
-  "consensus/config": 970,
+  "consensus/config": 968,
   "consensus/followers": 137,
   "consensus/relay_chain": 492,
   "consensus/rest": 504,
@@ -252,8 +252,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_157,
   "core/checks": 1260,
-  "core/commands": 1585,
-  "core/config": 3309,
+  "core/commands": 1584,
+  "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_174,
+  "lines of src": 82_147,
   "lines of devnet": 34_704,
-  "lines of tests": 102_027,
+  "lines of tests": 101_926,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_353,
+  "words of docs": 73_474,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
