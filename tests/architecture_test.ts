@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_157,
+  "core/chains": 13_159,
   "core/checks": 1260,
   "core/commands": 1584,
   "core/config": 3285,
@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2044,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3688,
+  "core/rpc": 3684,
   "core/runtime": 2169,
   "core/substrate": 270,
   "core/telemetry": 2756,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_147,
+  "lines of src": 82_145,
   "lines of devnet": 34_704,
-  "lines of tests": 101_926,
+  "lines of tests": 101_844,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,

@@ -4,7 +4,7 @@ import { answerLimit } from "../../../src/core/rpc/answer_limits.ts";
 import { RpcEndpointSet } from "../../../src/core/rpc/endpoint_set.ts";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
-import { createHttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
+import { HttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
 import { SocketEndpoint } from "../../../src/core/rpc/socket.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";
 import { calls } from "../../../src/core/rpc/substrate_calls.ts";
@@ -54,9 +54,9 @@ function serveBomb(body: Uint8Array<ArrayBuffer>): TestServer & { requests(): nu
   return { ...server, requests: () => requests };
 }
 
-function open(port: number): ReturnType<typeof createHttpEndpoint> {
+function open(port: number): HttpEndpoint {
   const options = { url: `http://127.0.0.1:${port}/`, chain: "EVM-1", translate: translateEvmError };
-  return createHttpEndpoint({ fetch: platformFetch, clock: systemClock }, options);
+  return new HttpEndpoint({ fetch: platformFetch, clock: systemClock }, options);
 }
 
 /** Peak of this process's memory so far, MiB. */
