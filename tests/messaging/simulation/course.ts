@@ -2,8 +2,6 @@
  * One seed from its first block to the end: chains in memory, the whole relayer as a process that dies and comes
  * back, and a competitor. Time jumps from one thing to the next. Start reading at {@link Course.run}.
  */
-import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { type Hash256, keccak256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { getMessage, type Message, postMessage } from "../../../src/core/ismp/message.ts";
@@ -25,8 +23,9 @@ import { connectEvm, MIN_PAYMENT, type Process, SimHub } from "./chains.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf, SENDER } from "./config.ts";
 import type { AttackCost } from "./money_checks.ts";
-import { type ChainPlan, isMisbehaving, type MessagePlan, type Plan, type Trouble } from "./plan.ts";
-import { Program } from "./program.ts";
+import { type ChainPlan, isMisbehaving, type MessagePlan, type Plan } from "./plan.ts";
+import { Lives } from "./lives.ts";
+import type { Program } from "./program.ts";
 import { TICK_SEC, Troubles } from "./troubles.ts";
 
 /** Names of the chains, the hub last. */
@@ -51,9 +50,6 @@ const HUB_BLOCK_SEC = 6;
 export const PRICE_27 = 2_000n * 10n ** 27n;
 /** Maximum of seconds after the trouble until everything has ended. */
 const MAX_CALM_SEC = 3 * 3_600;
-/** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
-const RESPAWN_SEC = 5;
-
 /** A module that receives, and one that misbehaves. */
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
@@ -87,25 +83,16 @@ export class Course {
   readonly machineClock = new WrongClock(this.clock);
   readonly nodes: readonly [MemoryNode, MemoryNode, MemoryNode];
   readonly sent: Sent[] = [];
-  readonly programs: Program[] = [];
+  /** The processes of the relayer, one after the other, on one database. */
+  readonly lives: Lives;
   readonly plan: Plan;
   readonly #accounts: readonly [typeof first, typeof first];
   readonly #random: Randomness;
-  readonly #path: string;
-  readonly #seed: number;
-  readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
   readonly #troubles: Troubles;
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connectedHub: MemoryChain | undefined;
-  #startAtSec = 0;
   /** Called when a transaction of ours has left for a chain. */
   onSent: (chain: StateMachine, hash: Hash256) => void = () => {};
-  /** How often the database was lost, or gave way to a replica that was behind. */
-  losses = 0;
-  /** How often it gave way to a replica. */
-  restores = 0;
-  /** How many processes were started with `initial_height` in the file: each leg begins with it again. */
-  freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
   /** What the attack in it cost both sides. */
@@ -114,18 +101,10 @@ export class Course {
   readonly races: { readonly node: MemoryNode; readonly message: Message; readonly proofs: number }[] = [];
   /** Transactions of which somebody has decided whether to run ahead of them. */
   readonly #judged = new Set<Hash256>();
-  #isLost = false;
-  /** What the replica holds, by the end of the file's name; `undefined`: there is none. */
-  #replica: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
   #nowSec = 0;
   #lastProof = 0n;
-  /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
-  #initialHeight: bigint | undefined;
-
   constructor(seed: number, plan: Plan, path: string) {
     this.plan = plan;
-    this.#seed = seed;
-    this.#path = path;
     this.#random = seededRandomness(seed ^ 0x5eed);
     this.#accounts = [first, plan.hasSeparateKeys ? second : first];
     const [one, two] = plan.chains;
@@ -147,14 +126,24 @@ export class Course {
       new MemoryChain(nodeTwo, this.clock, competitor),
       new MemoryChain(hub, this.clock, competitor),
     ];
-    this.#fuses = plan.troubles.filter((trouble) => trouble.kind === "fuse");
     this.#troubles = new Troubles({
       plan,
       nodes: this.nodes,
       machineClock: this.machineClock,
       random: this.#random,
-      endProcess: (how, downSec) => this.#endProcess(how, downSec),
+      endProcess: (how, downSec) => this.lives.end(how, this.#nowSec + downSec),
       useNonce: (chain) => this.nodes[chain].useNonce(toHex(this.relayerOn(chainNames[chain]))),
+    });
+    this.lives = new Lives({
+      seed,
+      plan,
+      path,
+      clock: this.clock,
+      machineClock: this.machineClock,
+      isTroubled: () => this.isTroubled,
+      diskFault: () => this.#troubles.diskFault,
+      configOf: (initialHeight) => this.#config(initialHeight),
+      connect: (life) => this.#connect(life),
     });
   }
 
@@ -165,13 +154,7 @@ export class Course {
 
   /** The process that runs now, if any. */
   get program(): Program | undefined {
-    const last = this.programs.at(-1);
-    return last === undefined || last.isOver ? undefined : last;
-  }
-
-  /** True while `initial_height` is in the file. */
-  get hasInitialHeight(): boolean {
-    return this.#initialHeight !== undefined;
+    return this.lives.running;
   }
 
   /** A fee of 18 decimals in units of a chain's fee token; a unit stays one. */
@@ -227,14 +210,14 @@ export class Course {
 
   /** Ends the process in an orderly way. */
   async end(): Promise<void> {
-    const last = this.programs.at(-1);
+    const last = this.lives.programs.at(-1);
     last?.stop();
     if (last !== undefined) await this.clock.run(last.ended);
   }
 
   async #tick(): Promise<void> {
     const now = this.#nowSec;
-    this.#supervise();
+    this.lives.supervise(now);
     for (const plan of [...this.plan.messages, ...this.plan.attack?.messages ?? []]) {
       if (plan.atSec >= now && plan.atSec < now + TICK_SEC) this.#send(plan);
     }
@@ -249,13 +232,6 @@ export class Course {
     this.#runAhead();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
-  }
-
-  #endProcess(how: "kill" | "stop" | "lose", downSec: number): void {
-    this.#startAtSec = this.#nowSec + downSec;
-    if (how === "stop") this.program?.stop();
-    else this.program?.kill();
-    if (how === "lose") this.#isLost = true;
   }
 
   /** Somebody delivers the last message of what we have in a pool, ahead of it in the same block. */
@@ -320,75 +296,6 @@ export class Course {
     for (let block = 1; block < depth; block++) node.produceBlock();
   }
 
-  /** Starts a process where none runs. */
-  #supervise(): void {
-    const last = this.programs.at(-1);
-    if (last !== undefined && !last.isOver) return;
-    if (last !== undefined && this.#startAtSec === 0) this.#startAtSec = this.#nowSec + RESPAWN_SEC;
-    if (this.#nowSec < this.#startAtSec) return;
-    this.#startAtSec = 0;
-    if (this.#isLost) this.#loseDatabase();
-    else this.#restore();
-    this.#initialHeight = this.plan.startsFromNow || this.#hasCursors() ? undefined : 0n;
-    if (this.#initialHeight !== undefined) this.freshStarts++;
-    const fuse = this.isTroubled ? this.#fuses.shift() : undefined;
-    const program = new Program({
-      clock: this.clock,
-      machineClock: this.machineClock,
-      diskFault: () => this.#troubles.diskFault,
-      path: this.#path,
-      config: this.#config(),
-      seed: this.#seed + this.programs.length,
-      fuse,
-      onReplica: () => this.#replicate(),
-      connect: (life) => this.#connect(life),
-    });
-    this.programs.push(program);
-  }
-
-  /** Removes the file of a process that is gone. */
-  #loseDatabase(): void {
-    this.#isLost = false;
-    this.losses++;
-    this.#removeDatabase();
-  }
-
-  #removeDatabase(): void {
-    this.#replica = undefined;
-    for (const end of ["", "-wal", "-shm"]) {
-      const file = `${this.#path}${end}`;
-      if (existsSync(file)) Deno.removeSync(file);
-    }
-  }
-
-  /** Keeps the database as it is, in the middle of a transaction perhaps. */
-  #replicate(): void {
-    this.#replica = new Map(["", "-wal"].map((end) => [end, Deno.readFileSync(`${this.#path}${end}`)]));
-  }
-
-  /** Puts the replica in the place of the file of a process that is gone. */
-  #restore(): void {
-    const replica = this.#replica;
-    if (replica === undefined) return;
-    this.#removeDatabase();
-    for (const [end, bytes] of replica) Deno.writeFileSync(`${this.#path}${end}`, bytes);
-    this.losses++;
-    this.restores++;
-  }
-
-  /** True when every leg has begun. */
-  #hasCursors(): boolean {
-    if (!existsSync(this.#path)) return false;
-    const database = new DatabaseSync(this.#path);
-    try {
-      return database.prepare("SELECT * FROM cursor").all().length === 4;
-    } catch {
-      return false; // died before it made its tables
-    } finally {
-      database.close();
-    }
-  }
-
   #send(plan: MessagePlan): void {
     const source = this.nodes[plan.from];
     const dest = this.nodes[1 - plan.from];
@@ -440,7 +347,7 @@ export class Course {
     }
     this.#connectedHub = middle;
     this.#troubles.drawFaults(middle.faults);
-    const entries = evmConfigsOf(this.#config()).map((config, index) => ({
+    const entries = evmConfigsOf(this.#config(undefined)).map((config, index) => ({
       config,
       chain: connectEvm(index === 0 ? one : two, {
         ...connection,
@@ -456,7 +363,7 @@ export class Course {
     return { hub: middle, chains: entries };
   }
 
-  #config(): MessagingConfig {
+  #config(initialHeight: bigint | undefined): MessagingConfig {
     const { maximumDailyLoss, minimumProfitPercent, pollSec, settings } = this.plan;
     const entries = [0, 1].flatMap((index) => {
       const node = this.nodes[index];
@@ -471,7 +378,7 @@ export class Course {
       minimumProfitPercent,
       settings,
       pollSec,
-      initialHeight: this.#initialHeight,
+      initialHeight,
     });
   }
 
