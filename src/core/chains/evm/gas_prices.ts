@@ -9,8 +9,7 @@ import { dropOldest } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
 import { feeHistory, gasPrice, type Query } from "./queries.ts";
-import { callOne } from "./rpc_batch.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+import { askWitnesses, callOne, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
 
 /** Multiple of a comparison price up to which a named price needs no other support. */
 const SUPPORTED_TIMES = 2n;

@@ -15,7 +15,8 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
-import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
+import { type FeeContext, findKey } from "../fee_context.ts";
+import { isAboutChain } from "../hub_calls.ts";
 
 /** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;

@@ -76,7 +76,6 @@ Deno.test("accounts: balances, minimums and nonces are read under their keys, ea
     10_000_000_000_000_000_000n,
   );
   assert.equal(await once(hub, () => chain.accounts.fetchRelayerNonce(address, other, signal)), 0n);
-  await chain.close();
 });
 
 Deno.test("accounts: a balance that is no U256 is malformed", async () => {
@@ -141,7 +140,6 @@ Deno.test("accounts: rewards of rotations and of requests show whether they are 
   assert.deepEqual(none, { amount: 0n, isClaimed: false });
   assert.equal(await hub.run(chain.rewards.fetchIsRequestClaimed(hashOf("claimed"), signal)), true);
   assert.equal(await hub.run(chain.rewards.fetchIsRequestClaimed(hashOf("open"), signal)), false);
-  await chain.close();
 });
 
 Deno.test("accounts: more modules than one page holds are all found, those without reward left out", async () => {
