@@ -77,7 +77,7 @@ export class Checks {
       this.#violations.push(...attemptsDouble(open));
     }
     const restarts = this.#course.lives.freshStarts + this.#course.lives.restores;
-    if (this.#course.lives.hasInitialHeight || restarts !== this.#restarts) this.#cursors.clear();
+    if (this.#course.lives.initialHeight !== undefined || restarts !== this.#restarts) this.#cursors.clear();
     this.#restarts = restarts;
     for (const { source, target } of this.#legs()) {
       const scanned = ledger.cursors.find(source, target);
@@ -87,7 +87,7 @@ export class Checks {
       if (scanned < before) {
         this.#violations.push(`I2: ${leg} went back from ${before} to ${scanned}`);
       }
-      if (!this.#course.lives.hasInitialHeight) this.#cursors.set(leg, scanned);
+      if (this.#course.lives.initialHeight === undefined) this.#cursors.set(leg, scanned);
     }
     const { accounts } = this.#hub().head.state;
     for (const { commitment } of ledger.deliveries.listByClaimState("claimed", { limit: 1_000 })) {

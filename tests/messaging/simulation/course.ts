@@ -142,7 +142,7 @@ export class Course {
       machineClock: this.machineClock,
       isTroubled: () => this.isTroubled,
       diskFault: () => this.#troubles.diskFault,
-      configOf: (initialHeight) => this.#config(initialHeight),
+      configOf: () => this.#config(),
       connect: (life) => this.#connect(life),
     });
   }
@@ -347,7 +347,7 @@ export class Course {
     }
     this.#connectedHub = middle;
     this.#troubles.drawFaults(middle.faults);
-    const entries = evmConfigsOf(this.#config(undefined)).map((config, index) => ({
+    const entries = evmConfigsOf(this.#config()).map((config, index) => ({
       config,
       chain: connectEvm(index === 0 ? one : two, {
         ...connection,
@@ -363,7 +363,7 @@ export class Course {
     return { hub: middle, chains: entries };
   }
 
-  #config(initialHeight: bigint | undefined): MessagingConfig {
+  #config(): MessagingConfig {
     const { maximumDailyLoss, minimumProfitPercent, pollSec, settings } = this.plan;
     const entries = [0, 1].flatMap((index) => {
       const node = this.nodes[index];
@@ -378,7 +378,7 @@ export class Course {
       minimumProfitPercent,
       settings,
       pollSec,
-      initialHeight,
+      initialHeight: this.lives.initialHeight,
     });
   }
 

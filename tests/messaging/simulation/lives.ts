@@ -14,7 +14,8 @@ export interface LivesOptions
   readonly seed: number;
   readonly plan: Plan;
   readonly isTroubled: () => boolean;
-  readonly configOf: (initialHeight: bigint | undefined) => MessagingConfig;
+  /** The file as the operator has it now. */
+  readonly configOf: () => MessagingConfig;
 }
 
 /** The lives of one relayer. */
@@ -26,14 +27,14 @@ export class Lives {
   restores = 0;
   /** How many processes were started with `initial_height` in the file: each leg begins with it again. */
   freshStarts = 0;
+  /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
+  initialHeight: bigint | undefined;
   readonly #world: LivesOptions;
   readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
   #startAtSec = 0;
   #isLost = false;
   /** What the replica holds, by the end of the file's name; `undefined`: there is none. */
   #replica: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
-  /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
-  #initialHeight: bigint | undefined;
 
   constructor(world: LivesOptions) {
     this.#world = world;
@@ -44,11 +45,6 @@ export class Lives {
   get running(): Program | undefined {
     const last = this.programs.at(-1);
     return last === undefined || last.isOver ? undefined : last;
-  }
-
-  /** True while `initial_height` is in the file. */
-  get hasInitialHeight(): boolean {
-    return this.#initialHeight !== undefined;
   }
 
   /** Ends the process at once, as asked for, or with its database; the next one starts at that time. */
@@ -69,14 +65,13 @@ export class Lives {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     else this.#restore();
-    this.#initialHeight = plan.startsFromNow || this.#hasCursors() ? undefined : 0n;
-    if (this.#initialHeight !== undefined) this.freshStarts++;
+    this.initialHeight = plan.startsFromNow || this.#hasCursors() ? undefined : 0n;
+    if (this.initialHeight !== undefined) this.freshStarts++;
     const fuse = isTroubled() ? this.#fuses.shift() : undefined;
-    const config = configOf(this.#initialHeight);
     this.programs.push(
       new Program({
         ...this.#world,
-        config,
+        config: configOf(),
         seed: seed + this.programs.length,
         fuse,
         onReplica: () => this.#replicate(),
