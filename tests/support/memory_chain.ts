@@ -2,13 +2,14 @@
 import type { Chain, RuntimeChecks } from "../../src/core/chains/port.ts";
 import type { ModuleGates } from "../../src/core/chains/reads.ts";
 import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
-import type {
-  FeeProof,
-  MessageProof,
-  ProofChecks,
-  ProofVerifier,
-  ProvenBlock,
-  ReceiptProof,
+import {
+  type FeeProof,
+  type MessageProof,
+  type ProofChecks,
+  type ProofVerifier,
+  type ProvenBlock,
+  type ReceiptProof,
+  UnprovableKeyError,
 } from "../../src/core/chains/proofs.ts";
 import type { GasQuote, PaidFees } from "../../src/core/chains/fees.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
@@ -25,7 +26,7 @@ import {
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
 import { Sightings } from "../../src/core/chains/evm/evm_context.ts";
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
@@ -36,6 +37,7 @@ import type { Log } from "../../src/core/telemetry/log.ts";
 import type { Replacement } from "../../src/core/chains/replacement.ts";
 import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
+import { sealOfKeys } from "./memory_answers.ts";
 import type { MemoryTransaction } from "./memory_block.ts";
 import { sealOf } from "./memory_host.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -63,6 +65,15 @@ interface SeenAtOnce {
 
 /** One chain for one relayer. */
 export class MemoryChain extends MemoryReads implements Chain {
+  // One object plays all parts; what a test overrides counts in each of them.
+  readonly reads: this = this;
+  readonly events: this = this;
+  readonly certain: this = this;
+  readonly simulator: this = this;
+  readonly sender: this = this;
+  readonly outcomes: this = this;
+  readonly fees: this = this;
+  readonly proofs: this = this;
   readonly limits: ChainLimits;
   /** Changes proofs before they leave. */
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
@@ -73,6 +84,12 @@ export class MemoryChain extends MemoryReads implements Chain {
   proofChecks: ProofChecks | undefined;
   runtime: RuntimeChecks | undefined;
   gates: ModuleGates | undefined;
+  /** Decimals of the fee token. */
+  decimals = 18;
+  /** What the host's router says; `undefined`: it has no pool. */
+  routerPrice27: bigint | undefined = undefined;
+  /** Keys whose value this chain cannot prove, lower-case hex. */
+  readonly unprovable = new Set<Hex>();
   /** What the check of its configuration finds. */
   findings: readonly CheckRow[] = [];
   readonly #readsAlong: boolean;
@@ -104,39 +121,6 @@ export class MemoryChain extends MemoryReads implements Chain {
     };
   }
 
-  // One object plays all parts; what a test overrides counts in each of them.
-  get reads(): this {
-    return this;
-  }
-
-  get events(): this {
-    return this;
-  }
-
-  get certain(): this {
-    return this;
-  }
-
-  get simulator(): this {
-    return this;
-  }
-
-  get sender(): this {
-    return this;
-  }
-
-  get outcomes(): this {
-    return this;
-  }
-
-  get fees(): this {
-    return this;
-  }
-
-  get proofs(): this {
-    return this;
-  }
-
   get gas(): this | undefined {
     return this.family === "evm" ? this : undefined;
   }
@@ -150,14 +134,33 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   fetchFees(
-    _commitments: readonly Hash256[],
-    _signal: AbortSignal,
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
   ): Promise<PaidFees> {
-    return this.#lacks("fees");
+    return this.call("fetchFees", signal, () => {
+      const { fees } = this.seen;
+      return { units: commitments.map((commitment) => fees.get(commitment)), decimals: this.decimals };
+    });
   }
 
-  fetchFeeTokenDecimals(_signal: AbortSignal): Promise<number> {
-    return this.#lacks("fee token");
+  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+    return this.call("fetchFeeTokenDecimals", signal, () => this.decimals);
+  }
+
+  fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
+    return this.call("fetchRouterPrice", signal, () => this.routerPrice27);
+  }
+
+  proveState(
+    keys: readonly Uint8Array[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    return this.call("proveState", signal, () => {
+      const bad = keys.find((key) => this.unprovable.has(toHex(key)));
+      if (bad !== undefined) throw new UnprovableKeyError("account_not_present", bad);
+      return sealOfKeys(this.blockAt(height, "proveState").hash, keys);
+    });
   }
 
   proveFees(_commitments: readonly Hash256[], _at: ProvenBlock, _signal: AbortSignal): Promise<FeeProof> {
@@ -170,14 +173,6 @@ export class MemoryChain extends MemoryReads implements Chain {
     _signal: AbortSignal,
   ): Promise<ReceiptProof> {
     return this.#lacks("proofs of receipts");
-  }
-
-  proveState(_keys: readonly Uint8Array[], _at: ProvenBlock, _signal: AbortSignal): Promise<Uint8Array> {
-    return this.#lacks("proofs of state");
-  }
-
-  fetchRouterPrice(_signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#lacks("router");
   }
 
   fetchGasQuote(_signal: AbortSignal): Promise<GasQuote> {

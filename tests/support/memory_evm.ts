@@ -1,33 +1,22 @@
-/** An EVM chain in memory with what deliveries ask beside `memory_chain.ts`: fees, host parameters, a client of the hub. */
-import type { PaidFees } from "../../src/core/chains/fees.ts";
+/** An EVM chain in memory with what deliveries ask beside `memory_chain.ts`: host parameters and a client of the hub. */
 import type {
   ConsensusClientKind,
   HostConsensusView,
   StoredAuthoritySet,
 } from "../../src/core/chains/hub_client.ts";
-import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/proofs.ts";
 import type { Delivery, SigningInput, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
 import type { HostParamsReader } from "../../src/core/chains/evm/evm_context.ts";
-import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import type { FeeReader, StateProver } from "../../src/messaging/relay/leg.ts";
-import { sealOfKeys } from "./memory_answers.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { MemoryChain, type MemoryChainOptions } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
 import { hostParamsWith, memoryHostParams } from "./memory_params.ts";
 import { RecordedLog } from "./recorded_log.ts";
 
-/** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
-export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
-  /** Decimals of the fee token. */
-  decimals = 18;
-  /** What the host's router says; `undefined`: it has no pool. */
-  routerPrice27: bigint | undefined = undefined;
+/** A chain beside the hub with a handler that governance may replace, and a client of the hub. */
+export class MemoryEvm extends MemoryChain {
   /** True when the handler has `batchCall`. */
   hasBatchCall = true;
-  /** Keys whose value this chain cannot prove, lower-case hex. */
-  readonly unprovable = new Set<Hex>();
   readonly #params: HostParamsReader;
   #handler: Address | undefined;
 
@@ -66,36 +55,6 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
   ): Promise<SigningResult> {
     this.#handler = (await this.#params.read(signal)).handler;
     return await super.sign(delivery, input, signal);
-  }
-
-  override fetchFees(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<PaidFees> {
-    return this.call("fetchFees", signal, () => {
-      const { fees } = this.seen;
-      return { units: commitments.map((commitment) => fees.get(commitment)), decimals: this.decimals };
-    });
-  }
-
-  override fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
-    return this.call("fetchFeeTokenDecimals", signal, () => this.decimals);
-  }
-
-  override fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
-    return this.call("fetchRouterPrice", signal, () => this.routerPrice27);
-  }
-
-  override proveState(
-    keys: readonly Uint8Array[],
-    { height }: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<Uint8Array> {
-    return this.call("proveState", signal, () => {
-      const bad = keys.find((key) => this.unprovable.has(toHex(key)));
-      if (bad !== undefined) throw new UnprovableKeyError("account_not_present", bad);
-      return sealOfKeys(this.blockAt(height, "proveState").hash, keys);
-    });
   }
 
   override get hubClient(): this {

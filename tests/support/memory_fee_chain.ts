@@ -93,10 +93,6 @@ export class MemoryFeeChain extends MemoryChain {
     return this.call("fetchFeeTokenDecimals", signal, () => this.#decimals);
   }
 
-  override fetchRouterPrice(): Promise<bigint | undefined> {
-    return Promise.resolve(undefined);
-  }
-
   override proveFees(
     commitments: readonly Hash256[],
     { height }: ProvenBlock,

@@ -212,12 +212,9 @@ export class MemoryNode extends MemoryActions {
 
   /** What became of a transaction. */
   outcomeOf(hash: Hash256): SubmissionOutcome {
-    for (let index = this.#blocks.length - 1; index >= 0; index--) {
-      const block = this.#blocks[index];
-      const mined = block?.mined.find(({ transaction }) => transaction.hash === hash);
-      if (block !== undefined && mined !== undefined) return this.#included(block, mined);
-    }
-    if (this.#mempool.has(hash)) return { kind: "pending" };
+    const found = this.find(hash);
+    if (found === "mempool") return { kind: "pending" };
+    if (found !== undefined) return this.#included(found.block, found.mined);
     const transaction = this.#known.get(hash);
     if (transaction?.nonce === undefined) return { kind: "unknown" };
     const isUsed = this.nonceOf(transaction.account) > transaction.nonce;

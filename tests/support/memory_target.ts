@@ -68,6 +68,10 @@ const commitment: StateCommitment = {
  */
 export class MemoryTarget implements ConsensusTarget {
   readonly id: StateMachineId;
+  readonly reads: this = this;
+  readonly updates: this = this;
+  readonly sender: this = this;
+  readonly outcomes: this = this;
   readonly clients = new Map<ConsensusStateId, ConsensusClientView>();
   /** What clients trust at the final block, where that lags behind. */
   readonly finalStates = new Map<ConsensusStateId, Uint8Array>();
@@ -111,22 +115,6 @@ export class MemoryTarget implements ConsensusTarget {
     this.id = idOf(id);
     this.#rules = rules;
     this.#readNowSec = (): bigint => BigInt(Math.floor((clock?.now() ?? 0) / 1_000)) + this.aheadSec;
-  }
-
-  get reads(): this {
-    return this;
-  }
-
-  get updates(): this {
-    return this;
-  }
-
-  get sender(): this {
-    return this;
-  }
-
-  get outcomes(): this {
-    return this;
   }
 
   /** Its clock, Unix seconds: that of the machine until it is set. */

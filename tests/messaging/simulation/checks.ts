@@ -76,8 +76,8 @@ export class Checks {
         .map((row) => ({ ...row.submission, ...row, items: ledger.submissions.itemsOf(row.id) }));
       this.#violations.push(...attemptsDouble(open));
     }
-    const restarts = this.#course.freshStarts + this.#course.restores;
-    if (this.#course.hasInitialHeight || restarts !== this.#restarts) this.#cursors.clear();
+    const restarts = this.#course.lives.freshStarts + this.#course.lives.restores;
+    if (this.#course.lives.initialHeight !== undefined || restarts !== this.#restarts) this.#cursors.clear();
     this.#restarts = restarts;
     for (const { source, target } of this.#legs()) {
       const scanned = ledger.cursors.find(source, target);
@@ -87,7 +87,7 @@ export class Checks {
       if (scanned < before) {
         this.#violations.push(`I2: ${leg} went back from ${before} to ${scanned}`);
       }
-      if (!this.#course.hasInitialHeight) this.#cursors.set(leg, scanned);
+      if (this.#course.lives.initialHeight === undefined) this.#cursors.set(leg, scanned);
     }
     const { accounts } = this.#hub().head.state;
     for (const { commitment } of ledger.deliveries.listByClaimState("claimed", { limit: 1_000 })) {
@@ -167,7 +167,7 @@ export class Checks {
     );
     return [
       ...this.#violations,
-      ...this.#course.programs.flatMap(({ violations }) => violations),
+      ...this.#course.lives.programs.flatMap(({ violations }) => violations),
       ...this.#ledgerWrong(ledger, histories),
       ...this.#deliveredTwice(),
       ...this.#money.soldTooCheap(),
@@ -214,7 +214,7 @@ export class Checks {
         handled.filter(({ chain, relayer, transaction }) =>
           relayer === ourself.get(chain) && !waiting.has(transaction)
         ),
-        { wasLost: this.#course.losses > 0 },
+        { wasLost: this.#course.lives.losses > 0 },
       ),
       ...attemptsDouble(ledger.submissions),
       ...endsUnreasoned(ledger.messages),
@@ -285,7 +285,7 @@ export class Checks {
 
   /** Lines that tell of a defect: no trouble of the outside world is an error. */
   #complaints(): readonly string[] {
-    return this.#course.programs.flatMap(({ log }) =>
+    return this.#course.lives.programs.flatMap(({ log }) =>
       log.lines.filter(({ level }) => level === "error").filter(({ event }) =>
         event !== "hub_unavailable" &&
         !(this.#hasDiskTrouble && (event.startsWith("database") || event === "worker_restarting"))

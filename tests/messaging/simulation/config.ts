@@ -3,9 +3,11 @@ import type { EvmChainConfig, MessagingConfig } from "../../../src/messaging/con
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachineId } from "../../../src/core/ismp/state_machine.ts";
-
 import type { SettingsPlan } from "./plan.ts";
 import { urlsOf } from "./endpoints.ts";
+
+/** The usual sender. */
+export const SENDER = new Uint8Array(20).fill(0xaa);
 
 /** What differs from seed to seed. */
 export interface ConfigFacts {
@@ -15,8 +17,6 @@ export interface ConfigFacts {
   readonly minimumProfitPercent: number;
   readonly maximumDailyLoss: number | undefined;
   readonly settings: SettingsPlan;
-  /** The usual senders. */
-  readonly senders: readonly Uint8Array[];
   readonly pollSec: number;
   readonly initialHeight: bigint | undefined;
 }
@@ -48,7 +48,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       fleet: settings.fleetIndex === undefined
         ? undefined
         : { index: settings.fleetIndex, count: 2, takeOverSec: 60 },
-      moduleFilter: settings.hasModuleFilter ? facts.senders : undefined,
+      moduleFilter: settings.hasModuleFilter ? [SENDER] : undefined,
       unprofitableRetryFrequencySec: settings.retryFrequencySec,
       retryModules: [],
       maximumDailyLoss: facts.maximumDailyLoss,

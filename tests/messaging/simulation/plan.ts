@@ -289,44 +289,29 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
   const downSec = draw.between(1, 60);
   const chain = draw.chance(50) ? 0 : 1;
   const any = draw.chance(34) ? 2 : chain;
-  switch (draw.between(0, 15)) {
-    case 0:
-      return { kind: "kill", atSec, downSec };
-    case 1:
-      return { kind: "stop", atSec, downSec };
-    case 2:
-      return { kind: "rush", chain, atSec, percent: draw.between(110, 300) };
-    case 3:
-      return { kind: "outage", chain: any, atSec, forSec: draw.between(10, 120) };
-    case 4:
-      return { kind: "foreignNonce", chain, atSec };
-    case 5:
-      return { kind: "forgetPool", chain: any, atSec };
-    case 6:
-      return draw.chance(40)
+  const lasting = (mostSec: number): { readonly atSec: number; readonly forSec: number } => ({
+    atSec,
+    forSec: draw.between(10, mostSec),
+  });
+  const kinds: readonly (() => Trouble)[] = [
+    () => ({ kind: "kill", atSec, downSec }),
+    () => ({ kind: "stop", atSec, downSec }),
+    () => ({ kind: "rush", chain, atSec, percent: draw.between(110, 300) }),
+    () => ({ kind: "outage", chain: any, ...lasting(120) }),
+    () => ({ kind: "foreignNonce", chain, atSec }),
+    () => ({ kind: "forgetPool", chain: any, atSec }),
+    () =>
+      draw.chance(40)
         ? { kind: "lose", atSec, downSec, whilePending: draw.chance(50) ? any : undefined }
-        : { kind: "forgetPool", chain: any, atSec };
-    case 7:
-      return { kind: "spike", chain, atSec, forSec: draw.between(20, 200), times: draw.between(2, 60) };
-    case 8:
-      return { kind: "badProofs", chain: any, atSec, forSec: draw.between(10, 120) };
-    case 9:
-      return {
-        kind: "outOfStep",
-        chain: any,
-        atSec,
-        forSec: draw.between(10, 200),
-        blocks: draw.between(1, 4),
-      };
-    case 10:
-      return { kind: "priceGap", chain, atSec: draw.chance(50) ? 0 : atSec, forSec: draw.between(20, 200) };
-    case 11:
-      return { kind: "bandwidth", atSec, forSec: draw.between(10, 150) };
-    case 12:
-      return { kind: "newHandler", chain, atSec, whilePending: draw.chance(60) };
-    default:
-      return fuse(draw, downSec);
-  }
+        : { kind: "forgetPool", chain: any, atSec },
+    () => ({ kind: "spike", chain, ...lasting(200), times: draw.between(2, 60) }),
+    () => ({ kind: "badProofs", chain: any, ...lasting(120) }),
+    () => ({ kind: "outOfStep", chain: any, ...lasting(200), blocks: draw.between(1, 4) }),
+    () => ({ kind: "priceGap", chain, ...lasting(200), ...draw.chance(50) ? { atSec: 0 } : {} }),
+    () => ({ kind: "bandwidth", ...lasting(150) }),
+    () => ({ kind: "newHandler", chain, atSec, whilePending: draw.chance(60) }),
+  ];
+  return kinds[draw.between(0, kinds.length + 2)]?.() ?? fuse(draw, downSec);
 }
 
 /** In some seeds the disk is full for a while, or the clock is wrong. */

@@ -44,7 +44,7 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
 
 /** Lines of this event, of all lives of the relayer. */
 function linesOf(course: Course, code: EventCode): readonly RecordedLine[] {
-  return course.programs.flatMap(({ log }) => log.lines).filter(({ event }) => event === code);
+  return course.lives.programs.flatMap(({ log }) => log.lines).filter(({ event }) => event === code);
 }
 
 /** Lines of deliveries, whoever made them. */
@@ -105,14 +105,16 @@ Deno.test("simulation: asked to end at any of its steps, a relayer ends in time 
       isGentle: true,
     }));
     const course = await runPlanAlone(quiet(100 + turn, { troubles }), 100 + turn);
-    assert.ok(course.programs.length > 1, "it was started again");
+    assert.ok(course.lives.programs.length > 1, "it was started again");
   }
 });
 
 Deno.test("simulation: the same seed takes the same course to the last log line (I14), and no key is in it (I13)", async () => {
   const linesOf = async (seed: number): Promise<readonly string[]> => {
     const course = await runPlanAlone(planOf(seed), seed);
-    return course.programs.flatMap(({ log }) => log.lines.map((line) => Deno.inspect(line, { depth: 6 })));
+    return course.lives.programs.flatMap(({ log }) =>
+      log.lines.map((line) => Deno.inspect(line, { depth: 6 }))
+    );
   };
   for (const seed of [3, 12, 17]) {
     const lines = await linesOf(seed);
@@ -263,7 +265,7 @@ Deno.test("simulation: started from a replica that is behind, nothing is lost, n
       lostSteps: 20 * turn + 17 * (seed % 20),
     }));
     const course = await runPlanAlone(quiet(seed, { troubles }), seed);
-    restores += course.restores;
+    restores += course.lives.restores;
     found += deliveredLines(course).filter(({ fields: { from, reason } }) =>
       reason === "handled_by_us" && from !== "submitted"
     ).length;

@@ -192,35 +192,13 @@ export class Program implements Process {
   }
 }
 
+/** Parts without a step: they only read, and nobody decides by them. */
+const UNSTEPPED: ReadonlySet<string> = new Set(["statistics", "minedCosts"]);
+
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
 function stepwise(ledger: Ledger, life: Program, noteClosed: () => void): Ledger {
-  const {
-    messages,
-    submissions,
-    deliveries,
-    withdrawals,
-    cursors,
-    rewards,
-    spending,
-    suspensions,
-    decisions,
-    operatorHolds,
-    meta,
-  } = ledger;
-  return {
-    messages: stepwisePart(messages, life),
-    submissions: stepwisePart(submissions, life),
-    deliveries: stepwisePart(deliveries, life),
-    withdrawals: stepwisePart(withdrawals, life),
-    cursors: stepwisePart(cursors, life),
-    rewards: stepwisePart(rewards, life),
-    spending: stepwisePart(spending, life),
-    suspensions: stepwisePart(suspensions, life),
-    statistics: ledger.statistics,
-    decisions: stepwisePart(decisions, life),
-    operatorHolds: stepwisePart(operatorHolds, life),
-    minedCosts: ledger.minedCosts,
-    meta: stepwisePart(meta, life),
+  const stepping: Ledger = {
+    ...ledger,
     transaction: (work) => {
       life.step();
       life.write();
@@ -232,9 +210,6 @@ function stepwise(ledger: Ledger, life: Program, noteClosed: () => void): Ledger
       life.step();
       ledger.bindHub(hub);
     },
-    fault: () => ledger.fault(),
-    watchFault: (listener) => ledger.watchFault(listener),
-    checkWritable: () => ledger.checkWritable(),
     prune: (nowMs) => {
       life.step();
       return ledger.prune(nowMs);
@@ -244,6 +219,13 @@ function stepwise(ledger: Ledger, life: Program, noteClosed: () => void): Ledger
       ledger.close();
     },
   };
+  const parts = Object.entries(ledger).filter(([name, part]) =>
+    typeof part === "object" && !UNSTEPPED.has(name)
+  );
+  return Object.assign(
+    stepping,
+    Object.fromEntries(parts.map(([name, part]) => [name, stepwisePart(part, life)])),
+  );
 }
 
 /** Names of what only reads. */

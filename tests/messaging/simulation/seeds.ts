@@ -136,7 +136,7 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
 function printLog(course: Course): void {
   const path = Deno.env.get("SIMULATION_LOG");
   if (path === undefined) return;
-  const lines = course.programs.flatMap(({ log }, life) =>
+  const lines = course.lives.programs.flatMap(({ log }, life) =>
     log.lines.map((line) =>
       `${life} ${line.level} ${line.event} ${Deno.inspect(line.fields, { breakLength: 1e6 })}`
     )

@@ -92,7 +92,7 @@ export class WorldChecks {
 
   /** More requests than a relayer needs. */
   greedy(): readonly string[] {
-    const { programs, clock, nodes, sent } = this.#course;
+    const { lives: { programs }, clock, nodes, sent } = this.#course;
     const seconds = clock.now() / 1_000 - Number(nodes[2].block(1n)?.timeSec);
     const made = programs.reduce((sum, { requests }) => sum + requests, 0);
     const most = REQUESTS.perSec * seconds + REQUESTS.perMessage * sent.length +
