@@ -1,14 +1,12 @@
 import { deepStrictEqual as equal, notStrictEqual, ok, rejects } from "node:assert/strict";
+import type { VerifiedUpdate } from "../../src/consensus/spec/header_commitment.ts";
 import { ssz } from "@lodestar/types";
 import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
 import type {
   BeaconConsensusState,
   SyncCommitteeUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/update.ts";
-import {
-  type VerifiedBeaconUpdate,
-  verifyBeaconUpdate,
-} from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
+import { verifyBeaconUpdate } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
   buildSignedUpdate,
   deriveExecutionPayloadProof,
@@ -70,7 +68,7 @@ async function verified(
   source: FinalityUpdate,
   committee?: SyncCommitteeUpdate,
   from: BranchSource = "proof",
-): Promise<VerifiedBeaconUpdate> {
+): Promise<VerifiedUpdate<BeaconConsensusState>> {
   const payloadBranch = await fetchPayloadBranch(beacon, source, from);
   const update = {
     ...buildSignedUpdate(sepolia, source, committee),

@@ -4,7 +4,7 @@
  * Start reading at {@link GrandpaUpdater.update}.
  */
 import {
-  createGrandpaProver,
+  GrandpaProver,
   type GrandpaProverOptions,
 } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import type { ConsensusProver, InitialConsensusState } from "../../src/consensus/prover.ts";
@@ -31,7 +31,7 @@ export async function grandpaStateOf(
   await using reader = connectRelay(wsUrl);
   // The first state needs no receiver: nothing is sent there.
   await using nowhere = connectConsensus({ identity: followed, wsUrl });
-  const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, proverOptions(followed));
+  const prover = new GrandpaProver({ relay: reader.chain, target: nowhere.hub }, proverOptions(followed));
   return await prover.fetchInitialState(never);
 }
 
@@ -55,7 +55,7 @@ export class GrandpaUpdater implements AsyncDisposable {
     this.#followed = followed;
     this.#receiver = receiver;
     this.#connection = connectReceiver(receiver);
-    this.#prover = createGrandpaProver(
+    this.#prover = new GrandpaProver(
       { relay: connectRelay(voting.wsUrl).chain, target: this.#connection.hub },
       proverOptions(followed),
     );

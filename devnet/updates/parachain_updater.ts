@@ -2,7 +2,7 @@
  * Proves parachains to a sibling by their heads in the state of the relay chain that all of them build on, with the prover
  * of the consensus relayer. Start reading at {@link ParachainUpdater.update}.
  */
-import { createParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
+import { ParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ConsensusProver } from "../../src/consensus/prover.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { ConsensusConnection } from "../hub/consensus_work.ts";
@@ -39,7 +39,7 @@ export class ParachainUpdater implements AsyncDisposable {
 
   /** Update step for one of them. */
   update(of: StateMachineId): UpdateStep {
-    const prover = createParachainProver(
+    const prover = new ParachainProver(
       { relay: this.#reader.chain, target: this.#connection.hub },
       { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
     );

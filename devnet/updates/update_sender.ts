@@ -47,7 +47,7 @@ export async function sendUpdate(
   const patience = new Patience();
   if (atOnce || makesBlocks) node.produceBlock();
   for (let seen = node.best.number;; seen = node.best.number) {
-    const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
+    const outcome: UpdateOutcome = await hub.outcomes.fetchOutcome(submission, never);
     if (outcome.kind === "included") {
       if (outcome.succeeded) return;
       throw new Error(`${where} did not take an update of ${client}`);

@@ -3,6 +3,7 @@
  * It takes naive proofs; what they must bring is checked as the live pallet does.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
+import type { StateCommitmentHeight } from "./ismp_storage.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { BeefyError } from "../../../src/core/beefy/commitment.ts";
 import { decodeNaiveProof, ECDSA_PROOF, type NaiveProof } from "../../../src/core/beefy/naive_proof.ts";
@@ -11,7 +12,6 @@ import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
 import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
 import {
   type ConsensusStateId,
-  type StateCommitmentHeight,
   type StateMachine,
   type StateMachineId,
   toConsensusStateId,

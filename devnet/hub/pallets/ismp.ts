@@ -17,7 +17,6 @@ import { messagesTag, stateMachineUpdatedTag } from "../pool_tags.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  type StateCommitmentHeight,
   type StateMachine,
   stateMachineCodec,
   type StateMachineHeight,
@@ -41,7 +40,7 @@ import { type ConsensusNetworks, VerifiedUpdates } from "./consensus_verifiers.t
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
-import { IsmpStorage } from "./ismp_storage.ts";
+import { IsmpStorage, type StateCommitmentHeight } from "./ismp_storage.ts";
 import type { LeafStore } from "./leaf_store.ts";
 import { StorageItem } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";

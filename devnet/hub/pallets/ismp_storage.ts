@@ -10,7 +10,6 @@ import {
   consensusStateIdCodec,
   type StateCommitment,
   stateCommitmentCodec,
-  type StateCommitmentHeight,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdCodec,
@@ -18,6 +17,12 @@ import {
 import { bool, bytes, hash256, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, StorageItem } from "../storage.ts";
+
+/** A commitment with its height. */
+export interface StateCommitmentHeight {
+  readonly commitment: StateCommitment;
+  readonly height: bigint;
+}
 
 /** State commitments kept per chain unless `StateMachineCommitmentCap` says otherwise. */
 export const defaultCommitmentCap = 10_240;

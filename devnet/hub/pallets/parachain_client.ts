@@ -12,10 +12,10 @@ import type { Overlay } from "../storage.ts";
 import { HeadRefusal, readFollowedHeads } from "../verifiers/parachain_heads.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import type {
+  ClientUpdate,
   ConsensusHost,
   ConsensusVerifier,
   UpdateToVerify,
-  VerifiedUpdate,
 } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
 
@@ -47,7 +47,7 @@ export const parachainVerifier: ConsensusVerifier = (host, update) => {
   }
 };
 
-function verify(host: ConsensusHost, { stateId, trusted, proof }: UpdateToVerify): VerifiedUpdate {
+function verify(host: ConsensusHost, { stateId, trusted, proof }: UpdateToVerify): ClientUpdate {
   const { relayHeight, storageProof } = decodeProof(proof);
   const relayStateRoot = consensusSettings.relayStateRoot.get(host.storage, relayHeight);
   if (relayStateRoot === undefined) {

@@ -6,6 +6,15 @@ import { toHex } from "../encoding/bytes.ts";
 import { EndpointUrl, hasSecret, isPlain, looksSecret, quoted, Secret } from "./redact.ts";
 import { toWritable, type WritableValue } from "./toml_text.ts";
 
+/** What is wrong with a value, and what helps; the texts hold no secret. */
+export interface InvalidValue {
+  readonly found: string;
+  readonly hint?: string | undefined;
+}
+
+/** What a text stands for, or what is wrong with it. */
+export type Checked<T> = { readonly value: T } | InvalidValue;
+
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];
 

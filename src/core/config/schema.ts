@@ -4,7 +4,7 @@
  * reference in `docs/configuration`, the example files and the JSON schemas come from here.
  */
 import * as z from "zod";
-import type { KeyPath, SourceLocation } from "./diagnostics.ts";
+import type { InvalidValue, KeyPath, SourceLocation } from "./diagnostics.ts";
 import { type ConfigFiles, isTable, type TomlTable } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";
@@ -318,7 +318,7 @@ function describeOtherType(expected: string, input: unknown): Pick<Explanation, 
 export function refusal(
   input: unknown,
   expected: string,
-  { found, hint }: { readonly found: string; readonly hint?: string | undefined },
+  { found, hint }: InvalidValue,
 ): z.core.$ZodRawIssue<z.core.$ZodIssueCustom> {
   return { code: "custom", input, message: expected, params: { found, hint } };
 }

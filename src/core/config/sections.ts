@@ -11,7 +11,7 @@ import {
   type UsedVariable,
 } from "./diagnostics.ts";
 import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
-import { describeExposure, isTable, parseToml, readTextFile } from "./toml.ts";
+import { describeExposure, fileProblem, isTable, parseToml, readTextFile } from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
@@ -39,18 +39,20 @@ export function readConfigFile<C>(
   parse: (files: ConfigFiles, text: string) => ConfigResult<C>,
 ): ConfigResult<C> {
   const file = readTextFile(files, path);
-  if ("problem" in file) return unreadable(file.problem);
+  if ("found" in file) {
+    const expected = file.line === undefined ? "a readable TOML file" : "a TOML file in UTF-8";
+    return unreadable(fileProblem(file.found, expected, file.line));
+  }
   let hasKey = false;
   const noteInlineKey = (): void => {
     hasKey = true;
     files.noteInlineKey?.();
   };
-  const reading = parse({ ...files, noteInlineKey }, file.text);
+  const reading = parse({ ...files, noteInlineKey }, file.value);
   const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
   if (exposure === undefined) return reading;
   const found = hasKey ? `a private key in ${exposure}` : exposure;
-  const exposed = { section: "", path: "", line: undefined, found };
-  const warning = { ...exposed, expected: "mode 600 or 640", hint: "chmod 600" };
+  const warning = { ...fileProblem(found, "mode 600 or 640"), hint: "chmod 600" };
   return { ...reading, warnings: [warning, ...reading.warnings] };
 }
 

@@ -2,6 +2,7 @@
  * From a path to a TOML document: its values, and the line of every key in it. Values and lines come from one syntax
  * tree, so a line is never that of something else.
  */
+import { isUtf8 } from "node:buffer";
 import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
 import type { Diagnostic, KeyPath, LineLookup } from "./diagnostics.ts";
 import { looksSecret } from "./redact.ts";
@@ -20,25 +21,26 @@ export interface TomlDocument {
   readonly lineOf: LineLookup;
 }
 
-/** Text of the file at `path`, or why there is none. */
+/** Text of the file at `path`, or why there is none, with the line where it is no text. */
 export function readTextFile(
   files: ConfigFiles,
   path: string,
-): { text: string } | { problem: Diagnostic } {
+): { readonly value: string } | { readonly found: string; readonly line?: number } {
+  if (path === "") return { found: "an empty text" };
   let bytes: Uint8Array;
   try {
     bytes = files.readFile(path);
   } catch (error) {
-    return { problem: fileProblem(fileFailure(error), "a readable TOML file") };
+    return { found: fileFailure(error) };
   }
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    const before = new TextDecoder().decode(bytes).split("\uFFFD", 1)[0] ?? "";
-    const problem = fileProblem("bytes that are not UTF-8", "a TOML file in UTF-8");
-    return { problem: { ...problem, line: before.split("\n").length } };
-  }
+  const text = new TextDecoder().decode(bytes);
+  if (isUtf8(bytes)) return { value: text };
+  return { found: "bytes that are not UTF-8", line: text.split("\uFFFD", 1)[0]?.split("\n").length ?? 1 };
+}
+
+/** A problem with the file as a whole. */
+export function fileProblem(found: string, expected: string, line?: number): Diagnostic {
+  return { section: "", path: "", line, found, expected, hint: undefined };
 }
 
 /** Parses TOML 1.1. A syntax error is told with line and column, and with no more of the text than a key. */
@@ -157,21 +159,13 @@ function isGrowing(value: TomlValue | undefined): value is GrowingTable {
   return isTable(value);
 }
 
-function fileProblem(found: string, expected: string): Diagnostic {
-  return { section: "", path: "", line: undefined, found, expected, hint: undefined };
-}
-
 function syntaxProblem(text: string, error: ParseError): Diagnostic {
   const { line, column, reason } = explain(text, error);
   const here = text.split(/\r?\n/)[line - 1] ?? "";
   const start = safeStart(here);
   const after = start === "" ? "" : ` of \`${start} ...\``;
   return {
-    section: "",
-    path: "",
-    line,
-    found: `a syntax error at column ${column}${after}: ${reason}`,
-    expected: "TOML",
+    ...fileProblem(`a syntax error at column ${column}${after}: ${reason}`, "TOML", line),
     hint: syntaxHint(error.message, here.slice(0, column - 1)) ?? firstOf(text, line, start),
   };
 }

@@ -8,6 +8,13 @@ import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort } from "./linked_abort.ts";
 import { findChangedKeys } from "../config/changed_keys.ts";
+import {
+  superviseWorkers,
+  type SupervisorDeps,
+  type SupervisorOptions,
+  type SupervisorOutcome,
+  type Worker,
+} from "./worker.ts";
 
 /** Reason of the end of a round that is followed by another. */
 export class ReloadRequested extends Error {
@@ -66,6 +73,18 @@ async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<Ex
     if (isReload && isAbort) return exitCodes.ok;
     throw error;
   }
+}
+
+/** Supervises the workers of one round. Not to be followed by another one while some of them are stuck: two workers of one job. */
+export async function superviseRound(
+  deps: SupervisorDeps,
+  workers: readonly Worker[],
+  options: SupervisorOptions,
+): Promise<SupervisorOutcome> {
+  const outcome = await superviseWorkers(deps, workers, options);
+  const isReload = options.signal.reason instanceof ReloadRequested;
+  if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
+  return isReload && outcome.stuck.length > 0 ? { ...outcome, exitCode: exitCodes.failed } : outcome;
 }
 
 /** How the file is read again, and what is done with the result. */

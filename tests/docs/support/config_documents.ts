@@ -4,6 +4,21 @@ import { consensusReference, messagingReference } from "./config_reference.ts";
 import { writeConsensusSchema } from "../../../src/consensus/config/config_file.ts";
 import { writeMessagingSchema } from "../../../src/messaging/config/config_file.ts";
 
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { goodFiles, wrongConsensusConfigs } from "../../consensus/config/wrong_configs.ts";
+import { wrongConfigs } from "../../messaging/config/wrong_configs.ts";
+import { describeAllWrong } from "../../support/wrong_configs.ts";
+
+/** Everything that is said of wrong files. */
+const messagingProblems = (): string => describeAllWrong("relayer.toml", wrongConfigs, parseMessagingConfig);
+const consensusProblems = (): string =>
+  describeAllWrong(
+    "consensus.toml",
+    wrongConsensusConfigs,
+    (_, text) => parseConsensusConfig(goodFiles, text),
+  );
+
 export const CONFIG_DOCUMENTS: ReadonlyMap<string, () => string> = new Map([
   ["config.example.toml", messagingExample],
   ["consensus.example.toml", consensusExample],
@@ -11,4 +26,6 @@ export const CONFIG_DOCUMENTS: ReadonlyMap<string, () => string> = new Map([
   ["docs/configuration/consensus.md", consensusReference],
   ["docs/configuration/messaging.schema.json", writeMessagingSchema],
   ["docs/configuration/consensus.schema.json", writeConsensusSchema],
+  ["tests/messaging/config/wrong_configs.txt", messagingProblems],
+  ["tests/consensus/config/wrong_configs.txt", consensusProblems],
 ]);

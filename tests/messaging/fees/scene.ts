@@ -302,6 +302,7 @@ export class Scene {
       target: this.chain(name),
       initialHeight: undefined,
       pollIntervalMs: 1_000,
+      pollPhaseMs: 0,
       wake: new Wake(this.clock),
       settleWake: new Wake(this.clock),
       turn: new Limit(1),

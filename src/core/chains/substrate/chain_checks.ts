@@ -46,9 +46,9 @@ export interface SubstrateChecks {
 
 /** Lists the checks of one round. */
 export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
-  const { client, clock, id: { stateMachine: chain } } = node;
+  const { client, id: { stateMachine: chain } } = node;
   const { check, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
-  const isReachable = createReach(clock, chain, (signal) => client.call(calls.bestHash(), signal));
+  const isReachable = createReach((signal) => client.call(calls.bestHash(), signal));
   const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
     whileReachable(isReachable, { chain, check: name, run });
   const jobs: readonly (CheckJob | undefined)[] = [

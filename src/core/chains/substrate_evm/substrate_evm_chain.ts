@@ -33,10 +33,16 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { CONSEQUENCE, PROBED_SLOT, type ProofProbe, SILENCE } from "../evm/proof_checks.ts";
+import {
+  CONSEQUENCE,
+  PROBED_SLOT,
+  type ProofProbe,
+  SILENCE,
+  type SlotProver,
+  type StateProof,
+} from "../evm/proofs.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
-import type { SlotProver, StateProof } from "../evm/proofs.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import { checkContractNode, planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
