@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2085,
   "consensus/clients/sync_committee": 5537,
   "consensus/commands": 478,
-  "consensus/config": 965,
+  "consensus/config": 970,
   "consensus/followers": 137,
   "consensus/relay_chain": 492,
   "consensus/rest": 516,
@@ -250,10 +250,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_211,
+  "core/chains": 13_195,
   "core/checks": 1260,
-  "core/commands": 1590,
-  "core/config": 3462,
+  "core/commands": 1585,
+  "core/config": 3309,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
@@ -267,7 +267,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging": 1177,
   "messaging/checks": 326,
   "messaging/commands": 2226,
-  "messaging/config": 707,
+  "messaging/config": 708,
   "messaging/fees": 3083,
   "messaging/ledger": 4682,
   "messaging/relay": 7909,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_451,
-  "lines of devnet": 36_570,
-  "lines of tests": 102_512,
+  "lines of src": 82_283,
+  "lines of devnet": 34_770,
+  "lines of tests": 102_009,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_346,
+  "words of docs": 73_353,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -25,7 +25,7 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { Findings, planSubstrateChecks } from "./chain_checks.ts";
+import { checkNode, Findings, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { FINAL_MS, type SubstrateNode } from "./node.ts";
@@ -54,9 +54,9 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
   const accounts = new SubstrateRelayerAccounts(node);
   return {
     ...chain,
-    planChecks: ({ hub, fetchKnownHeight }) =>
+    check: (_, signal) => checkNode(node, undefined, signal),
+    planChecks: ({ fetchKnownHeight }) =>
       planSubstrateChecks(node, {
-        check: (signal) => chain.check(hub, signal),
         fetchNeededHeight: fetchKnownHeight,
         checkOffchain: (signal) => checkAcceptedProofs(node, acceptedProofs, signal),
       }),

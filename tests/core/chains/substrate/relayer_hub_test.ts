@@ -25,19 +25,22 @@ import {
   signHubProof,
 } from "../../../../devnet/evm/hub_proof.ts";
 import { commitSender, post, receiver, sender, startTestHub } from "../../../../devnet/hub/deliveries.ts";
-import { askQuestions, heldSlot, question, startGetHub } from "../../../../devnet/hub/get_work.ts";
-import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
-import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
-import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
 import {
+  askQuestions,
   commitBlock,
+  heldSlot,
   paidWork,
+  question,
   receiverHost,
   relayerAddress,
   relayerKey,
   senderHostParams,
+  startGetHub,
   withdrawal,
 } from "../../../../devnet/hub/relayer_work.ts";
+import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
+import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
+import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
 import { connect, relayerId, testsOn } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
