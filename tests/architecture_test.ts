@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 13_159,
   "core/checks": 1260,
-  "core/commands": 1584,
+  "core/commands": 1590,
   "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -266,24 +266,24 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2756,
   "messaging": 1177,
   "messaging/checks": 326,
-  "messaging/commands": 2226,
+  "messaging/commands": 2239,
   "messaging/config": 708,
-  "messaging/fees": 3083,
+  "messaging/fees": 3058,
   "messaging/ledger": 4682,
-  "messaging/relay": 7909,
+  "messaging/relay": 7838,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_145,
+  "lines of src": 82_068,
   "lines of devnet": 34_704,
-  "lines of tests": 101_757,
+  "lines of tests": 101_631,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_474,
+  "words of docs": 73_483,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -159,8 +159,9 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         // B is taken out: its pairs wait, and the others do not.
         const partly = await runCommand(relayer, [], { without: [b.stateMachine] });
         assert.equal(partly.code, 0);
-        const pair = (from: DevnetChain, to: DevnetChain): string =>
-          `${from.stateMachine} -> ${to.stateMachine}`;
+        const nameOf = ({ stateMachine }: DevnetChain): string =>
+          stateMachine === b.stateMachine ? stateMachine : `${sectionOf(stateMachine)} (${stateMachine})`;
+        const pair = (from: DevnetChain, to: DevnetChain): string => `${nameOf(from)} -> ${nameOf(to)}`;
         assert.deepEqual(partly.table, [
           HEAD,
           [pair(a, b), "0", "0", "0", "2", "0"],

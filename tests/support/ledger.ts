@@ -20,9 +20,9 @@ export async function withDirectory(work: (directory: string) => void | Promise<
   }
 }
 
-/** A test with a ledger in memory, and the clock that it reads. */
-export function withMemoryLedger(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
-  return () => {
+/** Defines a test with a ledger in memory, and the clock that it reads. */
+export function ledgerTest(name: string, work: (ledger: Ledger, clock: FakeClock) => void): void {
+  Deno.test(name, () => {
     const clock = new FakeClock(1_000_000);
     const ledger = openMemoryLedger({ clock });
     try {
@@ -30,7 +30,7 @@ export function withMemoryLedger(work: (ledger: Ledger, clock: FakeClock) => voi
     } finally {
       ledger.close();
     }
-  };
+  });
 }
 
 /** Runs `work` with a ledger in a file; `reopen` closes it as a killed program would and opens it again. */

@@ -18,7 +18,7 @@ started with. It prints what the status page shows.
 Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
   needs: "status",
   isWatched: true,
-  isNamed: true,
+  naming: "own",
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   work: ({ status }) => {
     const found = status();

@@ -28,8 +28,8 @@ export interface Operation<Context, Options, Output> extends CommandSyntax<Optio
   readonly isLong?: boolean;
   /** True: it has `--watch`, which prints it again and again. */
   readonly isWatched?: boolean;
-  /** True: its text names chains by itself. */
-  readonly isNamed?: boolean;
+  /** How its text names chains: `own`: by itself; `full`: `base (EVM-8453)`; by the names alone when absent. */
+  readonly naming?: "own" | "full";
   /** True: the log goes to standard output, as that of the program does. */
   readonly isLogged?: boolean;
   /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
@@ -135,10 +135,16 @@ async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | 
 }
 
 /** The output with the operator's names of chains: it is plain data, as it comes from a running program. */
-function nameChains<Output>(output: Output, names: Pick<ChainNames, "short">): Output {
+function nameChains<Output>(
+  output: Output,
+  names: OperationRun<never>["names"],
+  naming: Operation<never, never, never>["naming"],
+): Output {
+  if (naming === "own") return output;
+  const rename = (text: string): string => naming === "full" ? names.full(text) : names.short(text);
   return JSON.parse(
     JSON.stringify(output),
-    (_, value: unknown) => typeof value === "string" ? names.short(value) : value,
+    (_, value: unknown) => typeof value === "string" ? rename(value) : value,
   );
 }
 
@@ -149,7 +155,7 @@ async function runOperation<Context, Options, Output>(
 ): Promise<ExitCode> {
   const { work, needs } = operation;
   const show = async (output: Output): Promise<ExitCode> => {
-    const named = operation.isNamed ? output : nameChains(output, run.names);
+    const named = nameChains(output, run.names, operation.naming);
     const text = run.isJson ? JSON.stringify(output) : await operation.show(named, options, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;

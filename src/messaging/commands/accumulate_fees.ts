@@ -33,7 +33,7 @@ export const accumulateFees = defineOperation<OperationContext, AccumulateOption
   needs: "chains",
   isLong: true,
   isLogged: true,
-  isNamed: true,
+  naming: "full",
   addOptions: (parser, choose) =>
     void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")
@@ -47,6 +47,6 @@ export const accumulateFees = defineOperation<OperationContext, AccumulateOption
     const { pollIntervalSec } = config.hub;
     return await claimAndWithdraw(relaying().fees, { ...options, pollIntervalSec }, signal);
   },
-  show: ({ text }) => text,
+  show: async (accumulated) => (await import("./run_accumulation.ts")).formatAccumulated(accumulated),
   exitCode: ({ exitCode }) => exitCode,
 });

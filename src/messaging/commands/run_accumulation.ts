@@ -29,10 +29,22 @@ export interface AccumulateOptions {
   readonly withdraws: boolean;
 }
 
-/** What was done: tables for people, and the exit status. */
+/** Rows of a table for people, the first with the names of the columns; or a sentence in one cell. */
+type ResultTable = readonly (readonly string[])[];
+
+/** What was done, and the exit status; a table is absent where nothing of that kind was to be done. */
 export interface Accumulated {
-  readonly text: string;
+  readonly claims?: ResultTable | undefined;
+  readonly withdrawals?: ResultTable | undefined;
   readonly exitCode: ExitCode;
+}
+
+/** Formats what was done as text. */
+export function formatAccumulated({ claims, withdrawals }: Accumulated): string {
+  return [
+    ...claims === undefined ? [] : [formatTable(claims, { toTheRight: (column) => column > 0 })],
+    ...withdrawals === undefined ? [] : [formatTable(withdrawals)],
+  ].join("\n");
 }
 
 /** Claims, withdraws, or both. */
@@ -48,14 +60,16 @@ export async function claimAndWithdraw(
     ? await runWithdrawals(context, options, signal)
     : undefined;
   if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals);
-  const text = [claims?.render((chain, amount) => context.units.text(chain, amount)), withdrawals?.text]
-    .filter((part) => part !== undefined).join("\n");
+  const tables = {
+    claims: claims?.rows((chain, amount) => context.units.text(chain, amount)),
+    withdrawals: withdrawals?.rows,
+  };
   if (signal.aborted) {
     context.log.info("program_stopped");
-    return { text, exitCode: exitCodes.ok };
+    return { ...tables, exitCode: exitCodes.ok };
   }
   const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
-  return { text, exitCode: hasFailed ? exitCodes.failed : exitCodes.ok };
+  return { ...tables, exitCode: hasFailed ? exitCodes.failed : exitCodes.ok };
 }
 
 /** Maximum poll interval, seconds: an operator is waiting. */
@@ -80,8 +94,8 @@ interface WithdrawalRun {
   readonly open: number;
   /** Requests that the hub refused, payments that could not be delivered, chains that did not answer. */
   readonly failed: number;
-  /** Table for people: each withdrawal, and each chain on which none could be requested. */
-  readonly text: string;
+  /** Each withdrawal, and each chain on which none could be requested. */
+  readonly rows: ResultTable;
 }
 
 /** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
@@ -242,9 +256,9 @@ class WithdrawalPass {
       gated: count("gated"),
       open: count("open") + count("later"),
       failed: count("failed") + problems.length,
-      text: lines.length + problems.length === 0
-        ? "Nothing to withdraw: no account has the minimum."
-        : formatTable([["chain", "amount", "withdrawal"], ...lines, ...problems]),
+      rows: lines.length + problems.length === 0
+        ? [["Nothing to withdraw: no account has the minimum."]]
+        : [["chain", "amount", "withdrawal"], ...lines, ...problems],
     };
   }
 }

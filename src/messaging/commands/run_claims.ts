@@ -15,7 +15,6 @@ import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
 
 /** Options of a run of claims or withdrawals. */
 export interface ClaimRunOptions {
@@ -303,11 +302,11 @@ export class ClaimSummary {
   }
 
   /**
-   * Formats the table as text, one line per pair; amounts in whole units of the fee token.
+   * Rows of the table, one per pair; amounts in whole units of the fee token.
    * @param amountText formats an amount of a chain's fee token
    */
-  render(amountText: (chain: StateMachine, amount: bigint) => string): string {
-    if (this.#lines.size === 0) return "No delivery waits for a claim.";
+  rows(amountText: (chain: StateMachine, amount: bigint) => string): string[][] {
+    if (this.#lines.size === 0) return [["No delivery waits for a claim."]];
     const lines = [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1);
     const rows = lines.map(([name, { route, cells }]) => [
       name,
@@ -316,6 +315,6 @@ export class ClaimSummary {
         return fee > 0n ? `${count} (${amountText(route.source, fee)})` : `${count}`;
       }),
     ]);
-    return formatTable([["pair", ...summaryColumns], ...rows], { toTheRight: (column) => column > 0 });
+    return [["pair", ...summaryColumns], ...rows];
   }
 }

@@ -19,7 +19,7 @@ it shows what the database knows.
 Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
   needs: "status",
   isWatched: true,
-  isNamed: true,
+  naming: "own",
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   work: ({ status }) => status(),
   show: async (status) => (await import("../status/status_view.ts")).formatStatus(status),

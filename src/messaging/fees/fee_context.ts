@@ -19,6 +19,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
+import type { EventCode, LogFields } from "../../core/telemetry/log.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
@@ -156,11 +157,11 @@ interface Entry {
 
 /** List of deferred keys, kept in memory only: after a restart everything is attempted again. */
 export class Deferred {
-  readonly #context: Pick<FeeContext, "clock" | "random">;
+  readonly #context: Pick<FeeContext, "clock" | "log" | "random">;
   readonly #retryClass: RetryClass;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(context: Pick<FeeContext, "clock" | "random">, retryClass: RetryClass) {
+  constructor(context: Pick<FeeContext, "clock" | "log" | "random">, retryClass: RetryClass) {
     this.#context = context;
     this.#retryClass = retryClass;
   }
@@ -179,9 +180,23 @@ export class Deferred {
     return attempts;
   }
 
-  /** Clears the failures of `key`. */
-  clear(key: string): void {
-    this.#entries.delete(key);
+  /** Works; where endpoints do not answer, `key` is deferred, which is logged, and there is no result. */
+  async attempt<T>(
+    key: string,
+    work: () => Promise<T>,
+    { event, signal, ...fields }: { readonly event: EventCode; readonly signal: AbortSignal } & LogFields,
+  ): Promise<T | undefined> {
+    try {
+      const result = await work();
+      this.#entries.delete(key);
+      return result;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.add(key);
+      this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error });
+      return undefined;
+    }
   }
 
   /** True while `key` is deferred. */

@@ -20,16 +20,18 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 const signal = new AbortController().signal;
 
 /** Says where it is. */
-const where = defineOperation<LevelSetter, undefined, { readonly chain: string }>({
-  name: "where",
-  description: "Says where it is.",
-  summary: "says where it is",
-  afterHelp: "",
-  needs: "read",
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
-  work: () => ({ chain: "EVM-8453" }),
-  show: ({ chain }) => chain,
-});
+const placeIn = (name: string, naming?: "own" | "full") =>
+  defineOperation<LevelSetter, undefined, { readonly chain: string }>({
+    name,
+    description: "Says where it is.",
+    summary: "says where it is",
+    afterHelp: "",
+    needs: "read",
+    ...naming && { naming },
+    addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
+    work: () => ({ chain: "EVM-8453" }),
+    show: ({ chain }) => chain,
+  });
 
 /** Adds, where it may read a database. */
 const add = defineOperation<LevelSetter, { readonly number: string }, { readonly sum: number }>({
@@ -60,7 +62,14 @@ const now = defineOperation<LevelSetter, undefined, { readonly chains: readonly 
   show: ({ chains }) => chains.join(),
 });
 
-const commands = [logLevelCommand, add, where, now];
+const commands = [
+  logLevelCommand,
+  add,
+  placeIn("where"),
+  placeIn("where-own", "own"),
+  placeIn("where-full", "full"),
+  now,
+];
 
 /** What a command printed, and what it worked with. */
 interface Outcome {
@@ -158,5 +167,7 @@ Deno.test("operation: what a running program of another version answers is shown
 
 Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {
   assert.deepEqual((await run(["where"])).shown, ["base"]);
+  assert.deepEqual((await run(["where-own"])).shown, ["EVM-8453"]);
+  assert.deepEqual((await run(["where-full"])).shown, ["base (EVM-8453)"]);
   assert.deepEqual((await run(["where", "--json"])).shown, ['{"chain":"EVM-8453"}']);
 });

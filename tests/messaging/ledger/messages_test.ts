@@ -1,63 +1,54 @@
 import { deepEqual, equal, notEqual, ok, throws } from "node:assert/strict";
-import { type MessageRow, neverMs, withMemoryLedger } from "../../support/ledger.ts";
+import { ledgerTest as test, type MessageRow, neverMs } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, hub, newMessage, newSubmission } from "../../support/ledger_rows.ts";
 
 const leg = { source: ethereum, target: hub };
 
-Deno.test(
-  "messages: a row comes back as it was recorded, with the widest numbers",
-  withMemoryLedger((ledger) => {
-    const message = newMessage(1, {
-      kind: "getResponse",
-      requestCommitment: hashOf(2),
-      nonce: 2n ** 64n - 1n,
-      timeoutSec: 2n ** 64n - 1n,
-      seenAtHeight: 2n ** 63n - 1n,
-      encoded: new Uint8Array(100_000).fill(5),
-      state: "held",
-      reason: "unprofitable",
-      detail: "needs more",
-      requiredUsd18: 2n ** 200n,
-      offeredUsd18: -5n,
-      attempts: 3,
-      nextAttemptAtMs: neverMs,
-    });
-    equal(ledger.messages.record(message), "new");
-    deepEqual(ledger.messages.find(hashOf(1), hub), {
-      ...message,
-      refusals: 0,
-      batchLimit: undefined,
-      createdAtMs: 1_000_000,
-      updatedAtMs: 1_000_000,
-    });
-    equal(ledger.messages.find(hashOf(1), bsc), undefined);
-  }),
-);
+test("messages: a row comes back as it was recorded, with the widest numbers", (ledger) => {
+  const message = newMessage(1, {
+    kind: "getResponse",
+    requestCommitment: hashOf(2),
+    nonce: 2n ** 64n - 1n,
+    timeoutSec: 2n ** 64n - 1n,
+    seenAtHeight: 2n ** 63n - 1n,
+    encoded: new Uint8Array(100_000).fill(5),
+    state: "held",
+    reason: "unprofitable",
+    detail: "needs more",
+    requiredUsd18: 2n ** 200n,
+    offeredUsd18: -5n,
+    attempts: 3,
+    nextAttemptAtMs: neverMs,
+  });
+  equal(ledger.messages.record(message), "new");
+  deepEqual(ledger.messages.find(hashOf(1), hub), {
+    ...message,
+    refusals: 0,
+    batchLimit: undefined,
+    createdAtMs: 1_000_000,
+    updatedAtMs: 1_000_000,
+  });
+  equal(ledger.messages.find(hashOf(1), bsc), undefined);
+});
 
-Deno.test(
-  "messages: numbers that no u64 holds are refused before they are stored",
-  withMemoryLedger((ledger) => {
-    throws(() => ledger.messages.record(newMessage(1, { nonce: 2n ** 64n })), RangeError);
-    throws(() => ledger.messages.record(newMessage(1, { timeoutSec: -1n })), RangeError);
-    throws(() => ledger.messages.record(newMessage(1, { seenAtHeight: 2n ** 63n })), RangeError);
-    deepEqual(ledger.messages.countByState(), []);
-  }),
-);
+test("messages: numbers that no u64 holds are refused before they are stored", (ledger) => {
+  throws(() => ledger.messages.record(newMessage(1, { nonce: 2n ** 64n })), RangeError);
+  throws(() => ledger.messages.record(newMessage(1, { timeoutSec: -1n })), RangeError);
+  throws(() => ledger.messages.record(newMessage(1, { seenAtHeight: 2n ** 63n })), RangeError);
+  deepEqual(ledger.messages.countByState(), []);
+});
 
-Deno.test(
-  "messages: a known message stays as it is, and the same commitment has a row per target",
-  withMemoryLedger((ledger) => {
-    ledger.messages.record(newMessage(1));
-    ledger.messages.transition(hashOf(1), hub, { to: "ready" });
-    equal(ledger.messages.record(newMessage(1)), "known");
-    equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
-    equal(ledger.messages.record(newMessage(1, { target: bsc, source: hub })), "new");
-  }),
-);
+test("messages: a known message stays as it is, and the same commitment has a row per target", (ledger) => {
+  ledger.messages.record(newMessage(1));
+  ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+  equal(ledger.messages.record(newMessage(1)), "known");
+  equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
+  equal(ledger.messages.record(newMessage(1, { target: bsc, source: hub })), "new");
+});
 
-Deno.test(
+test(
   "messages: what a transaction carries is ready and submitted at once, all of it or none",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const { messages } = ledger;
     for (const number of [1, 2, 3, 4]) messages.record(newMessage(number));
     messages.transition(hashOf(2), hub, { to: "held", reason: "race", attempts: 2 });
@@ -83,33 +74,30 @@ Deno.test(
       throws(() => ledger.transaction(() => messages.submitAll([hashOf(4), hashOf(wrong)], hub)));
       equal(messages.find(hashOf(4), hub)?.state, "seen");
     }
-  }),
+  },
 );
 
-Deno.test(
-  "messages: how one was found is a change of its own unless it is as nearly all are",
-  withMemoryLedger((ledger, clock) => {
-    const { messages } = ledger;
-    const atMs = clock.now();
-    messages.record(newMessage(1, { state: "held", reason: "left_to_fleet", detail: "second" }));
-    messages.record(newMessage(2));
-    const found = { state: "held", reason: "left_to_fleet", detail: "second", atMs };
-    deepEqual(messages.listChanges(hashOf(1), hub), [found]);
-    deepEqual(messages.listChanges(hashOf(2), hub), [{
-      state: "seen",
-      reason: undefined,
-      detail: undefined,
-      atMs,
-    }]);
-    deepEqual(messages.listChanges(hashOf(3), hub), []);
-    messages.transition(hashOf(1), hub, { to: "timed_out", reason: "expired" });
-    deepEqual(messages.listChanges(hashOf(1), hub).map(({ state }) => state), ["held", "timed_out"]);
-  }),
-);
+test("messages: how one was found is a change of its own unless it is as nearly all are", (ledger, clock) => {
+  const { messages } = ledger;
+  const atMs = clock.now();
+  messages.record(newMessage(1, { state: "held", reason: "left_to_fleet", detail: "second" }));
+  messages.record(newMessage(2));
+  const found = { state: "held", reason: "left_to_fleet", detail: "second", atMs };
+  deepEqual(messages.listChanges(hashOf(1), hub), [found]);
+  deepEqual(messages.listChanges(hashOf(2), hub), [{
+    state: "seen",
+    reason: undefined,
+    detail: undefined,
+    atMs,
+  }]);
+  deepEqual(messages.listChanges(hashOf(3), hub), []);
+  messages.transition(hashOf(1), hub, { to: "timed_out", reason: "expired" });
+  deepEqual(messages.listChanges(hashOf(1), hub).map(({ state }) => state), ["held", "timed_out"]);
+});
 
-Deno.test(
+test(
   "messages: due rows come by height, nonce and commitment, page by page, without the others",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const add = (number: number, height: bigint, change = {}): void =>
       void ledger.messages.record(newMessage(number, { seenAtHeight: height, ...change }));
     add(5, 9n, { nonce: 10n });
@@ -136,12 +124,12 @@ Deno.test(
     deepEqual(ledger.messages.listSubmitted({ ...leg, limit: 10 }).map(({ commitment }) => commitment), [
       hashOf(10),
     ]);
-  }),
+  },
 );
 
-Deno.test(
+test(
   "messages: the next due time is the earliest of the open rows that come by themselves",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
     equal(ledger.messages.hasOpen(ethereum, hub), false);
     ledger.messages.record(newMessage(4, { nextAttemptAtMs: clock.now() + 5, state: "gone" }));
@@ -154,45 +142,42 @@ Deno.test(
     equal(ledger.messages.nextDueAt(ethereum, hub), clock.now() + 50);
     deepEqual(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 49, limit: 9 }), []);
     equal(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 50, limit: 9 }).length, 1);
-  }),
+  },
 );
 
-Deno.test(
-  "messages: a change replaces reason and detail, and keeps what it does not name",
-  withMemoryLedger((ledger, clock) => {
-    ledger.messages.record(newMessage(1));
-    ledger.messages.transition(hashOf(1), hub, {
-      to: "held",
-      reason: "unprofitable",
-      detail: "why",
-      attempts: 2,
-      requiredUsd18: 7n,
-      offeredUsd18: 3n,
-      nextAttemptAtMs: 5_000_000,
-    });
-    clock.jump(10);
-    const row = ledger.messages.transition(hashOf(1), hub, { to: "ready" });
-    deepEqual(row, ledger.messages.find(hashOf(1), hub));
-    deepEqual(
-      [
-        row.state,
-        row.reason,
-        row.detail,
-        row.attempts,
-        row.requiredUsd18,
-        row.offeredUsd18,
-        row.nextAttemptAtMs,
-      ],
-      ["ready", undefined, undefined, 2, 7n, 3n, 5_000_000],
-    );
-    deepEqual([row.createdAtMs, row.updatedAtMs], [1_000_000, 1_000_010]);
-    throws(() => ledger.messages.transition(hashOf(2), hub, { to: "ready" }), /No message/);
-  }),
-);
+test("messages: a change replaces reason and detail, and keeps what it does not name", (ledger, clock) => {
+  ledger.messages.record(newMessage(1));
+  ledger.messages.transition(hashOf(1), hub, {
+    to: "held",
+    reason: "unprofitable",
+    detail: "why",
+    attempts: 2,
+    requiredUsd18: 7n,
+    offeredUsd18: 3n,
+    nextAttemptAtMs: 5_000_000,
+  });
+  clock.jump(10);
+  const row = ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+  deepEqual(row, ledger.messages.find(hashOf(1), hub));
+  deepEqual(
+    [
+      row.state,
+      row.reason,
+      row.detail,
+      row.attempts,
+      row.requiredUsd18,
+      row.offeredUsd18,
+      row.nextAttemptAtMs,
+    ],
+    ["ready", undefined, undefined, 2, 7n, 3n, 5_000_000],
+  );
+  deepEqual([row.createdAtMs, row.updatedAtMs], [1_000_000, 1_000_010]);
+  throws(() => ledger.messages.transition(hashOf(2), hub, { to: "ready" }), /No message/);
+});
 
-Deno.test(
+test(
   "messages: several rows are found in the order asked for, and change together or not at all",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     for (const number of [1, 2, 3]) ledger.messages.record(newMessage(number));
     const rows = ledger.messages.findAll([hashOf(3), hashOf(9), hashOf(1)], hub);
     deepEqual(rows, [
@@ -217,42 +202,36 @@ Deno.test(
       /No message/,
     );
     equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
-  }),
+  },
 );
 
-Deno.test(
-  "messages: expired rows are listed by timeout, due or not, but responses and endless requests are not",
-  withMemoryLedger((ledger) => {
-    ledger.messages.record(newMessage(1, { timeoutSec: 100n, nextAttemptAtMs: neverMs }));
-    ledger.messages.record(newMessage(2, { timeoutSec: 99n }));
-    ledger.messages.record(newMessage(3, { timeoutSec: 101n }));
-    ledger.messages.record(newMessage(4, { timeoutSec: 0n }));
-    ledger.messages.record(newMessage(5, { timeoutSec: 50n, kind: "getResponse" }));
-    ledger.messages.record(newMessage(6, { timeoutSec: 50n, state: "gone" }));
-    const list = (nowSec: bigint, limit = 9): number[] =>
-      ledger.messages.listExpired({ ...leg, nowSec, limit }).map(({ commitment }) => Number(commitment));
-    deepEqual(list(100n), [2, 1]);
-    deepEqual(list(98n), []);
-    deepEqual(list(200n, 1), [2]);
-  }),
-);
+test("messages: expired rows are listed by timeout, due or not, but responses and endless requests are not", (ledger) => {
+  ledger.messages.record(newMessage(1, { timeoutSec: 100n, nextAttemptAtMs: neverMs }));
+  ledger.messages.record(newMessage(2, { timeoutSec: 99n }));
+  ledger.messages.record(newMessage(3, { timeoutSec: 101n }));
+  ledger.messages.record(newMessage(4, { timeoutSec: 0n }));
+  ledger.messages.record(newMessage(5, { timeoutSec: 50n, kind: "getResponse" }));
+  ledger.messages.record(newMessage(6, { timeoutSec: 50n, state: "gone" }));
+  const list = (nowSec: bigint, limit = 9): number[] =>
+    ledger.messages.listExpired({ ...leg, nowSec, limit }).map(({ commitment }) => Number(commitment));
+  deepEqual(list(100n), [2, 1]);
+  deepEqual(list(98n), []);
+  deepEqual(list(200n, 1), [2]);
+});
 
-Deno.test(
-  "messages: waking makes the rows of one reason due and no others",
-  withMemoryLedger((ledger, clock) => {
-    const held = { state: "held", nextAttemptAtMs: neverMs } as const;
-    ledger.messages.record(newMessage(1, { ...held, reason: "unprofitable" }));
-    ledger.messages.record(newMessage(2, { ...held, reason: "too_large" }));
-    ledger.messages.record(newMessage(3, { ...held, reason: "unprofitable", target: bsc }));
-    equal(ledger.messages.wake(ethereum, hub, "unprofitable"), 1);
-    const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
-    deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
-  }),
-);
+test("messages: waking makes the rows of one reason due and no others", (ledger, clock) => {
+  const held = { state: "held", nextAttemptAtMs: neverMs } as const;
+  ledger.messages.record(newMessage(1, { ...held, reason: "unprofitable" }));
+  ledger.messages.record(newMessage(2, { ...held, reason: "too_large" }));
+  ledger.messages.record(newMessage(3, { ...held, reason: "unprofitable", target: bsc }));
+  equal(ledger.messages.wake(ethereum, hub, "unprofitable"), 1);
+  const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
+  deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
+});
 
-Deno.test(
+test(
   "messages: after the clock was set back, those that wait for times that it had are due, and no others",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const waiting = { state: "held", reason: "race" } as const;
     const before = clock.now();
     ledger.messages.record(newMessage(1, { ...waiting, nextAttemptAtMs: before + 3_600_000 }));
@@ -265,12 +244,12 @@ Deno.test(
     const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
     deepEqual(due.map(({ commitment }) => commitment), [hashOf(2)]);
     equal(ledger.messages.wakeFromFuture(), 0);
-  }),
+  },
 );
 
-Deno.test(
+test(
   "messages: after the clock was set back, pairs, rewards, journal, losses and notes keep no times that it had either",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const pair = { target: bsc, from: new Uint8Array(20), to: new Uint8Array(20).fill(1) };
     const reward = { kind: "rotation", chain: bsc, reference: "7" } as const;
     const day = 86_400_000;
@@ -303,82 +282,70 @@ Deno.test(
     );
     notEqual(ledger.meta.find("price on EVM-56"), undefined);
     equal(ledger.messages.wakeFromFuture(), 0);
-  }),
+  },
 );
 
-Deno.test(
-  "messages: counts name leg and state",
-  withMemoryLedger((ledger) => {
-    ledger.messages.record(newMessage(1));
-    ledger.messages.record(newMessage(2));
-    ledger.messages.record(newMessage(3, { state: "gone" }));
-    ledger.messages.record(newMessage(3, { target: bsc, source: hub }));
-    deepEqual(
-      ledger.messages.countByState().map((
-        { source, target, state, count },
-      ) => [source, target, state, count]),
-      [
-        [ethereum, hub, "gone", 1],
-        [ethereum, hub, "seen", 2],
-        [hub, bsc, "seen", 1],
-      ],
-    );
-  }),
-);
+test("messages: counts name leg and state", (ledger) => {
+  ledger.messages.record(newMessage(1));
+  ledger.messages.record(newMessage(2));
+  ledger.messages.record(newMessage(3, { state: "gone" }));
+  ledger.messages.record(newMessage(3, { target: bsc, source: hub }));
+  deepEqual(
+    ledger.messages.countByState().map((
+      { source, target, state, count },
+    ) => [source, target, state, count]),
+    [
+      [ethereum, hub, "gone", 1],
+      [ethereum, hub, "seen", 2],
+      [hub, bsc, "seen", 1],
+    ],
+  );
+});
 
-Deno.test(
-  "messages: among 10,000 pending rows a page is found without reading the others",
-  withMemoryLedger((ledger, clock) => {
+test("messages: among 10,000 pending rows a page is found without reading the others", (ledger, clock) => {
+  ledger.transaction(() => {
+    for (let number = 1; number <= 10_000; number++) {
+      const nextAttemptAtMs = clock.now() + (number % 100 === 0 ? 0 : 60_000);
+      ledger.messages.record(newMessage(number, { nextAttemptAtMs, encoded: new Uint8Array(300) }));
+    }
+  });
+  const rows = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60 });
+  equal(rows.length, 60);
+  deepEqual(rows.slice(0, 2).map(({ nonce }) => nonce), [100n, 200n]);
+  const rest = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60, afterKey: rows.at(-1) });
+  equal(rest.length, 40);
+});
+
+test("cursors: go up only, unless the operator resets them", (ledger) => {
+  const { cursors } = ledger;
+  equal(cursors.find(ethereum, hub), undefined);
+  cursors.advance(ethereum, hub, 400_000_000_000n);
+  cursors.advance(ethereum, hub, 5n);
+  equal(cursors.find(ethereum, hub), 400_000_000_000n);
+  equal(cursors.find(hub, ethereum), undefined);
+  cursors.reset(ethereum, hub, 5n);
+  deepEqual(cursors.list(), [{ source: ethereum, target: hub, scanned: 5n }]);
+  throws(() => cursors.advance(ethereum, hub, -1n), RangeError);
+});
+
+test("transactions: take everything back when the work throws, and do not nest", (ledger) => {
+  throws(() =>
     ledger.transaction(() => {
-      for (let number = 1; number <= 10_000; number++) {
-        const nextAttemptAtMs = clock.now() + (number % 100 === 0 ? 0 : 60_000);
-        ledger.messages.record(newMessage(number, { nextAttemptAtMs, encoded: new Uint8Array(300) }));
-      }
-    });
-    const rows = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60 });
-    equal(rows.length, 60);
-    deepEqual(rows.slice(0, 2).map(({ nonce }) => nonce), [100n, 200n]);
-    const rest = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60, afterKey: rows.at(-1) });
-    equal(rest.length, 40);
-  }),
-);
+      ledger.messages.record(newMessage(1));
+      ledger.cursors.advance(ethereum, hub, 7n);
+      throw new Error("stop");
+    }), /stop/);
+  equal(ledger.messages.find(hashOf(1), hub), undefined);
+  equal(ledger.cursors.find(ethereum, hub), undefined);
+  throws(() => ledger.transaction(() => ledger.transaction(() => 1)), /do not nest/);
+  equal(ledger.transaction(() => ledger.messages.record(newMessage(1))), "new");
+  // @ts-expect-error: the types refuse asynchronous work as well
+  throws(() => ledger.transaction(() => Promise.resolve(1)), /asynchronous/);
+});
 
-Deno.test(
-  "cursors: go up only, unless the operator resets them",
-  withMemoryLedger((ledger) => {
-    const { cursors } = ledger;
-    equal(cursors.find(ethereum, hub), undefined);
-    cursors.advance(ethereum, hub, 400_000_000_000n);
-    cursors.advance(ethereum, hub, 5n);
-    equal(cursors.find(ethereum, hub), 400_000_000_000n);
-    equal(cursors.find(hub, ethereum), undefined);
-    cursors.reset(ethereum, hub, 5n);
-    deepEqual(cursors.list(), [{ source: ethereum, target: hub, scanned: 5n }]);
-    throws(() => cursors.advance(ethereum, hub, -1n), RangeError);
-  }),
-);
-
-Deno.test(
-  "transactions: take everything back when the work throws, and do not nest",
-  withMemoryLedger((ledger) => {
-    throws(() =>
-      ledger.transaction(() => {
-        ledger.messages.record(newMessage(1));
-        ledger.cursors.advance(ethereum, hub, 7n);
-        throw new Error("stop");
-      }), /stop/);
-    equal(ledger.messages.find(hashOf(1), hub), undefined);
-    equal(ledger.cursors.find(ethereum, hub), undefined);
-    throws(() => ledger.transaction(() => ledger.transaction(() => 1)), /do not nest/);
-    equal(ledger.transaction(() => ledger.messages.record(newMessage(1))), "new");
-    // @ts-expect-error: the types refuse asynchronous work as well
-    throws(() => ledger.transaction(() => Promise.resolve(1)), /asynchronous/);
-  }),
-);
-
-Deno.test(
+test(
   "messages: the limit of a batch stays until it is lifted for those that wait for that reason",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     for (const number of [1, 2]) ledger.messages.record(newMessage(number));
     ledger.messages.transition(hashOf(1), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
     ledger.messages.transition(hashOf(2), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
@@ -388,5 +355,5 @@ Deno.test(
     const lifted = ledger.messages.find(hashOf(1), hub);
     deepEqual([lifted?.batchLimit, lifted?.nextAttemptAtMs], [undefined, clock.now()]);
     equal(ledger.messages.find(hashOf(2), hub)?.batchLimit, 5);
-  }),
+  },
 );

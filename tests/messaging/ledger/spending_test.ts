@@ -1,6 +1,6 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import type { Spent } from "../../../src/messaging/ledger/ledger.ts";
-import { type NewSubmission, withMemoryLedger } from "../../support/ledger.ts";
+import { ledgerTest as test, type NewSubmission } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, itemOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
 
 const dayMs = 86_400_000;
@@ -26,9 +26,9 @@ function spent(change: Partial<Spent> = {}): Spent {
   return { result: "delivered", gas, price27: PRICE_27, revenueUsd18: 0n, ...change };
 }
 
-Deno.test(
+test(
   "spending: what a transaction may cost is written with its journal entry, what it did cost once it is in a block",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const offeredUsd18 = 5n * 10n ** 17n;
     const id = ledger.submissions.record(entry(1, { allowance: { rule: "profit", offeredUsd18 } }));
     const open = ledger.spending.find(id);
@@ -53,129 +53,114 @@ Deno.test(
     equal(row?.minedAtMs, clock.now());
     deepEqual(ledger.spending.listChains(0), [bsc]);
     throws(() => ledger.spending.note(99, spent()), /No allowance/);
-  }),
+  },
 );
 
-Deno.test(
-  "spending: a block that goes away removes the cost, another one adds it again",
-  withMemoryLedger((ledger) => {
-    const id = ledger.submissions.record(entry(1));
-    ledger.submissions.update(id, { state: "included", block });
-    ledger.spending.note(id, spent());
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
-    ledger.submissions.update(id, { state: "broadcast" });
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 0n);
-    equal(ledger.spending.find(id)?.result, undefined);
-    ledger.submissions.update(id, { state: "included", block });
-    ledger.spending.note(id, spent({ result: "reverted" }));
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
-  }),
-);
+test("spending: a block that goes away removes the cost, another one adds it again", (ledger) => {
+  const id = ledger.submissions.record(entry(1));
+  ledger.submissions.update(id, { state: "included", block });
+  ledger.spending.note(id, spent());
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
+  ledger.submissions.update(id, { state: "broadcast" });
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 0n);
+  equal(ledger.spending.find(id)?.result, undefined);
+  ledger.submissions.update(id, { state: "included", block });
+  ledger.spending.note(id, spent({ result: "reverted" }));
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
+});
 
-Deno.test(
-  "spending: every kind has its purpose; a replacement goes by the rule of what it replaces",
-  withMemoryLedger((ledger) => {
-    const kindOf = (id: number): unknown[] => {
-      const row = ledger.spending.find(id);
-      return [row?.purpose, row?.rule, row?.offeredUsd18];
-    };
-    const record = (number: number, change: Partial<NewSubmission>): unknown[] =>
-      kindOf(ledger.submissions.record(entry(number, change)));
-    const first = ledger.submissions.record(entry(1, { allowance: { rule: "profit", offeredUsd18: 3n } }));
-    const { account, nonce } = newSubmission(1);
-    const submission = newSubmission(2, { chain: bsc, account, nonce });
-    deepEqual(record(1, { submission, replaces: first }), ["delivery", "profit", 3n]);
-    const cancelling = { submission: newSubmission(3, { chain: bsc, account, nonce }), items: [] };
-    deepEqual(record(1, { ...cancelling, kind: "cancel", replaces: first }), [
-      "cancellation",
-      "nonce",
-      undefined,
-    ]);
-    deepEqual(record(4, { items: [] }), ["consensus_proofs", "consensus_proofs", undefined]);
-    ledger.withdrawals.record({
-      chain: bsc,
-      address: new Uint8Array(20),
-      nonce: undefined,
-      beneficiary: undefined,
-      amount: 1n,
-      hubBlock: 1n,
-      state: "dispatched",
-      dispatch: { commitment: hashOf(5), encoded: new Uint8Array(), hubBlock: 1n },
+test("spending: every kind has its purpose; a replacement goes by the rule of what it replaces", (ledger) => {
+  const kindOf = (id: number): unknown[] => {
+    const row = ledger.spending.find(id);
+    return [row?.purpose, row?.rule, row?.offeredUsd18];
+  };
+  const record = (number: number, change: Partial<NewSubmission>): unknown[] =>
+    kindOf(ledger.submissions.record(entry(number, change)));
+  const first = ledger.submissions.record(entry(1, { allowance: { rule: "profit", offeredUsd18: 3n } }));
+  const { account, nonce } = newSubmission(1);
+  const submission = newSubmission(2, { chain: bsc, account, nonce });
+  deepEqual(record(1, { submission, replaces: first }), ["delivery", "profit", 3n]);
+  const cancelling = { submission: newSubmission(3, { chain: bsc, account, nonce }), items: [] };
+  deepEqual(record(1, { ...cancelling, kind: "cancel", replaces: first }), [
+    "cancellation",
+    "nonce",
+    undefined,
+  ]);
+  deepEqual(record(4, { items: [] }), ["consensus_proofs", "consensus_proofs", undefined]);
+  ledger.withdrawals.record({
+    chain: bsc,
+    address: new Uint8Array(20),
+    nonce: undefined,
+    beneficiary: undefined,
+    amount: 1n,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment: hashOf(5), encoded: new Uint8Array(), hubBlock: 1n },
+  });
+  deepEqual(record(5, {}), ["payment_delivery", "no_minimum", undefined]);
+  const free = newSubmission(6, { account: undefined, nonce: undefined, gasLimit: undefined });
+  for (
+    const [kind, purpose] of [["accumulate", "claim"], ["withdraw", "withdrawal"], [
+      "claim",
+      "reward_claim",
+    ]] as const
+  ) deepEqual(record(6, { submission: free, kind, items: [] }), [purpose, "free", undefined]);
+});
+
+test("spending: an extrinsic costs nothing, and its end is that of the journal", (ledger) => {
+  const free = { account: undefined, nonce: undefined, gasPriceWei: undefined, gasLimit: undefined };
+  const make = (number: number): number =>
+    ledger.submissions.record({
+      submission: newSubmission(number, free),
+      kind: "accumulate",
+      items: [itemOf(number)],
     });
-    deepEqual(record(5, {}), ["payment_delivery", "no_minimum", undefined]);
-    const free = newSubmission(6, { account: undefined, nonce: undefined, gasLimit: undefined });
-    for (
-      const [kind, purpose] of [["accumulate", "claim"], ["withdraw", "withdrawal"], [
-        "claim",
-        "reward_claim",
-      ]] as const
-    ) deepEqual(record(6, { submission: free, kind, items: [] }), [purpose, "free", undefined]);
-  }),
-);
+  const [done, failed] = [make(1), make(2)];
+  ledger.submissions.update(done, { state: "final", block });
+  ledger.submissions.update(failed, { state: "failed", block });
+  deepEqual([ledger.spending.find(done)?.result, ledger.spending.find(done)?.costWei], ["done", 0n]);
+  deepEqual([ledger.spending.find(failed)?.result, ledger.spending.find(failed)?.costUsd18], [
+    "reverted",
+    0n,
+  ]);
+});
 
-Deno.test(
-  "spending: an extrinsic costs nothing, and its end is that of the journal",
-  withMemoryLedger((ledger) => {
-    const free = { account: undefined, nonce: undefined, gasPriceWei: undefined, gasLimit: undefined };
-    const make = (number: number): number =>
-      ledger.submissions.record({
-        submission: newSubmission(number, free),
-        kind: "accumulate",
-        items: [itemOf(number)],
-      });
-    const [done, failed] = [make(1), make(2)];
-    ledger.submissions.update(done, { state: "final", block });
-    ledger.submissions.update(failed, { state: "failed", block });
-    deepEqual([ledger.spending.find(done)?.result, ledger.spending.find(done)?.costWei], ["done", 0n]);
-    deepEqual([ledger.spending.find(failed)?.result, ledger.spending.find(failed)?.costUsd18], [
-      "reverted",
-      0n,
-    ]);
-  }),
-);
+test("spending: what was written without a price counts once there is one", (ledger) => {
+  const id = ledger.submissions.record(entry(1));
+  ledger.spending.note(id, spent({ result: "not_executed", price27: undefined }));
+  deepEqual(ledger.spending.sumLoss(bsc, 0), { lossMicroUsd: 0n, unpriced: 1 });
+  ledger.spending.price(ethereum, PRICE_27);
+  equal(ledger.spending.sumLoss(bsc, 0).unpriced, 1);
+  ledger.spending.price(bsc, PRICE_27);
+  deepEqual(ledger.spending.sumLoss(bsc, 0), { lossMicroUsd: 200_000n, unpriced: 0 });
+});
 
-Deno.test(
-  "spending: what was written without a price counts once there is one",
-  withMemoryLedger((ledger) => {
-    const id = ledger.submissions.record(entry(1));
-    ledger.spending.note(id, spent({ result: "not_executed", price27: undefined }));
-    deepEqual(ledger.spending.sumLoss(bsc, 0), { lossMicroUsd: 0n, unpriced: 1 });
-    ledger.spending.price(ethereum, PRICE_27);
-    equal(ledger.spending.sumLoss(bsc, 0).unpriced, 1);
-    ledger.spending.price(bsc, PRICE_27);
-    deepEqual(ledger.spending.sumLoss(bsc, 0), { lossMicroUsd: 200_000n, unpriced: 0 });
-  }),
-);
+test("spending: a fee that is read later makes the loss smaller, and never greater again", (ledger) => {
+  const id = ledger.submissions.record(entry(1));
+  ledger.spending.note(id, spent({ revenueUsd18: undefined }));
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
+  const { txHash = hashOf(0) } = newDelivery(1);
+  const learn = (fee: bigint): void => {
+    ledger.deliveries.setFee(hashOf(1), bsc, fee);
+    // Six decimals on Ethereum.
+    ledger.spending.learnRevenue(
+      bsc,
+      txHash,
+      (source, each) => source === ethereum ? each * 10n ** 12n : undefined,
+    );
+  };
+  ledger.deliveries.record(newDelivery(1));
+  learn(150_000n);
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 50_000n);
+  learn(0n);
+  equal(ledger.spending.find(id)?.revenueUsd18, 15n * 10n ** 16n);
+  learn(900_000n);
+  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 0n);
+});
 
-Deno.test(
-  "spending: a fee that is read later makes the loss smaller, and never greater again",
-  withMemoryLedger((ledger) => {
-    const id = ledger.submissions.record(entry(1));
-    ledger.spending.note(id, spent({ revenueUsd18: undefined }));
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
-    const { txHash = hashOf(0) } = newDelivery(1);
-    const learn = (fee: bigint): void => {
-      ledger.deliveries.setFee(hashOf(1), bsc, fee);
-      // Six decimals on Ethereum.
-      ledger.spending.learnRevenue(
-        bsc,
-        txHash,
-        (source, each) => source === ethereum ? each * 10n ** 12n : undefined,
-      );
-    };
-    ledger.deliveries.record(newDelivery(1));
-    learn(150_000n);
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 50_000n);
-    learn(0n);
-    equal(ledger.spending.find(id)?.revenueUsd18, 15n * 10n ** 16n);
-    learn(900_000n);
-    equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 0n);
-  }),
-);
-
-Deno.test(
+test(
   "spending: the loss of a day is the cost that was not earned; gains make up for nothing, own payments are none",
-  withMemoryLedger((ledger, clock) => {
+  (ledger, clock) => {
     const note = (number: number, changes: Partial<Spent>, items = entry(number).items): void =>
       ledger.spending.note(ledger.submissions.record(entry(number, { items })), spent(changes));
     const old = clock.now();
@@ -197,21 +182,18 @@ Deno.test(
     equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 400_000n);
     equal(ledger.spending.sumLoss(bsc, old).lossMicroUsd, 200_000n, "the first one is too old");
     equal(ledger.spending.sumLoss(ethereum, 0).lossMicroUsd, 0n);
-  }),
+  },
 );
 
-Deno.test(
-  "retention: spending stays for 90 days, and as long as its submission",
-  withMemoryLedger((ledger, clock) => {
-    const done = ledger.submissions.record(entry(1));
-    ledger.submissions.update(done, { state: "final", block });
-    ledger.spending.note(done, spent());
-    const open = ledger.submissions.record(entry(2));
-    const startMs = clock.now();
-    equal(ledger.prune(startMs + 40 * dayMs).spending, 0);
-    equal(ledger.spending.find(done)?.result, "delivered");
-    equal(ledger.prune(startMs + 90 * dayMs + 1).spending, 1);
-    equal(ledger.spending.find(done), undefined);
-    equal(ledger.spending.find(open)?.result, undefined);
-  }),
-);
+test("retention: spending stays for 90 days, and as long as its submission", (ledger, clock) => {
+  const done = ledger.submissions.record(entry(1));
+  ledger.submissions.update(done, { state: "final", block });
+  ledger.spending.note(done, spent());
+  const open = ledger.submissions.record(entry(2));
+  const startMs = clock.now();
+  equal(ledger.prune(startMs + 40 * dayMs).spending, 0);
+  equal(ledger.spending.find(done)?.result, "delivered");
+  equal(ledger.prune(startMs + 90 * dayMs + 1).spending, 1);
+  equal(ledger.spending.find(done), undefined);
+  equal(ledger.spending.find(open)?.result, undefined);
+});

@@ -11,8 +11,9 @@ import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type ClaimContext, type ClaimEvent, RaisedFees, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { Deferred, Doubts, type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
+import { Deferred, Doubts, type FeeContext, feeWorker } from "../fee_context.ts";
 import { type HubCallEnd, toCallEnd } from "../hub_calls.ts";
+import type { Chain } from "../../../core/chains/port.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
 
@@ -116,33 +117,17 @@ export class ClaimsRounds {
     }
     if (!context.isUp(pair.source) || !context.isUp(pair.dest)) return { pair, result: "down" };
     if (this.#pairs.has(key)) return { pair, result: "backing_off" };
-    try {
-      const [sourceHeights, destHeights] = await Promise.all([source, dest].map((chain) => {
-        const name = chain.id.stateMachine;
-        const known = heights.get(name) ?? this.#heights.read(chain.id, signal);
-        heights.set(name, known);
+    const claim = async (): Promise<PairOutcome> => {
+      const readOnce = ({ id }: Chain): Promise<KnownHeights> => {
+        const known = heights.get(id.stateMachine) ?? this.#heights.read(id, signal);
+        heights.set(id.stateMachine, known);
         return known;
-      }));
-      if (sourceHeights === undefined || destHeights === undefined) throw new Error("A pair has two chains");
-      const input = {
-        pair,
-        source,
-        dest,
-        sourceHeights,
-        destHeights,
       };
-      const result = await claimPair(context, input, signal);
-      this.#pairs.clear(key);
-      return { pair, result };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
-      const failures = this.#pairs.add(key);
-      const fields = { pair: routeName(pair), failures, error };
-      if (failures === 3) context.log.warn("read_failed.claims", fields);
-      else context.log.debug("read_failed.claims", fields);
-      return { pair, result: "unreachable" };
-    }
+      const [sourceHeights, destHeights] = await Promise.all([readOnce(source), readOnce(dest)]);
+      return await claimPair(context, { pair, source, dest, sourceHeights, destHeights }, signal);
+    };
+    const fields = { event: "read_failed.claims", pair: routeName(pair), signal } as const;
+    return { pair, result: await this.#pairs.attempt(key, claim, fields) ?? "unreachable" };
   }
 
   #logOnce(pair: ClaimPair): void {

@@ -5,14 +5,7 @@
  */
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import {
-  Deferred,
-  type FeeContext,
-  feeWorker,
-  isPassing,
-  type PayingChain,
-  payingChains,
-} from "../fee_context.ts";
+import { Deferred, type FeeContext, feeWorker, type PayingChain, payingChains } from "../fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
 import {
   nextWithdrawalMs,
@@ -23,7 +16,6 @@ import {
 import { WithdrawalSteps } from "./withdrawal_steps.ts";
 import type { WithdrawalRow } from "../../ledger/ledger.ts";
 import { createPaymentRounds } from "../../relay/leg_worker.ts";
-import type { LogFields } from "../../../core/telemetry/log.ts";
 
 /** Maximum poll interval for open withdrawals, ms. */
 const POLL_INTERVAL_MS = 10_000;
@@ -90,13 +82,14 @@ export class WithdrawalRounds {
         if (rows.length === 0) return;
         if (!this.#context.isUp(paying.name)) return this.#noteDown(rows);
         if (rows.some(({ dispatch }) => dispatch !== undefined)) await this.#deliver(paying, signal);
-        const follow = (row: WithdrawalRow): Promise<void> =>
-          this.#attempt(
+        const follow = (row: WithdrawalRow): Promise<void> => {
+          const fields = { chain: row.chain, withdrawal: row.id, signal };
+          return this.#attempt(
             `${row.id}`,
-            { chain: row.chain, withdrawal: row.id },
             () => this.#steps.run({ paying, row, scannedTo }, signal),
-            signal,
+            fields,
           );
+        };
         await Promise.all(rows.map(follow));
       }),
     );
@@ -114,7 +107,7 @@ export class WithdrawalRounds {
     if (this.#context.isServed(name)) return;
     const round = this.#rounds.get(name) ?? createPaymentRounds(this.#context.legTo(name));
     this.#rounds.set(name, round);
-    await this.#attempt(name, { chain: name }, () => round(signal), signal);
+    await this.#attempt(name, () => round(signal), { chain: name, signal });
   }
 
   /** Requests the withdrawals that are due by the clock. */
@@ -150,23 +143,14 @@ export class WithdrawalRounds {
   }
 
   async #orderOn({ paying, isAskedFor }: OrderInput, signal: AbortSignal): Promise<OrderReport> {
-    const { name } = paying;
-    try {
-      const results = await orderWithdrawals(this.#context, { paying, isAskedFor }, signal);
-      this.#chains.clear(name);
-      if (!results.includes("busy")) this.#complete(paying);
-      return { chain: name, results };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
-      const failures = this.#chains.add(name);
-      this.#context.log[failures === 3 ? "warn" : "debug"]("read_failed.withdrawals", {
-        chain: name,
-        failures,
-        error,
-      });
-      return { chain: name, results: "unreachable" };
-    }
+    const { name: chain } = paying;
+    const order = (): Promise<readonly OrderResult[]> =>
+      orderWithdrawals(this.#context, { paying, isAskedFor }, signal);
+    const event = "read_failed.withdrawals";
+    const results = await this.#chains.attempt(chain, order, { event, chain, signal });
+    if (results === undefined) return { chain, results: "unreachable" };
+    if (!results.includes("busy")) this.#complete(paying);
+    return { chain, results };
   }
 
   #isDue(paying: PayingChain): boolean {
@@ -213,24 +197,15 @@ export class WithdrawalRounds {
   /** Works unless it has failed a moment ago; what has not answered is tried again later. */
   async #attempt(
     key: string,
-    fields: LogFields,
     work: () => Promise<void>,
-    signal: AbortSignal,
+    fields: {
+      readonly chain: PayingChain["name"];
+      readonly withdrawal?: number;
+      readonly signal: AbortSignal;
+    },
   ): Promise<void> {
     if (this.#unanswered.has(key)) return;
-    try {
-      await work();
-      this.#unanswered.clear(key);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
-      const failures = this.#unanswered.add(key);
-      this.#context.log[failures === 3 ? "warn" : "debug"]("read_failed.withdrawals", {
-        ...fields,
-        failures,
-        error,
-      });
-    }
+    await this.#unanswered.attempt(key, work, { event: "read_failed.withdrawals", ...fields });
   }
 }
 

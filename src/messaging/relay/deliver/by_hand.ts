@@ -5,7 +5,7 @@
  */
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { Allowances, type NotAdmitted } from "../limits/bandwidth.ts";
+import { Allowances } from "../limits/bandwidth.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
@@ -42,78 +42,100 @@ export interface HandDelivery {
   readonly consensusProofs?: CarriedProofs | undefined;
 }
 
+/** The message is not sent: why. */
+class NotSent extends Error {
+  constructor(readonly outcome: HandDelivery["outcome"], text: string, readonly transaction?: Hash256) {
+    super(text);
+  }
+}
+
 /** Delivers the message of a row of this leg now; a dry run does everything but the sending. */
 export async function deliverByHand(
+  leg: LegRun,
+  row: MessageRow,
+  options: { readonly isDryRun: boolean },
+): Promise<HandDelivery> {
+  try {
+    return await attempt(leg, row, options);
+  } catch (error) {
+    if (!(error instanceof NotSent)) throw error;
+    const { outcome, message: text, transaction } = error;
+    return { outcome, text, ...transaction && { transaction } };
+  }
+}
+
+async function attempt(
   leg: LegRun,
   row: MessageRow,
   { isDryRun }: { readonly isDryRun: boolean },
 ): Promise<HandDelivery> {
   const target = leg.target.id.stateMachine;
-  if (isTerminal(row.state)) {
-    return { outcome: "over", text: `This leg is over: the message is ${row.state}.` };
-  }
-  if (row.state === "submitted") {
-    const transaction = findTransaction(leg, row);
-    return { outcome: "waiting", text: "It is in a transaction without a result yet.", transaction };
-  }
-  if (row.kind === "get") {
-    const text = "GET requests are answered on the hub, not delivered";
-    if (isDryRun) return { outcome: "possible", text: `${text}: the next round of the leg answers it.` };
-    leg.ledger.messages.makeDue(row);
-    leg.wake.wake();
-    return { outcome: "waiting", text: `${text}: it is due now.` };
-  }
-  const obstacle = await leg.findObstacle?.(leg.signal) ?? findLimit(leg, row);
-  if (obstacle !== undefined) return { outcome: "waiting", text: obstacle.detail };
+  refuseState(leg, row, isDryRun);
+  const obstacle = await leg.findObstacle?.(leg.signal);
+  if (obstacle !== undefined) throw new NotSent("waiting", obstacle.detail);
+  refuseLimits(leg, row);
   const message = parseRow(row);
-  const other = await findGate(leg, message);
-  if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${other}.` };
+  await refuseGate(leg, message);
   const place = await findProofPlace(leg, row);
-  if (place.kind === "none") return { outcome: "waiting", text: place.text };
   const candidates = await endDelivered(leg, [{ row, message }]);
   if (candidates.length === 0) {
     const now = leg.ledger.messages.find(row.commitment, row.target);
-    return { outcome: "over", text: `${target} has a receipt of it: the message is ${now?.state}.` };
+    throw new NotSent("over", `${target} has a receipt of it: the message is ${now?.state}.`);
   }
-  const limit = await findSenderLimit(leg, message);
-  if (limit !== undefined) {
-    return { outcome: "waiting", text: `${target} would refuse it: it ${limit.detail}` };
-  }
-  if (place.kind === "proofs" && place.left > 0) return await deliverAhead(leg, place, { isDryRun });
+  await refuseSender(leg, message);
+  if (place.left > 0) return await deliverAhead(leg, place, { isDryRun });
   const { accepted: [part], refused: [refusal] } = await findDeliverable(leg, {
     messages: [message],
     height: place.height,
-    consensusProofs: place.kind === "proofs" ? place.proofs : [],
+    consensusProofs: place.proofs,
   });
   if (part === undefined) {
     const why = refusal === undefined ? "it gave no reason" : `${refusal.code}: ${refusal.detail}`;
-    return { outcome: "refused", text: `${target} would refuse it: ${why}` };
+    throw new NotSent("refused", `${target} would refuse it: ${why}`);
   }
-  const consensusProofs = place.kind === "proofs" ? describeCarried(place, part.simulation) : undefined;
+  const consensusProofs = describeCarried(place, part.simulation);
   return await sendByHand(leg, { part, candidates, consensusProofs, isDryRun });
 }
 
+/** Refuses a message that has ended, is under way, or is answered instead of delivered. */
+function refuseState(leg: LegRun, row: MessageRow, isDryRun: boolean): void {
+  if (isTerminal(row.state)) throw new NotSent("over", `This leg is over: the message is ${row.state}.`);
+  if (row.state === "submitted") {
+    const text = "It is in a transaction without a result yet.";
+    throw new NotSent("waiting", text, findTransaction(leg, row));
+  }
+  if (row.kind !== "get") return;
+  const text = "GET requests are answered on the hub, not delivered";
+  if (isDryRun) throw new NotSent("possible", `${text}: the next round of the leg answers it.`);
+  leg.ledger.messages.makeDue(row);
+  leg.wake.wake();
+  throw new NotSent("waiting", `${text}: it is due now.`);
+}
+
 /** Reads afresh whether another account alone may deliver the message. */
-async function findGate(leg: LegRun, message: Message): Promise<string | undefined> {
+async function refuseGate(leg: LegRun, message: Message): Promise<void> {
   const receiver = toReceiver(message);
   leg.target.gates?.forget(receiver);
   const [gate] = await leg.target.gates?.fetchGates([receiver], leg.signal) ?? [];
-  return explainClosed(gate, leg);
+  const other = explainClosed(gate, leg);
+  if (other !== undefined) throw new NotSent("waiting", `Not by us: ${other}.`);
 }
 
 /** Finds out, before anything is proved, whether the hub's limits of its sender keep the message out. */
-async function findSenderLimit(leg: LegRun, message: Message): Promise<NotAdmitted | undefined> {
+async function refuseSender(leg: LegRun, message: Message): Promise<void> {
   const { from } = toRequest(message);
   const limits = await leg.senderLimits?.fetchSenderLimits(leg.source.id.stateMachine, [from], leg.signal);
   const allowances = new Allowances();
   if (limits?.[0] !== undefined) allowances.note(toHex(from), limits[0]);
-  return allowances.admit(toHex(from), message);
+  const limit = allowances.admit(toHex(from), message);
+  if (limit === undefined) return;
+  throw new NotSent("waiting", `${leg.target.id.stateMachine} would refuse it: it ${limit.detail}`);
 }
 
 /** Sends the proofs that do not fit into one transaction with the message; it follows when they are mined. */
 async function deliverAhead(
   leg: LegRun,
-  needed: NeededProofs,
+  needed: ProofPlace,
   { isDryRun }: { readonly isDryRun: boolean },
 ): Promise<HandDelivery> {
   const target = leg.target.id.stateMachine;
@@ -121,7 +143,7 @@ async function deliverAhead(
   if (simulated === undefined) {
     const text =
       `${target} would refuse the consensus proofs that the message needs: the log has the reason.`;
-    return { outcome: "refused", text };
+    throw new NotSent("refused", text);
   }
   const consensusProofs = describeCarried(needed, simulated.simulation);
   const text =
@@ -136,12 +158,9 @@ async function deliverAhead(
       return { outcome: "waiting", text, consensusProofs, transaction };
     }
     case "known":
-      return { outcome: "waiting", text: `Another transaction delivers the consensus proofs to ${target}.` };
+      throw new NotSent("waiting", `Another transaction delivers the consensus proofs to ${target}.`);
     case "refused":
-      return {
-        outcome: "refused",
-        text: `${target} did not accept the consensus proofs: the log has the reason.`,
-      };
+      throw new NotSent("refused", `${target} did not accept the consensus proofs: the log has the reason.`);
   }
 }
 
@@ -154,33 +173,20 @@ async function sendByHand(
     readonly isDryRun: boolean;
   },
 ): Promise<HandDelivery> {
-  const judged = leg.profit === undefined
-    ? undefined
-    : await judgeProfit(leg, leg.profit, { part, candidates });
+  const target = leg.target.id.stateMachine;
+  const judged = leg.profit && await judgeProfit(leg, leg.profit, { part, candidates });
   const [decision] = judged === undefined ? [] : toDecisions(judged.decided, judged.price);
   const { gasUsed } = part.simulation;
-  const facts = {
-    decision,
-    gas: gasUsed === 0n ? undefined : gasUsed,
-    provedAt: part.height,
-    consensusProofs,
-  };
-  const withProofs = consensusProofs === undefined
+  const gas = gasUsed === 0n ? undefined : gasUsed;
+  const facts = { decision, gas, provedAt: part.height, consensusProofs };
+  const count = consensusProofs?.count ?? 0;
+  const withProofs = count === 0
     ? ""
-    : ` with ${consensusProofs.count} consensus ${
-      consensusProofs.count === 1 ? "proof" : "proofs"
-    } of the hub in front`;
-  if (isDryRun) {
-    return {
-      ...facts,
-      outcome: "possible",
-      text: `${leg.target.id.stateMachine} would accept it${withProofs}.`,
-    };
-  }
-  const offers = judged?.offers ?? [];
+    : ` with ${count} consensus ${count === 1 ? "proof" : "proofs"} of the hub in front`;
+  if (isDryRun) return { ...facts, outcome: "possible", text: `${target} would accept it${withProofs}.` };
   leg.ledger.transaction(() => {
-    noteOffers(leg, offers);
-    if (decision !== undefined) leg.ledger.decisions.note(leg.target.id.stateMachine, [decision]);
+    noteOffers(leg, judged?.offers ?? []);
+    if (decision !== undefined) leg.ledger.decisions.note(target, [decision]);
   });
   const isFree = leg.target.gas === undefined;
   const offeredUsd18 = decision?.feeUsd18;
@@ -188,74 +194,64 @@ async function sendByHand(
   const { sent } = await send(leg, { part, candidates, allowance });
   const [first] = candidates;
   if (sent === 0 || first === undefined) {
-    return {
-      ...facts,
-      outcome: "waiting",
-      text: "Something changed while it was signed: see show. Try again.",
-    };
+    const text = "Something changed while it was signed: see show. Try again.";
+    return { ...facts, outcome: "waiting", text };
   }
   const transaction = findTransaction(leg, first.row);
-  const text = `Sent to ${leg.target.id.stateMachine}${withProofs}.`;
-  return { ...facts, outcome: "sent", text, transaction };
+  return { ...facts, outcome: "sent", text: `Sent to ${target}${withProofs}.`, transaction };
 }
 
 function findTransaction(leg: LegRun, { commitment, target }: MessageRow): Hash256 | undefined {
   return leg.ledger.submissions.listByItem(commitment, target).at(-1)?.submission.hash;
 }
 
-/** Finds a limit besides the profit rule that forbids a transaction now. */
-function findLimit(leg: LegRun, row: MessageRow): { readonly detail: string } | undefined {
+/** Refuses a message while a limit besides the profit rule forbids a transaction. */
+function refuseLimits(leg: LegRun, row: MessageRow): void {
   const target = leg.target.id.stateMachine;
-  if (leg.target.relayer === undefined) return { detail: `There is no signer for ${target}.` };
+  if (leg.target.relayer === undefined) throw new NotSent("waiting", `There is no signer for ${target}.`);
   const stop = findSpendingStop(leg);
   if (stop !== undefined) {
     const until = new Date(stop.untilMs).toISOString();
-    return { detail: `maximum_daily_loss of ${target} is reached: nothing is sent there until ${until}.` };
+    const text = `maximum_daily_loss of ${target} is reached: nothing is sent there until ${until}.`;
+    throw new NotSent("waiting", text);
   }
   const pair = leg.ledger.suspensions.find(toSuspensionKey(parseRow(row), target));
   if (pair?.isActive === true) {
-    return {
-      detail: "Deliveries between its modules were paid for and had no effect, so that they are suspended: " +
+    throw new NotSent(
+      "waiting",
+      "Deliveries between its modules were paid for and had no effect, so that they are suspended: " +
         "`release` them first.",
-    };
+    );
   }
-  if (hasRoom(leg)) return undefined;
-  return {
-    detail:
-      `As many transactions as allowed are under way to ${target}, or its account cannot pay. Try again.`,
-  };
+  if (hasRoom(leg)) return;
+  const text =
+    `As many transactions as allowed are under way to ${target}, or its account cannot pay. Try again.`;
+  throw new NotSent("waiting", text);
 }
 
-/** Where a message can be proved: at a height that the target knows, or behind proofs; `none`: nowhere, and why. */
-type ProofPlace = { readonly kind: "known"; readonly height: bigint } | NeededProofs | {
-  readonly kind: "none";
-  readonly text: string;
-};
+/** Where a message can be proved: at a height that the target knows, or behind proofs that it lacks. */
+interface ProofPlace {
+  /** Height of the source that the target knows, after all of the proofs. */
+  readonly height: bigint;
+  /** Proofs of the next transaction. */
+  readonly proofs: readonly Uint8Array[];
+  /** Authority sets that the target lacks, ascending. */
+  readonly sets: readonly bigint[];
+  /** Number of proofs, or of messages, that need a transaction of their own afterwards; 0: the message fits beside. */
+  readonly left: number;
+}
 
 async function findProofPlace(leg: LegRun, row: MessageRow): Promise<ProofPlace> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   const { height, challengePeriodSec, isFrozen } = view;
-  if (isFrozen) return { kind: "none", text: `${target} is frozen and accepts no messages.` };
+  if (isFrozen) throw new NotSent("waiting", `${target} is frozen and accepts no messages.`);
   if (height < row.seenAtHeight) return await findNeededProofs(leg, row, view);
   const matured = await new MaturedHeights(leg.target).find(view, leg.source.id, leg.signal);
-  if (matured !== undefined) return { kind: "known", height: matured };
+  if (matured !== undefined) return { height: matured, proofs: [], sets: [], left: 0 };
   const text =
     `The challenge period (${challengePeriodSec} s) of block ${height} of ${source} on ${target} is not over.`;
-  return { kind: "none", text };
-}
-
-/** Proofs that a message needs. */
-interface NeededProofs {
-  readonly kind: "proofs";
-  /** Those of the next transaction. */
-  readonly proofs: readonly Uint8Array[];
-  /** Authority sets that the target lacks, ascending. */
-  readonly sets: readonly bigint[];
-  /** Height of the hub that the target knows after all of them. */
-  readonly height: bigint;
-  /** Number of proofs, or of messages, that need a transaction of their own afterwards; 0: the message fits beside. */
-  readonly left: number;
+  throw new NotSent("waiting", text);
 }
 
 /** What proofs contain and cost, for the operator. */
@@ -271,12 +267,6 @@ interface CarriedProofs {
   readonly costWei: bigint;
 }
 
-/** Why no proofs can go with the message: a sentence. */
-interface NoProofs {
-  readonly kind: "none";
-  readonly text: string;
-}
-
 /**
  * Finds the proofs with which the target can verify a message whose block it does not know yet. They are found as for
  * every delivery (`proof_follower.ts`); whether they pay does not matter here.
@@ -285,57 +275,44 @@ async function findNeededProofs(
   leg: LegRun,
   row: MessageRow,
   view: CounterpartyView,
-): Promise<NeededProofs | NoProofs> {
+): Promise<ProofPlace> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
-  const none = (why: string): NoProofs => ({
-    kind: "none",
-    text:
+  const none = (why: string): NotSent =>
+    new NotSent(
+      "waiting",
       `${target} knows ${source} up to block ${view.height}, the message is in block ${row.seenAtHeight}: ` +
-      `it waits for the next update of the light client${why}.`,
-  });
-  if (leg.bundles === undefined) return none("");
+        `it waits for the next update of the light client${why}.`,
+    );
+  if (leg.bundles === undefined) throw none("");
   if (view.challengePeriodSec !== 0n) {
-    return none(`, since no proof can go with the message where heights have a challenge period`);
+    throw none(", since no proof can go with the message where heights have a challenge period");
   }
   if (isProofUnderWay(leg, view.height)) {
-    return {
-      kind: "none",
-      text: `Consensus proofs for ${target} are in a transaction without a result yet.`,
-    };
+    throw new NotSent("waiting", `Consensus proofs for ${target} are in a transaction without a result yet.`);
   }
   const follower = new ProofFollower(leg.bundles, { clock: leg.clock, log: leg.log, everyMs: 0 });
   const lacked = await follower.poll(view, leg.signal);
   if (lacked?.height === undefined || lacked.height < row.seenAtHeight) {
-    return none(
+    throw none(
       ", since the hub has accepted no proof of that block that its node serves and the host accepts",
     );
   }
   const wanted = { what: "all", maxBytes: maxTransactionBytes(leg) } as const;
   const next = await follower.load(view, wanted, leg.signal);
-  if (next === undefined) return none(", since the hub's node does not serve the bytes of the proof");
-  const isAlone = next.left === 0 && countCallBytes({ row }) > roomForMessages(leg, next.proofs);
-  return {
-    kind: "proofs",
-    proofs: next.proofs,
-    sets: lacked.missingSets,
-    height: next.height,
-    left: isAlone ? 1 : next.left,
-  };
+  if (next === undefined) throw none(", since the hub's node does not serve the bytes of the proof");
+  const { proofs, height } = next;
+  const isAlone = next.left === 0 && countCallBytes({ row }) > roomForMessages(leg, proofs);
+  return { proofs, height, sets: lacked.missingSets, left: isAlone ? 1 : next.left };
 }
 
-/** What the proofs of a simulated transaction contain and cost. */
+/** What the proofs of a simulated transaction contain and cost; `undefined`: there are none. */
 function describeCarried(
-  { proofs, sets, height }: NeededProofs,
+  { proofs, sets, height }: ProofPlace,
   { gasUsed, messageGas, gasPriceWei }: Extract<Simulation, { kind: "accepted" }>,
-): CarriedProofs {
+): CarriedProofs | undefined {
+  if (proofs.length === 0) return undefined;
   const ofMessages = messageGas.reduce((sum, gas) => sum + gas, 0n);
   const gas = gasUsed > ofMessages ? gasUsed - ofMessages : 0n;
-  return {
-    count: proofs.length,
-    bytes: proofs.reduce((sum, { length }) => sum + length, 0),
-    sets,
-    height,
-    gas,
-    costWei: gas * gasPriceWei,
-  };
+  const bytes = proofs.reduce((sum, { length }) => sum + length, 0);
+  return { count: proofs.length, bytes, sets, height, gas, costWei: gas * gasPriceWei };
 }

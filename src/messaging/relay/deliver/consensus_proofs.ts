@@ -12,14 +12,7 @@ import { deliverDue, type DeliveryInput, prepare } from "./deliver.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
-import {
-  costUsd18,
-  coveringPriceWei,
-  type MarketPrices,
-  requiredUsd18,
-  toReward18,
-  type Usage,
-} from "../decisions/profit.ts";
+import { costUsd18, coveringPriceWei, requiredUsd18, toReward18 } from "../decisions/profit.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, holdOpen } from "../messages.ts";
@@ -131,66 +124,66 @@ export class ProofDelivery {
 
   /**
    * Sends rotations alone when the hub's reward pays for them, one transaction at a time: the next ones follow when the
-   * host knows the authorities. True when they were sent.
+   * host knows the authorities. True when they were sent. Rules: docs/protocol/messaging.md sections 9.4 and 17.1;
+   * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
+   * hub's own token, to the relayer that the host names as first).
    */
   async #rotate(leg: LegRun, view: CounterpartyView, missing: readonly bigint[]): Promise<boolean> {
-    const { rewards, target, signal, settings: { hubTokenPrice27 } } = leg;
+    const { rewards, target, signal } = leg;
     if (rewards === undefined || leg.clock.now() < this.#rotateAfterMs || !hasRoom(leg)) return false;
     const chain = target.id.stateMachine;
     const sets = missing.slice(0, MAX_PROOFS_AT_ONCE);
     const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
-    const { reward18, hold: reason } = rewardFor(offered, hubTokenPrice27);
     let result: RotationResult = "held";
-    if (reason !== undefined) this.#explain(leg, { kind: "hold", reason, reward18, required18: undefined });
-    else {
+    if (this.#isPaid(leg, sumRewards(offered))) {
       const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
       const next = await this.#follower.load(view, wanted, signal);
       // The node does not have the bytes yet, or the host already has the sets.
       if (next === undefined) return false;
-      result = await this.#sendRewarded(leg, next.proofs, offered);
+      result = await this.#sendRewarded(leg, next.proofs, sumRewards(offered.slice(0, next.proofs.length)));
     }
     this.#rotateAfterMs = pauseUntilMs(leg, result);
     return result === "sent" || result === "known";
   }
 
-  /** Sends the rotations if the reward covers their cost. */
-  async #sendRewarded(
-    leg: LegRun,
-    proofs: readonly Uint8Array[],
-    offered: readonly OfferedReward[],
-  ): Promise<RotationResult> {
-    const { profit, settings: { hubTokenPrice27: tokenPrice27 } } = leg;
+  /** Sends the rotations if the reward covers their cost, with the profit that is required of fees. */
+  async #sendRewarded(leg: LegRun, proofs: readonly Uint8Array[], amount: bigint): Promise<RotationResult> {
+    const { profit, settings: { hubTokenPrice27 } } = leg;
     const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return "refused";
-    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
+    const { gasUsed: gas, dataCostWei, gasPriceWei } = simulated.simulation;
     const price = await profit?.price.fetchPrice(leg.signal);
     const price27 = price?.kind === "known" ? price.price27 : undefined;
-    const usage = { gas: gasUsed, dataCostWei };
-    const rewards = offered.slice(0, proofs.length);
-    const facts = { rewards, tokenPrice27, profitPercent: profit?.minimumPercent ?? 0 };
-    const decision = decideRotations(facts, usage, { gasPriceWei, price27 });
-    this.#explain(leg, decision);
-    if (decision.kind === "hold") return "held";
-    const { reward18 } = decision;
+    const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
+    const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
+    if (!this.#isPaid(leg, amount, { required18 })) return "held";
+    const offeredUsd18 = toReward18(amount, hubTokenPrice27);
     // Rotations are only sent for the reward, even when every message is delivered.
-    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
-    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
+    const maxGasPriceWei = coveringPriceWei({ gas, dataCostWei, offered18: offeredUsd18, price27 });
+    const allowance = { rule: "consensus_proofs", offeredUsd18 } as const;
     return await sendConsensus(leg, { ...simulated, why: "rewarded", allowance, maxGasPriceWei });
   }
 
-  /** Logs once why rotations are left to other relayers. */
-  #explain(leg: Leg, decision: RotationDecision): void {
-    const reason = decision.kind === "hold" ? decision.reason : undefined;
-    if (reason === this.#reported) return;
+  /**
+   * True when the hub's reward pays for rotations; why it does not is logged once.
+   * @param amount the reward, units of the hub's own token
+   * @param cost dollars x 10^18 that they require; unknown without a price, and not read yet when absent
+   */
+  #isPaid(leg: Leg, amount: bigint, cost?: { readonly required18: bigint | undefined }): boolean {
+    const { hubTokenPrice27 } = leg.settings;
+    const reward18 = toReward18(amount, hubTokenPrice27);
+    const reason = findRewardHold({ amount, reward18, hubTokenPrice27 }, cost);
+    if (reason === undefined && cost === undefined) return true;
+    if (reason === this.#reported) return reason === undefined;
     this.#reported = reason;
-    if (decision.kind !== "hold") return;
-    const { reward18, required18 } = decision;
+    if (reason === undefined) return true;
     leg.log.info("rotations_unprofitable", {
       leg: legName(leg),
       reason,
       rewardUsd: formatDecimal(reward18, 18),
-      ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
+      ...(cost?.required18 === undefined ? {} : { requiredUsd: formatDecimal(cost.required18, 18) }),
     });
+    return false;
   }
 }
 
@@ -291,64 +284,23 @@ async function findPaying(
   return undefined;
 }
 
-/** The hub's offer for one rotation, in units of its own token. */
-export interface OfferedReward {
-  readonly amount: bigint;
-  readonly isClaimed: boolean;
+/** Sums what the hub still offers for rotations, units of its own token. */
+function sumRewards(offered: readonly { readonly amount: bigint; readonly isClaimed: boolean }[]): bigint {
+  return offered.reduce((sum, { amount, isClaimed }) => sum + (isClaimed ? 0n : amount), 0n);
 }
 
-/** Reason why rotations are not sent on their own. */
-export type RewardHold =
-  /** The hub offers nothing for this chain, or has paid for these sets already. */
-  | "no_reward"
-  /** The price of the hub's token is unknown. */
-  | "token_price_unknown"
-  /** The price of the chain's native token is unknown. */
-  | "price_unknown"
-  /** The reward is below the cost. */
-  | "unprofitable";
-
-/** Decision on rotations sent alone, dollars x 10^18. */
-export type RotationDecision =
-  | { readonly kind: "send"; readonly reward18: bigint; readonly required18: bigint }
-  | {
-    readonly kind: "hold";
-    readonly reason: RewardHold;
+/** Why rotations are left to others: without a reward or a price, or where the reward is below the cost. */
+function findRewardHold(
+  { amount, reward18, hubTokenPrice27 }: {
+    readonly amount: bigint;
     readonly reward18: bigint;
-    readonly required18: bigint | undefined;
-  };
-
-/** Computes the hub's reward for rotations, dollars x 10^18; a reason when it is certainly zero. */
-function rewardFor(
-  rewards: readonly OfferedReward[],
-  tokenPrice27: bigint | undefined,
-): { readonly reward18: bigint; readonly hold: RewardHold | undefined } {
-  const amount = rewards.reduce((sum, reward) => sum + (reward.isClaimed ? 0n : reward.amount), 0n);
-  const reward18 = toReward18(amount, tokenPrice27);
-  if (amount === 0n) return { reward18, hold: "no_reward" };
-  return { reward18, hold: tokenPrice27 === undefined ? "token_price_unknown" : undefined };
-}
-
-/**
- * Decides whether rotations of the hub's authorities are delivered to a chain on their own: only when the hub's reward
- * covers the cost; the same threshold applies as for fees. Rules: docs/protocol/messaging.md sections 9.4 and 17.1;
- * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
- * hub's own token, to the relayer that the host names as first).
- */
-function decideRotations(
-  facts: {
-    readonly rewards: readonly OfferedReward[];
-    readonly tokenPrice27: bigint | undefined;
-    readonly profitPercent: number;
+    readonly hubTokenPrice27: bigint | undefined;
   },
-  usage: Usage,
-  market: MarketPrices,
-): RotationDecision {
-  const { reward18, hold } = rewardFor(facts.rewards, facts.tokenPrice27);
-  const cost18 = costUsd18(usage, market);
-  const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, facts.profitPercent);
-  if (hold !== undefined) return { kind: "hold", reason: hold, reward18, required18 };
-  if (required18 === undefined) return { kind: "hold", reason: "price_unknown", reward18, required18 };
-  if (reward18 < required18) return { kind: "hold", reason: "unprofitable", reward18, required18 };
-  return { kind: "send", reward18, required18 };
+  cost: { readonly required18: bigint | undefined } | undefined,
+): "no_reward" | "token_price_unknown" | "price_unknown" | "unprofitable" | undefined {
+  if (amount === 0n) return "no_reward";
+  if (hubTokenPrice27 === undefined) return "token_price_unknown";
+  if (cost === undefined) return undefined;
+  if (cost.required18 === undefined) return "price_unknown";
+  return reward18 < cost.required18 ? "unprofitable" : undefined;
 }

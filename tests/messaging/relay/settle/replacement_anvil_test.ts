@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ONE_DOLLAR_27 } from "../../../../src/core/evm/native_price.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
-import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { RelayDeps, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
@@ -36,7 +36,8 @@ interface Waiting {
   /** Lets the patience pass, then settles. */
   readonly patience: () => Promise<void>;
   readonly settle: () => Promise<void>;
-  /** Kind, state and hash of everything at the nonce. */
+  /** Everything at the nonce, oldest first; below, its kind and state. */
+  readonly rows: () => SubmissionRow[];
   readonly states: () => string[];
 }
 
@@ -80,10 +81,16 @@ async function waiting(host: IsmpHost, transport?: Fetch): Promise<Waiting> {
     await clock.advance(STUCK_AFTER_MS);
     await settle();
   };
-  const states = (): string[] =>
-    ledger.submissions.listByNonce(target, submission.account ?? "", submission.nonce ?? 0n)
-      .map(({ kind, state }) => `${kind} ${state}`);
-  return { host, chain, ledger, message, log, patience, settle, states };
+  const rows = (): SubmissionRow[] =>
+    ledger.submissions.listByNonce(target, submission.account ?? "", submission.nonce ?? 0n);
+  const states = (): string[] => rows().map(({ kind, state }) => `${kind} ${state}`);
+  return { host, chain, ledger, message, log, patience, settle, rows, states };
+}
+
+/** Transaction that the delivery record names; only that of a final block is recorded as final. */
+function recordedHash({ ledger, chain, message }: Waiting): string | undefined {
+  const record = ledger.deliveries.find(message.commitment, chain.id.stateMachine);
+  return record?.isFinal ? record.txHash : undefined;
 }
 
 function messageState({ ledger, chain, message }: Waiting): string | undefined {
@@ -106,6 +113,10 @@ Deno.test("replacement on a node (F3): a delivery that waits is replaced for mor
     await mine(work);
     assert.deepEqual(work.states(), ["delivery replaced", "delivery final"]);
     assert.equal(messageState(work), "delivered");
+    const [old, young] = work.rows();
+    assert.ok((young?.submission.gasPriceWei ?? 0n) > (old?.submission.gasPriceWei ?? 0n));
+    assert.deepEqual([young?.replaces, recordedHash(work)], [old?.id, young?.submission.hash]);
+    assert.deepEqual(work.log.events("warn"), []);
     assert.equal(await countReceived(host), 1n);
   });
 });
@@ -125,6 +136,7 @@ Deno.test("replacement on a node (F3): the original is mined after the replaceme
     await mine(work);
     assert.deepEqual(work.states(), ["delivery final", "delivery replaced"]);
     assert.equal(messageState(work), "delivered");
+    assert.equal(recordedHash(work), work.rows()[0]?.submission.hash);
     assert.equal(await countReceived(host), 1n);
     assert.deepEqual(work.log.events("warn"), []);
   });

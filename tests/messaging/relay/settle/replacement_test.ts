@@ -109,43 +109,6 @@ Deno.test("replacement (F3): before its patience is over a transaction is left a
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
 });
 
-Deno.test("replacement (F3): the replacement is mined, and settles the messages once", async () => {
-  const work = await waiting();
-  await patience(work);
-  assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery broadcast"]);
-  const [old, young] = rowsOf(work);
-  assert.equal(young?.replaces, old?.id);
-  assert.equal(young?.submission.gasPriceWei, 125n);
-  await mine(work);
-  assert.deepEqual(statesOf(work), ["delivery replaced", "delivery final"]);
-  assert.equal(work.relayer.row(work.first).state, "delivered");
-  const record = work.relayer.ledger.deliveries.find(work.first.commitment, names.two);
-  assert.equal(record?.txHash, young?.submission.hash);
-  assert.equal(record?.isFinal, true);
-  assert.equal(delivered(work.fixture.two).length, 1);
-  assert.deepEqual(work.relayer.log.events("warn"), []);
-});
-
-Deno.test("replacement (F3): the original is mined after the replacement was journalled", async () => {
-  const work = await waiting();
-  work.relayer.two.faults.add("broadcast", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery signed"]);
-      work.fixture.two.isFull = false;
-      work.fixture.two.produceBlock();
-    },
-  });
-  await patience(work);
-  await mine(work);
-  assert.deepEqual(statesOf(work), ["delivery final", "delivery replaced"]);
-  assert.equal(work.relayer.row(work.first).state, "delivered");
-  const record = work.relayer.ledger.deliveries.find(work.first.commitment, names.two);
-  assert.equal(record?.txHash, rowsOf(work)[0]?.submission.hash);
-  assert.deepEqual(work.relayer.log.events("warn"), []);
-});
-
 Deno.test("replacement (F3): after three replacements the nonce is cancelled, and the message goes again", async () => {
   const work = await waiting();
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
