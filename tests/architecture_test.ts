@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2085,
   "consensus/clients/sync_committee": 5537,
   "consensus/commands": 478,
-  "consensus/config": 968,
+  "consensus/config": 963,
   "consensus/followers": 137,
   "consensus/relay_chain": 492,
   "consensus/rest": 504,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_068,
+  "lines of src": 82_063,
   "lines of devnet": 34_704,
-  "lines of tests": 101_631,
+  "lines of tests": 101_569,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,

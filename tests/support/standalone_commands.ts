@@ -8,6 +8,7 @@ import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";
 import type { Terminal } from "../../src/core/runtime/terminal.ts";
+import { inMemory } from "./wrong_configs.ts";
 import { messagingFile } from "../../src/messaging/config/config_file.ts";
 
 /** How a command ended and what it said. */
@@ -50,13 +51,6 @@ export async function runConsensusCommand(
   return await run(parsed, { program: "causeway-consensus", file: consensusFile, files, around });
 }
 
-/** The system's error for a path that is no file. */
-class FileError extends Error {
-  constructor(override readonly name: "NotFound" | "IsADirectory") {
-    super(name);
-  }
-}
-
 async function run<Run>(
   { arguments: args, command }: {
     readonly arguments: StandaloneArguments;
@@ -72,14 +66,8 @@ async function run<Run>(
   assert.ok(command.kind === "standalone");
   const said = { stdout: "", stderr: "" };
   const env = {
-    readFile: (path: string): Uint8Array => {
-      const text = files[path];
-      if (text !== undefined) return new TextEncoder().encode(text);
-      if (around.readFile !== undefined) return around.readFile(path);
-      throw new FileError(
-        Object.keys(files).some((name) => name.startsWith(`${path}/`)) ? "IsADirectory" : "NotFound",
-      );
-    },
+    readFile: (path: string): Uint8Array =>
+      (files[path] === undefined && around.readFile || inMemory(files).readFile)(path),
     readVariable: (name: string): string | undefined => around.readVariable?.(name),
     closeEnvironment: (): void => {},
     writeNewFile: (path: string, text: string): boolean => around.writeNewFile?.(path, text) ?? false,

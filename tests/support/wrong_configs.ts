@@ -3,7 +3,7 @@ import { type ConfigResult, renderDiagnostic } from "../../src/core/config/diagn
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 
 /** Texts of files by path. */
-export type MemoryFiles = Readonly<Record<string, string | Uint8Array>>;
+type MemoryFiles = Readonly<Record<string, string | Uint8Array | undefined>>;
 
 /** A file that must be refused or remarked upon, and further files, by path relative to the working directory. */
 export type WrongConfig = readonly [name: string, toml: string, files?: Readonly<Record<string, string>>];

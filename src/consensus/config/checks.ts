@@ -63,27 +63,22 @@ export function checkLimits(
   listing: SourceLocation,
   known: { readonly hub: StateMachine | undefined; readonly chains: readonly KnownSection[] },
 ): void {
+  const isComplete = known.chains.every(({ stateMachine }) => stateMachine !== undefined);
   for (const { id } of limits) {
     const shown = `"${stateMachineIdKey(id)}"`;
+    const chain = known.chains.find(({ stateMachine }) => stateMachine === id.stateMachine);
+    const consensusStateId = chain?.consensusStateId ?? id.consensusStateId;
     if (id.stateMachine === known.hub) {
       listing.warning(`${shown}, the hub`, "chains other than the hub", "it is not watched");
-      continue;
-    }
-    const chain = known.chains.find(({ stateMachine }) => stateMachine === id.stateMachine);
-    if (chain === undefined) {
-      if (known.chains.some(({ stateMachine }) => stateMachine === undefined)) continue;
+    } else if (chain === undefined && isComplete) {
       listing.warning(
         `${shown}, a chain without a section in this file`,
         "configured chains",
         "it is watched",
       );
-    } else if (chain.consensusStateId !== undefined && chain.consensusStateId !== id.consensusStateId) {
-      const { consensusStateId } = chain;
-      const { stateMachine } = id;
-      listing.warning(
-        shown,
-        `"${stateMachineIdKey({ stateMachine, consensusStateId })}", under which its heights are stored`,
-      );
+    } else if (consensusStateId !== id.consensusStateId) {
+      const stored = stateMachineIdKey({ ...id, consensusStateId });
+      listing.warning(shown, `"${stored}", under which its heights are stored`);
     }
   }
 }

@@ -75,18 +75,7 @@ Deno.test("endpoints: another machine without encryption is a warning, this one 
     "http://[::1]:1",
     "http://geth:8545",
   ];
-  assert.deepEqual([...warned, ...silent].map((url) => remarksOnUrl(url).length), [
-    1,
-    1,
-    1,
-    1,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-  ]);
+  assert.deepEqual([...warned, ...silent].filter((url) => remarksOnUrl(url).length === 1), warned);
   const [remark] = remarksOnUrl(warned[0]);
   assert.ok(remark?.kind === "warning" && remark.found.startsWith('"http://rpc.example.org/..."'));
   const signer = REMOTE.replace("https://operator", "http://operator");

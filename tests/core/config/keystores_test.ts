@@ -12,6 +12,7 @@ import { ss58PublicKey } from "../../../src/core/substrate/ss58.ts";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
+import { inMemory } from "../../support/wrong_configs.ts";
 
 const { web3SecretStorage, geth, polkadotJs } = vectors;
 const PASSWORD = "correct horse";
@@ -176,22 +177,12 @@ const FILES = {
   "para.password": PASSWORD,
 };
 
-class FileError extends Error {
-  override readonly name = "NotFound";
-}
-
 /** Reads with files in memory, some of them changed or (`undefined`) missing. */
 function readWith(
   changes: Readonly<Record<string, string | undefined>> = {},
   { toml = TOML, ...more }: Partial<ConfigFiles> & { readonly toml?: string } = {},
 ): ConfigResult<MessagingConfig> & { readonly lines: readonly string[] } {
-  const files: Readonly<Record<string, string | undefined>> = { ...FILES, ...changes };
-  const readFile = (path: string): Uint8Array => {
-    const text = files[path];
-    if (text === undefined) throw new FileError();
-    return new TextEncoder().encode(text);
-  };
-  const reading = parseMessagingConfig({ readFile, ...more }, toml);
+  const reading = parseMessagingConfig({ ...inMemory({ ...FILES, ...changes }), ...more }, toml);
   return { ...reading, lines: reading.problems.map((problem) => renderDiagnostic("r.toml", problem)) };
 }
 
