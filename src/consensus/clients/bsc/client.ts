@@ -1,7 +1,7 @@
 /** Light client of BSC-type chains, as the registry lists it. */
 import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
-import type { ChainClient } from "../../client.ts";
+import { type ChainClient, toProverOptions } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
 import {
   BscError,
@@ -82,14 +82,11 @@ export const bscClient: ChainClient<BscHost> = {
   },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
-  createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
+  createProver: (context, section) => {
+    const { stateMachine, rpcUrls, host } = section;
     const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return new BscProver({ hub: context.hub, headers }, {
-      stateMachine,
-      consensusStateId,
-      epochLength: BigInt(host.epochLength),
-      intervalMs: host.consensusUpdateFrequencySec * 1_000,
-    });
+    const options = { ...toProverOptions(section), epochLength: BigInt(host.epochLength) };
+    return new BscProver({ hub: context.hub, headers }, options);
   },
 };
 

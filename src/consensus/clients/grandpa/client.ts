@@ -81,14 +81,10 @@ function connectFollower(
   chain: FollowerConfig,
 ): HubFollower {
   const { network, hub, parachains, watch } = context;
-  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
-    chain;
+  const { stateMachine, consensusStateId } = chain;
   const follower = createFollowerTarget(network, {
+    ...chain,
     id: { stateMachine, consensusStateId },
-    hashing,
-    rpcWs,
-    maxRpcPayloadSizeBytes,
-    maxConcurrentQueries,
     // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.signer,
   });
@@ -132,14 +128,8 @@ export function proverByClient(
 
 function toProverOptions(
   { hub: { stateMachine, consensusStateId } }: HubContext,
-  { paraIds, maxBlockRange, slotDurationMs, consensusUpdateFrequencySec }: GrandpaValues,
+  values: GrandpaValues,
 ): GrandpaProverOptions {
-  return {
-    stateMachine,
-    consensusStateId,
-    paraIds,
-    maxBlockRange,
-    slotDurationMs,
-    intervalMs: consensusUpdateFrequencySec * 1_000,
-  };
+  const intervalMs = values.consensusUpdateFrequencySec * 1_000;
+  return { ...values, stateMachine, consensusStateId, intervalMs };
 }
