@@ -164,6 +164,8 @@ export interface RunningRelayer extends AsyncDisposable {
   readonly log: RecordedLog;
   /** Waits until `isSo`, looking every few milliseconds. */
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
+  /** Waits until the host knows the hub's authority set. */
+  untilNewestSet(): Promise<void>;
   /** Waits until it has looked `count` more times. */
   looks(count: number): Promise<void>;
 }
@@ -244,6 +246,8 @@ export function relay(
   return {
     log,
     until,
+    untilNewestSet: () =>
+      until("the newest set", async () => (await target.state()).current.id === hub.state.current.id),
     looks: async (count) => {
       const before = looked();
       await until(`${count} more looks`, () => looked() >= before + count);
