@@ -135,7 +135,7 @@ export function relaySource(
     readonly maxMessageLeaves?: number;
     readonly log?: RecordedLog;
   } = {},
-): HostProofSource {
+): HostProofSource & AsyncDisposable {
   const deps = {
     clock: systemClock,
     randomness: fixedRandomness(0),
@@ -144,13 +144,14 @@ export function relaySource(
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
   const work = new HubWork(hub);
-  return new RelaySource({ relay, work, log }, {
+  const source = new RelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
     paraIds,
     batchSize: 200,
     ...maxMessageLeaves === undefined ? {} : { maxMessageLeaves },
   });
+  return Object.assign(source, { [Symbol.asyncDispose]: () => source.close() });
 }
 
 /** Time of the relayers in these tests passes this many times as fast as ours. */
