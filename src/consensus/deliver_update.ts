@@ -187,7 +187,7 @@ export class UpdateSubmission {
     const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
     try {
       while (clock.now() < untilMs) {
-        const outcome = await hub.outcomes.fetchUpdateOutcome(submission, last.signal);
+        const outcome = await hub.outcomes.fetchOutcome(submission, last.signal);
         const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
         const result = isOthers
           ? await this.#findAdvance(last.signal)

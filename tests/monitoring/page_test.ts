@@ -39,7 +39,7 @@ async function lookAt(
     await withPage(async (page) => {
       for (const { name, width, scheme } of VIEWS) {
         await page.show({ width, scheme });
-        await page.open(`http://127.0.0.1:${listener.port}/`);
+        await page.goto(`http://127.0.0.1:${listener.port}/`);
         assert.equal(await page.evaluate("document.title"), title);
         assert.equal(await page.evaluate("document.querySelectorAll('script, img').length"), 0);
         const wide = await page.evaluate("document.documentElement.scrollWidth");
@@ -51,7 +51,7 @@ async function lookAt(
         assert.equal(label, width < 600 ? `"${heading} "` : "none", name);
         backs.set(name, await page.evaluate("getComputedStyle(document.body).backgroundColor"));
         if (folder !== undefined) {
-          await Deno.writeFile(`${folder}/${title}-${name}.png`, await page.photograph());
+          await Deno.writeFile(`${folder}/${title}-${name}.png`, await page.screenshot({ fullPage: true }));
         }
       }
       assert.deepEqual(page.complaints.filter((complaint) => !complaint.includes("favicon")), []);
@@ -89,8 +89,10 @@ Deno.test("page: of a healthy relayer it is at most three screens of a telephone
   try {
     await withPage(async (page) => {
       await page.show({ width: 360, scheme: "light" });
-      await page.open(`http://127.0.0.1:${listener.port}/`);
-      if (folder !== undefined) await Deno.writeFile(`${folder}/healthy.png`, await page.photograph());
+      await page.goto(`http://127.0.0.1:${listener.port}/`);
+      if (folder !== undefined) {
+        await Deno.writeFile(`${folder}/healthy.png`, await page.screenshot({ fullPage: true }));
+      }
       assert.match(String(await page.evaluate("document.body.innerText")), /Ready\. Nothing is in the way/);
       assert.ok(Number(await page.evaluate("document.querySelectorAll('svg path').length")) > 0);
       const height = Number(await page.evaluate("document.documentElement.scrollHeight"));

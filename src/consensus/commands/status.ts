@@ -16,7 +16,7 @@ The running relayer answers at its socket: name it with the --socket or --cache 
 started with. It prints what the status page shows.
 
 Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
-  needs: "running",
+  needs: "status",
   isWatched: true,
   isNamed: true,
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),

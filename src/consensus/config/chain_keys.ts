@@ -8,9 +8,6 @@ import { oneOf, webSocketUrl } from "../../core/config/values.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
 
-const INBOUND_ONLY =
-  "True: the chain is only a source. It is proved to the hub, but no proofs of the hub are sent to it.";
-
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate-evm/src/lib.rs, `SubstrateEvmClientConfig`. */
 const substrateNode = optional(webSocketUrl, {
   name: "ws_url",
@@ -24,39 +21,22 @@ export const evmChainKeys = (files: ConfigFiles) => {
   return {
     keys: {
       ...used,
-      rpcUrls: { ...used.rpcUrls, description: "JSON-RPC endpoints in the order of preference." },
       consensusStateId: {
         ...used.consensusStateId,
         description:
-          "Name of the chain's client on the hub; of a rollup its own. The L1's, which other files have " +
-          "there, is replaced by it.",
+          "Name of the chain's client on the hub; of a rollup its own, by which the L1's is replaced.",
       },
-      ismpHost: { ...used.ismpHost, description: "The ISMP host contract." },
       signer: {
         ...used.signer,
         description:
-          "Pays for what is sent to this chain. Not the account of the messaging relayer. Not needed with " +
-          "`inbound_only = true`.",
+          "Pays for what is sent to this chain; not the messaging relayer's. Not needed with `inbound_only = true`.",
         example: "/run/secrets/ethereum-consensus-key",
       },
-      inboundOnly: { ...used.inboundOnly, description: INBOUND_ONLY },
       queryBatchSizeBlocks: {
         ...used.queryBatchSizeBlocks,
         description:
-          "Of rollups: maximum number of blocks of one event query on the L1. Without it, the whole range " +
-          "at once. Has no effect on other chains.",
+          "Only of rollups: maximum blocks of one event query on the L1. Without it, the whole range at once.",
       },
-      gasPriceBufferPercent: {
-        ...used.gasPriceBufferPercent,
-        description: "Added to the gas price when proofs of the hub are sent.",
-      },
-      etherscanApiKey: {
-        ...used.etherscanApiKey,
-        description:
-          "For prices of the native token from Etherscan's API, with which `maximum_daily_loss` is compared. An empty text: " +
-          "the router that the chain's host names is asked.",
-      },
-      clientType: { ...used.clientType, description: "Software of the node. The two trace differently." },
     },
     withoutEffect: [
       unused(tracingBatchSize, "one transaction at a time is traced"),
@@ -89,7 +69,6 @@ const splitSubstrateKeys = (files: ConfigFiles) => {
         description: "Signs updates there. Any key does: without one, the hub's.",
         example: "/run/secrets/solochain-seed",
       },
-      inboundOnly: { ...used.inboundOnly, description: INBOUND_ONLY },
     },
     withoutEffect: [
       unused(pollIntervalSec, "`consensus_update_frequency` of [hub.grandpa] counts"),

@@ -25,7 +25,7 @@ const concurrentQueries = withRemarks(
   ).pipe(z.number()),
   (given) =>
     given === 0n
-      ? [{ kind: "note", path: [], text: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
+      ? [{ kind: "note", path: [], found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
       : [],
 );
 
@@ -54,12 +54,11 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   pollIntervalSec: {
     ...scanKeys.pollIntervalSec,
     description:
-      "How often the hub is polled for new heights of the L1s of rollups, and with type `beefy` how " +
-      "often each EVM host is polled.",
+      "How often the hub is polled for heights of the L1s of rollups, with type `beefy` also each EVM host.",
   },
   consensusStateId: optional(consensusStateId, {
     name: "consensus_state_id",
-    description: "Id under which other chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
+    description: "Id under which chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
     example: "DOT0",
   }),
 });

@@ -7,7 +7,7 @@ import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
-import { isTable, type TomlTable, type TomlValue } from "../../core/config/toml.ts";
+import { isTable, type TomlValue } from "../../core/config/toml.ts";
 import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
 import type { EvmChainSection, ReceiveOnlyConfig } from "./chain_keys.ts";
@@ -30,32 +30,28 @@ export interface ChainContext {
 
 /** Result of reading a chain's section. */
 export interface ChainReading<C = ConsensusChainConfig> {
-  /** Type of the section; absent: it has none of the known ones, or that of Substrate chains. */
-  readonly type?: ChainType;
   readonly known: KnownSection;
   /** L1 of a rollup. */
-  readonly l1: KnownL1 | undefined;
+  readonly l1?: KnownL1 | undefined;
   readonly config: C | undefined;
 }
 
-/** A chain's section without its host section. */
-interface ChainEntry extends NamedTable {
-  readonly known: KnownSection;
-  readonly complete: EvmChainSection | undefined;
-}
-
 /** Reads the section of a chain with its host section. */
-export function readChain(
-  context: ChainContext,
-  { name, table }: NamedTable,
-): ChainReading {
+export function readChain(context: ChainContext, { name, table }: NamedTable): ChainReading {
   const { sections, document } = context;
   const location = document.diagnostics.section([name]);
   const { consensus, type } = table;
   if (consensus !== undefined && isTable(consensus)) {
-    return reportNewerLayout({ entry: type, consensus: consensus["type"] }, location);
+    reportNewerLayout({ entry: type, consensus: consensus["type"] }, location);
+    return { known: toKnown(location, {}), config: undefined };
   }
-  if (type === "substrate") return readFollower(sections, table, location);
+  if (type === "substrate") {
+    const { partial, complete } = readSection(table, location, sections.substrate);
+    return {
+      known: toKnown(location, partial),
+      config: complete && { section: location.section, ...complete },
+    };
+  }
   const kind = typeof type === "string" ? EVM_TYPES.get(type) : undefined;
   if (typeof type !== "string" || kind === undefined) {
     reportType(type, location.child("type"), {
@@ -63,18 +59,14 @@ export function readChain(
       words: [...EVM_TYPES.keys(), "substrate"],
       advice: unsupportedTypes,
     });
-    return nothingKnown(location);
+    return { known: toKnown(location, {}), config: undefined };
   }
-  const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
-  const known = toKnown(location, partial);
+  const evm = { ...sections.evm, hintFor: liveHints(table) };
+  const { partial, complete } = readSection(table, location, evm);
+  const known = { ...toKnown(location, partial), type: kind.is };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
-  const { section } = location;
-  const entry = { name, table, known, complete: complete && { ...complete, section } };
-  return { ...readEvmChain(kind.is, entry, context), type: kind.is };
-}
-
-function nothingKnown(location: SourceLocation): ChainReading {
-  return { known: toKnown(location, {}), l1: undefined, config: undefined };
+  const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
+  return readEvmChain(kind.is, entry, context);
 }
 
 /**
@@ -85,7 +77,7 @@ function nothingKnown(location: SourceLocation): ChainReading {
 function reportNewerLayout(
   types: { readonly entry: TomlValue | undefined; readonly consensus: TomlValue | undefined },
   location: SourceLocation,
-): ChainReading {
+): void {
   // Polkadot Hub is a parachain there, and the type of its own section says that it is also an EVM chain.
   const type = types.entry === "substrate_evm" ? types.entry : types.consensus;
   const isKnown = typeof type === "string" && EVM_TYPES.has(type);
@@ -97,14 +89,12 @@ function reportNewerLayout(
     `also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [${section}]: ` +
       "nothing is derived",
   );
-  return nothingKnown(location);
 }
 
-/** Reads the section of a chain that follows the hub. */
-function readFollower({ substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
-  const { partial, complete } = readSection(table, location, substrate);
-  const config = complete && { section: location.section, ...complete };
-  return { known: toKnown(location, partial), l1: undefined, config };
+/** A chain's section without its host section. */
+interface ChainEntry extends NamedTable {
+  readonly known: KnownSection;
+  readonly complete: EvmChainSection | undefined;
 }
 
 /** Reads what the chain's light client asks for. */
@@ -121,21 +111,21 @@ function readEvmChain(
       const host = document.diagnostics.section([entry.name, "host"]);
       host.warning("a section without effect", "no such section", reason);
     }
-    return { known, l1: undefined, config: complete && { ...complete, type: "receive_only" } };
+    return { known, config: complete && { ...complete, type: "receive_only" } };
   }
   client.checkSection?.(known, hub);
   const host = readInner(entry, { name: "host", section: client.host }, document);
-  const l1 = client.findL1 &&
-    {
-      stateMachine: undefined,
-      consensusStateId: undefined,
-      ...client.findL1(host.partial),
-      host: host.location,
-    };
+  const l1 = client.findL1 && {
+    stateMachine: undefined,
+    consensusStateId: undefined,
+    ...client.findL1(host.partial),
+    host: host.location,
+  };
   const consensusStateId = l1 === undefined ? complete?.consensusStateId : ownRollupId(known, l1);
-  if (complete === undefined || consensusStateId === undefined || host.complete === undefined) {
-    return { known, l1, config: undefined };
-  }
-  const config: ProvedChainConfig = { ...complete, consensusStateId, type, host: host.complete };
-  return { known, l1, config };
+  const isComplete = complete !== undefined && consensusStateId !== undefined && host.complete !== undefined;
+  return {
+    known,
+    l1,
+    config: isComplete ? { ...complete, consensusStateId, type, host: host.complete } : undefined,
+  };
 }

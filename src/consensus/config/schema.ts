@@ -91,26 +91,23 @@ const relayerKeys = {
     {
       name: "maximum_update_intervals",
       description:
-        "Maximum time in seconds without an update of a chain; then the program reports it and exits with " +
-        "status 3, for its supervisor to start it again. Empty: none is watched. The id is the one under which the " +
-        "hub stores the heights, which is the L1's for rollups.",
+        "Maximum seconds without an update of a chain; then the program reports it and exits with status 3, for its " +
+        "supervisor to start it again. The id is that under which the hub stores the heights, of rollups the L1's.",
       example: [[{ state_id: "EVM-1", consensus_state_id: "ETH0" }, 3_600], [["EVM-10", "ETH0"], 14_400]],
     },
   ),
   maximumDailyLoss: optional(positiveAmount("dollars"), {
     name: "maximum_daily_loss",
     description:
-      "Maximum cost of transactions with proofs of the hub on each EVM chain within 24 hours; nothing pays for them. Each " +
-      "counts with the most that it can cost, from its signature on. Once the next one does not fit, none is signed there " +
-      "until earlier ones are a day old; everything else continues. Without it there is no limit.",
+      "Maximum cost of transactions with proofs of the hub on each EVM chain within 24 hours, each counted with the " +
+      "most that it can cost. None is signed there that does not fit; everything else continues.",
     example: 50,
   }),
   enableHubConsensus: withDefault(boolean, true, {
     name: "enable_hub_consensus",
     alias: "enable_hyperbridge_consensus",
     description:
-      "True: consensus proofs of the hub are delivered to the chains as well. `signer` of the EVM entries pays " +
-      "for that.",
+      "True: consensus proofs of the hub are delivered to the chains; `signer` of the EVM entries pays for that.",
   }),
 };
 

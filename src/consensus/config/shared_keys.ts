@@ -33,9 +33,12 @@ export const hostForeign = {
   proposer_config: "this relayer proposes no dispute games",
 };
 
+/** Begins the description of a key that only the messaging relayer uses. */
+export const UNUSED = "Has no effect in this program: ";
+
 /** Describes a key that only the messaging relayer uses. */
 export function unused<T>(key: Key<T>, why: string): Key<T> {
-  return { ...key, description: `Has no effect in this program: ${why}.` };
+  return { ...key, description: `${UNUSED}${why}.` };
 }
 
 /** Reason that keys about messages have no effect. */

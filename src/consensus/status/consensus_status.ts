@@ -2,9 +2,8 @@
  * Snapshot of the consensus relayer: what its status page shows and `/status.json` returns, and the gauges that are read
  * in it. Plain data that survives JSON; times are Unix milliseconds.
  */
-import * as z from "zod";
-import { hours } from "../../core/checks/hours.ts";
-import { findChainReasons, listed, programStatus } from "../../core/checks/program_status.ts";
+import type { Drawing } from "../../core/telemetry/status_sections.ts";
+import { findChainReasons, type ProgramStatus } from "../../core/checks/program_status.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
@@ -12,46 +11,39 @@ import type { PollFailure } from "../poll_loop.ts";
 import type { ObservedUpdate } from "../poll_loop.ts";
 
 /** A light client as last seen. Absent: not yet. */
-const lightClient = z.object({
+export interface RouteReading {
   /** Chain whose finality is proved. */
-  chain: z.string(),
+  readonly chain: string;
   /** Chain that holds the light client. */
-  target: z.string(),
-  lastPollMs: z.number().optional(),
+  readonly target: string;
+  readonly lastPollMs?: number | undefined;
   /** What the prover waits for, and since when. */
-  waitsFor: z.object({ reason: z.string(), sinceMs: z.number() }).optional(),
+  readonly waitsFor?: { readonly reason: string; readonly sinceMs: number } | undefined;
   /** When a light client whose last poll failed is polled again, at the latest. */
-  nextPollMs: z.number().optional(),
+  readonly nextPollMs?: number | undefined;
   /** Time since which every poll failed. */
-  failingSinceMs: z.number().optional(),
+  readonly failingSinceMs?: number | undefined;
   /** Last failure of a poll, also after others that succeeded. */
-  lastFailure: z.custom<PollFailure & { readonly atMs: number }>().optional(),
-  lastUpdate: z.custom<ObservedUpdate & { readonly atMs: number }>().optional(),
+  readonly lastFailure?: PollFailure & { readonly atMs: number } | undefined;
+  readonly lastUpdate?: ObservedUpdate & { readonly atMs: number } | undefined;
   /** Updates of ours that were accepted since the start. */
-  accepted: z.number(),
+  readonly accepted: number;
   /** Last update of the light client, from any relayer. */
-  updatedMs: z.number().optional(),
-  isFrozen: z.boolean().optional(),
+  readonly updatedMs?: number | undefined;
+  readonly isFrozen?: boolean | undefined;
   /** Height of the chain that the target knows. */
-  knownHeight: z.number().optional(),
+  readonly knownHeight?: number | undefined;
   /** What the light client trusts besides that height: of EVM hosts the relay chain's block and authority set. */
-  trusts: z.string().optional(),
+  readonly trusts?: string | undefined;
   /** Time at which it expires without another update; absent also: it never does. */
-  expiresMs: z.number().optional(),
-});
-
-/** A light client as last seen. */
-export type RouteReading = Readonly<z.output<typeof lightClient>>;
+  readonly expiresMs?: number | undefined;
+}
 
 /** The snapshot. */
-const consensusStatus = programStatus.extend({
-  program: z.literal("causeway-consensus"),
+export interface ConsensusStatus extends ProgramStatus {
   /** With the highest age of its last update in each hour, minutes; since the start of the program. */
-  lightClients: listed(lightClient.extend({ ageMinByHour: hours })),
-});
-
-/** The snapshot. */
-export type ConsensusStatus = Readonly<z.output<typeof consensusStatus>>;
+  readonly lightClients: readonly (RouteReading & { readonly ageMinByHour: Drawing["line"] })[];
+}
 
 /** Gauges of the consensus relayer. */
 export const consensusGauges: SnapshotGauges<ConsensusStatus> = gaugesOf(

@@ -2,7 +2,7 @@
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observed } from "../../core/chains/chain_board.ts";
-import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
@@ -93,7 +93,7 @@ export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
       ...this.endpoints.list().map(({ chain }) => chain),
     ];
     const chains = [...new Set(names)].map((chain) => toChainStatus(place, chain));
-    const own = { program: "causeway-consensus" as const, chains, lightClients };
+    const own = { chains, lightClients };
     return toProgramStatus(place, own, this.#isOpen ? findStallReasons({ ...place, ...own }) : [STARTING]);
   }
 }

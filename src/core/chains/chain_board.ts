@@ -16,8 +16,10 @@ export interface Read<T> {
 /** A chain's view of another one. */
 export interface CounterpartyReading extends Pick<CounterpartyView, "height" | "isFrozen"> {
   readonly counterparty: StateMachine;
-  /** Time at which that height was first seen, Unix milliseconds. */
+  /** Time at which the chain accepted that height, Unix milliseconds; until it is known, when it was first seen. */
   readonly roseAtMs: number;
+  /** False: the height was there already, and since when was not read yet. */
+  readonly isDated: boolean;
 }
 
 /** A chain as it was last read; absent: not read yet. */
@@ -58,6 +60,14 @@ export class ChainBoard {
       reads: observed(chain.reads, {
         fetchView: (view, [{ stateMachine }]) =>
           note({ counterparties: this.#withView(of, stateMachine, view) }),
+        fetchUpdateTime: (storedSec, [{ id, height }]) =>
+          note({
+            counterparties: this.read(of).counterparties.map((each) =>
+              each.counterparty === id.stateMachine && each.height === height && !each.isDated
+                ? { ...each, isDated: true, roseAtMs: Math.min(each.roseAtMs, toMs(storedSec)) }
+                : each
+            ),
+          }),
       }),
       proofs: observed(chain.proofs, {
         proveMessages: (_proof, [, { target }], tookMs) =>
@@ -86,10 +96,17 @@ export class ChainBoard {
   ): readonly CounterpartyReading[] {
     const { counterparties } = this.read(of);
     const known = counterparties.find((each) => each.counterparty === counterparty);
-    const roseAtMs = known !== undefined && known.height >= height ? known.roseAtMs : this.deps.clock.now();
-    const reading = { counterparty, height, isFrozen, roseAtMs };
+    const { roseAtMs, isDated } = known !== undefined && known.height >= height
+      ? known
+      : { roseAtMs: this.deps.clock.now(), isDated: known !== undefined };
+    const reading = { counterparty, height, isFrozen, roseAtMs, isDated };
     return [...counterparties.filter((each) => each !== known), reading];
   }
+}
+
+/** Unix milliseconds of a time on a chain; infinite: unknown. */
+function toMs(atSec: bigint | undefined): number {
+  return atSec === undefined ? Infinity : Number(atSec) * 1_000;
 }
 
 /**

@@ -1,30 +1,27 @@
 /** Prints the report of `check`, without any secret of the configuration. */
+import type { ChainNames } from "../config/chain_names.ts";
 import { listSecrets } from "../config/redact.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { formatTable } from "../runtime/text_table.ts";
 import { createRedactor } from "../telemetry/redactor.ts";
 import { type CheckOutcome, type CheckRow, countResults, MACHINE, worstResult } from "./check_row.ts";
 
-/** Standard output of a command. */
+/** Standard output of a command, and what is known of its reader. */
 export interface ReportOutput {
   readonly print: (text: string) => void;
+  /** True: one JSON object, with state machines in the place of names. */
+  readonly isJson: boolean;
   /** True: results are coloured. */
   readonly hasColour: boolean;
+  readonly names: Pick<ChainNames, "short" | "full">;
 }
 
-/** Prints rows; returns the exit status. @param options.config holds the secrets that must not be printed. */
-export function printReport(
-  rows: readonly CheckRow[],
-  { isJson, config, output }: {
-    readonly isJson: boolean;
-    readonly config: unknown;
-    readonly output: ReportOutput;
-  },
-): ExitCode {
+/** Prints rows; returns the exit status: 1 when a check failed, 3 when there are warnings only. @param config holds the secrets */
+export function printReport(rows: readonly CheckRow[], config: unknown, output: ReportOutput): ExitCode {
   const redact = createRedactor(listSecrets(config));
-  const text = isJson ? formatCheckJson(rows) : formatCheckTable(rows, output);
+  const text = output.isJson ? formatJson(rows) : formatReport(rows, output);
   output.print(text.split("\n").map(redact).join("\n"));
-  return checkExitCode(rows);
+  return { ok: exitCodes.ok, warning: exitCodes.warnings, failed: exitCodes.failed }[worstResult(rows)];
 }
 
 const colours: Readonly<Record<CheckOutcome, string>> = {
@@ -34,33 +31,27 @@ const colours: Readonly<Record<CheckOutcome, string>> = {
 };
 const colourEnd = "\x1b[0m";
 
-/**
- * Formats the rows as a table, what to do on a line of its own, and the counts at the end. @param options.hasColour results
- * are coloured
- */
-export function formatCheckTable(
-  rows: readonly CheckRow[],
-  { hasColour }: Pick<ReportOutput, "hasColour">,
-): string {
+/** Formats the rows as a table, what to do on a line of its own, and the counts at the end. */
+function formatReport(rows: readonly CheckRow[], { hasColour, names }: ReportOutput): string {
   const table = formatTable([
     ["CHAIN", "CHECK", "RESULT", "FOUND"],
-    ...rows.flatMap((row) => [
-      [row.chain, row.check, row.result, describeFound(row)],
-      ...row.advice === undefined ? [] : [["", "", "", `-> ${row.advice}`]],
+    ...rows.flatMap(({ chain, endpoint, check, result, found, advice }) => [
+      [
+        names.full(chain),
+        check,
+        result,
+        names.short(endpoint === undefined ? found : `${endpoint}: ${found}`),
+      ],
+      ...advice === undefined ? [] : [["", "", "", `-> ${names.short(advice)}`]],
     ]),
   ]);
   const coloured = hasColour
     ? table.replace(
-      /^(\S+ +\S+ +)(ok|warning|failed)\b/gm,
+      /^(\S+(?: \(\S+\))? +\S+ +)(ok|warning|failed)\b/gm,
       (_line, before: string, result: CheckOutcome) => `${before}${colours[result]}${result}${colourEnd}`,
     )
     : table;
   return [coloured, "", summarise(rows)].join("\n");
-}
-
-/** What was found, with the endpoint in front. */
-function describeFound({ endpoint, found }: CheckRow): string {
-  return endpoint === undefined ? found : `${endpoint}: ${found}`;
 }
 
 function summarise(rows: readonly CheckRow[]): string {
@@ -71,24 +62,11 @@ function summarise(rows: readonly CheckRow[]): string {
   return `${rows.length} checks of ${subjects}: ${counts}`;
 }
 
-/** Formats the rows as one JSON object. */
-export function formatCheckJson(rows: readonly CheckRow[]): string {
+/** Formats the rows as one JSON object, with every member in each row. */
+function formatJson(rows: readonly CheckRow[]): string {
   return JSON.stringify({
     result: worstResult(rows),
     counts: countResults(rows),
-    checks: rows.map(({ chain, endpoint, check, result, found, advice }) => ({
-      chain,
-      endpoint: endpoint ?? null,
-      check,
-      result,
-      found,
-      advice: advice ?? null,
-    })),
+    checks: rows.map((row) => ({ ...row, endpoint: row.endpoint ?? null, advice: row.advice ?? null })),
   });
-}
-
-/** Exit status of `check`: 0, 1 when a check failed, 3 when there are warnings only. */
-export function checkExitCode(rows: readonly CheckRow[]): ExitCode {
-  const { ok, warnings: warning, failed } = exitCodes;
-  return { ok, warning, failed }[worstResult(rows)];
 }

@@ -2,59 +2,42 @@
  * The snapshot of a program: JSON, page, text, gauges and readiness are made of it and of nothing else. What both
  * programs have in common stands here; each program adds its own members to the schema and to the gauges beside it.
  */
-import * as z from "zod";
 import type { ChainNames } from "../config/chain_names.ts";
-import {
-  type ChainHeights,
-  chainHeights,
-  endpointReading,
-  findEndpointReasons,
-} from "../rpc/endpoint_board.ts";
+import { type ChainHeights, type EndpointReading, findEndpointReasons } from "../rpc/endpoint_board.ts";
 import { programVersion } from "../runtime/version.ts";
 import { gaugesOf, type SnapshotGauges } from "../telemetry/metrics.ts";
 import type { RecentWarning } from "../telemetry/open_log.ts";
-import { type FoundReason, isReady, type NotReadyReason, notReadyReason } from "../telemetry/readiness.ts";
+import { type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
 import { type BoardRow, toCheckReasons } from "./check_board.ts";
 
-/** Shape of a list. */
-export function listed<Row extends z.ZodType>(row: Row): z.ZodReadonly<z.ZodArray<Row>> {
-  return z.array(row).readonly();
+/** A chain of a snapshot. Members that only a running program knows are absent without one. */
+export interface ChainStatus extends ChainHeights {
+  /** State machine. */
+  readonly chain: string;
+  /** Section of the configuration; the state machine where it has none. */
+  readonly name: string;
+  readonly isHub: boolean;
+  readonly endpoints: readonly Omit<EndpointReading, "chain">[];
 }
 
-/** A chain. Members that only a running program knows are absent without one. */
-export const chainStatus = chainHeights.extend({
-  /** State machine. */
-  chain: z.string(),
-  /** Section of the configuration; the state machine where it has none. */
-  name: z.string(),
-  isHub: z.boolean(),
-  endpoints: listed(endpointReading.omit({ chain: true })),
-});
-
 /** Status of a program. Times are Unix milliseconds. */
-export const programStatus = z.object({
-  program: z.string(),
-  version: z.string(),
-  nowMs: z.number(),
+export interface ProgramStatus {
+  readonly program: string;
+  readonly version: string;
+  readonly nowMs: number;
   /** Absent: nothing is running, and the database alone was read. */
-  startedAtMs: z.number().optional(),
-  memoryBytes: z.number().optional(),
-  hub: z.string(),
-  reasons: listed(notReadyReason),
+  readonly startedAtMs?: number | undefined;
+  readonly memoryBytes?: number | undefined;
+  readonly hub: string;
+  readonly reasons: readonly NotReadyReason[];
   /** Last results of the checks that the program makes. */
-  checks: listed(z.custom<BoardRow>()),
+  readonly checks: readonly BoardRow[];
   /** When all of them were made last. */
-  checkedAtMs: z.number().optional(),
+  readonly checkedAtMs?: number | undefined;
   /** Newest first. */
-  warnings: listed(z.custom<RecentWarning>()),
-  chains: listed(chainStatus),
-});
-
-/** Status of a program. */
-export type ProgramStatus = Readonly<z.output<typeof programStatus>>;
-
-/** A chain of a snapshot. */
-type ChainStatus = ProgramStatus["chains"][number];
+  readonly warnings: readonly RecentWarning[];
+  readonly chains: readonly ChainStatus[];
+}
 
 /** Gauges of both programs. */
 export const programGauges: SnapshotGauges<ProgramStatus> = {
@@ -109,7 +92,7 @@ const listEndpoints = ({ chains }: ProgramStatus, areSigners: boolean) =>
 export interface RunningProgram extends Pick<ProgramStatus, "checks" | "checkedAtMs" | "warnings"> {
   readonly startedAtMs: number;
   readonly memoryBytes?: number;
-  readonly endpoints: readonly z.output<typeof endpointReading>[];
+  readonly endpoints: readonly EndpointReading[];
   readonly readHeights: (chain: string) => ChainHeights;
   /** What the log says is in the way. */
   readonly troubles: readonly FoundReason[];
@@ -144,13 +127,13 @@ export function toProgramStatus<Own extends Pick<ProgramStatus, "chains">>(
   { program, hub, nowMs, running }: SnapshotPlace,
   own: Own,
   found: readonly FoundReason[],
-): ProgramStatus & Own {
+): Omit<ProgramStatus, "chains"> & Own {
   const { checks = [], checkedAtMs, warnings = [], startedAtMs, memoryBytes, troubles = [] } = running ?? {};
   const all = [
     ...found,
     // What the snapshot shows by itself is not repeated.
-    ...troubles.filter((trouble) => !found.some((each) => isSameReason(each, trouble))),
-    ...toCheckReasons(checks),
+    ...[...troubles, ...toCheckReasons(checks)]
+      .filter((other) => !found.some((each) => isSameReason(each, other))),
   ];
   const undated = ({ graceMs: _grace, mark: _mark, ...reason }: FoundReason): NotReadyReason => ({
     ...reason,

@@ -35,7 +35,7 @@ interface KeptWarning {
 
 /** What is particular to a program. */
 export interface WatchedProgram<Status extends ProgramStatus> extends ProgramView<Status> {
-  readonly program: Status["program"];
+  readonly program: string;
   readonly gauges: SnapshotGauges<Status>;
   /** Age of a snapshot up to which it is shown again, ms. */
   readonly everyMs: number;

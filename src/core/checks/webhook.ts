@@ -31,44 +31,10 @@ const MAX_TEXT = 1_900;
 /** Maximum number of reasons in a post. */
 const MAX_REASONS = 50;
 
-/** A reason that was posted, and since when it is gone. */
+/** A reason that was posted, and when it was seen last, Unix milliseconds. */
 interface PostedReason {
   readonly reason: NotReadyReason;
-  readonly goneSinceMs?: number | undefined;
-}
-
-/** Reasons that were posted, by what makes them the same. */
-type PostedReasons = ReadonlyMap<string, PostedReason>;
-
-/** What changed since the last post. */
-interface News {
-  readonly appeared: readonly NotReadyReason[];
-  readonly ended: readonly NotReadyReason[];
-  /** As it is without a post. */
-  readonly unposted: PostedReasons;
-  /** As it is after a post. */
-  readonly posted: PostedReasons;
-}
-
-/** Finds what is to be posted. Pure. */
-function findNews(known: PostedReasons, reasons: readonly NotReadyReason[], nowMs: number): News {
-  const now = new Map(reasons.map((reason) => [keyOf(reason), reason]));
-  const kept = [...known].map(([key, { reason, goneSinceMs = nowMs }]): [string, PostedReason] =>
-    now.has(key) ? [key, { reason }] : [key, { reason, goneSinceMs }]
-  );
-  const isOver = ({ goneSinceMs = nowMs }: PostedReason): boolean => nowMs - goneSinceMs >= GONE_MS;
-  const appeared = reasons.filter((reason) =>
-    !known.has(keyOf(reason)) && nowMs - reason.sinceMs >= HOLDS_MS
-  );
-  return {
-    appeared,
-    ended: kept.flatMap(([, each]) => isOver(each) ? [each.reason] : []),
-    unposted: new Map(kept),
-    posted: new Map([
-      ...kept.filter(([, each]) => !isOver(each)),
-      ...appeared.map((reason): [string, PostedReason] => [keyOf(reason), { reason }]),
-    ]),
-  };
+  readonly seenMs: number;
 }
 
 function keyOf({ code, chain, leg }: NotReadyReason): string {
@@ -87,7 +53,9 @@ interface PostingProgram {
  */
 function toPost(
   { name, hub }: PostingProgram,
-  { appeared, ended, reasons, nowMs, shown }: Pick<News, "appeared" | "ended"> & {
+  { appeared, ended, reasons, nowMs, shown }: {
+    readonly appeared: readonly NotReadyReason[];
+    readonly ended: readonly NotReadyReason[];
     readonly reasons: readonly NotReadyReason[];
     readonly nowMs: number;
     readonly shown: (text: string) => string;
@@ -141,7 +109,8 @@ interface WebhookDeps {
 /** Posts for one program as long as it runs, whatever configuration it works with. */
 export class Webhook {
   readonly #deps: WebhookDeps;
-  #known: PostedReasons = new Map();
+  /** By what makes them the same. */
+  readonly #posted = new Map<string, PostedReason>();
   #postedMs = -Infinity;
   #isFailing = false;
 
@@ -167,16 +136,24 @@ export class Webhook {
   async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.now();
     const reasons = this.#deps.reasons();
-    const news = findNews(this.#known, reasons, nowMs);
-    this.#known = news.unposted;
-    if (news.appeared.length + news.ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
+    const isPosted = (reason: NotReadyReason): boolean => this.#posted.has(keyOf(reason));
+    for (const reason of reasons.filter(isPosted)) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
+    const appeared = reasons.filter((reason) => !isPosted(reason) && nowMs - reason.sinceMs >= HOLDS_MS);
+    const ended = [...this.#posted.values()].filter(({ seenMs }) => nowMs - seenMs >= GONE_MS)
+      .map(({ reason }) => reason);
+    if (appeared.length + ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
     this.#postedMs = nowMs;
     const { names, redact } = this.#deps;
     const shown = (text: string): string => harmless(redact(names.full(text)));
-    const body = toPost(program, { ...news, reasons, nowMs, shown });
-    const failure = await this.#post(webhook, body, signal);
-    if (failure === undefined) this.#known = news.posted;
-    else if (!this.#isFailing) {
+    const failure = await this.#post(
+      webhook,
+      toPost(program, { appeared, ended, reasons, nowMs, shown }),
+      signal,
+    );
+    if (failure === undefined) {
+      for (const reason of ended) this.#posted.delete(keyOf(reason));
+      for (const reason of appeared) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
+    } else if (!this.#isFailing) {
       this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
     }
     this.#isFailing = failure !== undefined;

@@ -6,7 +6,7 @@ import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
 import type { OperationRun } from "./operation.ts";
 
 /** What `check` gets of a program. */
-type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "signal">;
+type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "names" | "signal">;
 
 /** In what the programs differ. */
 export interface CheckCommandOptions<Run> extends Pick<CommandSyntax<unknown>, "description" | "without"> {
@@ -61,7 +61,7 @@ async function makeChecks(
   const { printReport } = await import("../checks/print_report.ts");
   try {
     const rows = await runChecks({ clock }, jobs, run.signal);
-    return printReport([...rows, ...others()], { isJson: run.isJson, config, output: run });
+    return printReport([...rows, ...others()], config, run);
   } catch (error) {
     // Stopped by a signal: nothing is known, so the set-up does not count as checked.
     if (run.signal.aborted) return exitCodes.failed;

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitAnswers, InitFile } from "../config/commented_file.ts";
+import type { Checked } from "../config/diagnostics.ts";
 import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { fileFailure } from "../config/toml.ts";
@@ -122,11 +123,8 @@ Which ones, with commas between them? `;
 /** Number of times that a question is asked. */
 const TRIES = 3;
 
-/** An answer, or what is wrong with it. */
-type Reading<T> = { readonly value: T } | { readonly found: string };
-
 /** Asks at the terminal until the answer can be used; `undefined`: there is none, or it is empty. */
-function ask<T>({ env }: StandaloneRun, question: string, read: (text: string) => Reading<T>): T | undefined {
+function ask<T>({ env }: StandaloneRun, question: string, read: (text: string) => Checked<T>): T | undefined {
   for (let n = 0; n < TRIES; n++) {
     const text = env.terminal?.ask(question)?.trim() ?? "";
     if (text === "") return undefined;
@@ -143,8 +141,8 @@ function complete(
   { hubUrl, url, signer, signerAddress, passwordFile }: InitOptions,
   chains: readonly NamedChain[],
 ): Omit<InitAnswers, "network" | "chains"> {
-  const plain = (text: string): Reading<string> => ({ value: text });
-  const urlOf = (schemes: readonly string[]) => (text: string): Reading<string> => {
+  const plain = (text: string): Checked<string> => ({ value: text });
+  const urlOf = (schemes: readonly string[]) => (text: string): Checked<string> => {
     const read = readUrl(text, schemes);
     return "found" in read
       ? { found: `${read.found}, where ${schemes.join(" or ")} is expected` }
@@ -173,7 +171,7 @@ function complete(
 }
 
 /** Reads names of chains; they may be state machines or chain ids, too. */
-function readChains(text: string): Reading<readonly NamedChain[]> {
+function readChains(text: string): Checked<readonly NamedChain[]> {
   const found: NamedChain[] = [];
   for (const name of text.split(",").map((each) => each.trim()).filter((each) => each !== "")) {
     const chain = namedChains.find((each) =>

@@ -1,11 +1,11 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
 import type { Command as Parser } from "commander";
 import { Option } from "commander";
-import { describeProblems } from "../config/diagnostics.ts";
+import { type Checked, describeProblems } from "../config/diagnostics.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
 import { type Command, defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
-import type { KeyReading, KeystoreOptions } from "./keystore_work.ts";
+import type { KeystoreOptions } from "./keystore_work.ts";
 
 /** What is loaded for the work. */
 type Work = typeof import("./keystore_work.ts");
@@ -13,7 +13,7 @@ type Work = typeof import("./keystore_work.ts");
 /** Defines a command that writes a keystore. @param findKey finds the key to write */
 function defineKeystoreCommand(
   texts: { readonly name: string; readonly description: string; readonly summary: string },
-  findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => KeyReading,
+  findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Checked<Uint8Array>,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
 ): Command<unknown> {
   return defineStandalone<KeystoreOptions>({

@@ -3,8 +3,9 @@ import { getAddress } from "viem/utils";
 import { encryptEthereumKey } from "../config/keystores/ethereum_keystore.ts";
 import { type AccountKind, readPassword } from "../config/keystores/keystore_file.ts";
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
-import { judgeEvmKey, judgeHex, judgeSubstrateKey } from "../config/secrets.ts";
-import { fileFailure } from "../config/toml.ts";
+import type { Checked } from "../config/diagnostics.ts";
+import { readKey } from "../config/secrets.ts";
+import { fileFailure, readTextFile } from "../config/toml.ts";
 import { fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../ismp/signed_messages.ts";
 import { systemRandomness } from "../runtime/clock.ts";
@@ -21,35 +22,29 @@ export interface KeystoreOptions {
   readonly keyFile?: string | undefined;
 }
 
-/** A key, or why there is none; the text holds nothing of it. */
-export type KeyReading = { readonly key: Uint8Array } | { readonly found: string };
-
 const EXPECTED = { evm: "32 bytes of hex", substrate: "32 or 64 bytes of hex" } as const;
 
 /** A key from hex. */
-export function readKeyText(type: AccountKind, text: string): KeyReading {
+export function readKeyText(type: AccountKind, text: string): Checked<Uint8Array> {
   if (text.trimStart().startsWith("{")) return { found: "it is a keystore already" };
-  const judgement = judgeHex(text.trim(), type === "evm" ? judgeEvmKey : judgeSubstrateKey);
-  if ("value" in judgement) return { key: fromHex(judgement.value.reveal()) };
-  const hint = judgement.hint === undefined ? "" : `; ${judgement.hint}`;
-  return { found: `${judgement.found}, where ${EXPECTED[type]} are expected${hint}` };
+  const checked = readKey(type, text.trim());
+  if ("value" in checked) return { value: fromHex(checked.value.reveal()) };
+  const hint = checked.hint === undefined ? "" : `; ${checked.hint}`;
+  return { found: `${checked.found}, where ${EXPECTED[type]} are expected${hint}` };
 }
 
 /** A key from a file with hex. */
-export function readKeyFile({ env }: StandaloneRun, type: AccountKind, path: string): KeyReading {
-  try {
-    const read = readKeyText(type, new TextDecoder().decode(env.readFile(path)));
-    return "found" in read ? { found: `${path}: ${read.found}` } : read;
-  } catch (error) {
-    return { found: `${path}: ${fileFailure(error)}` };
-  }
+export function readKeyFile({ env }: StandaloneRun, type: AccountKind, path: string): Checked<Uint8Array> {
+  const file = readTextFile(env, path);
+  const read = "found" in file ? file : readKeyText(type, file.value);
+  return "found" in read ? { found: `${path}: ${read.found}` } : read;
 }
 
 /** A random key; keys that the configuration refuses are not made: one in 256 addresses begins with a zero byte. */
-export function makeKey(type: AccountKind): KeyReading {
+export function makeKey(type: AccountKind): Checked<Uint8Array> {
   for (;;) {
     const read = readKeyText(type, toHex(systemRandomness.bytes(32)));
-    if ("key" in read) return read;
+    if ("value" in read) return read;
   }
 }
 
@@ -64,20 +59,20 @@ export function describeKey(type: AccountKind, key: Uint8Array): string {
 export function writeKeystore(
   run: StandaloneRun,
   { type, out, passwordFile }: KeystoreOptions,
-  read: KeyReading,
+  read: Checked<Uint8Array>,
 ): ExitCode {
   if ("found" in read) return fail(run, read.found);
   const password = findPassword(run, passwordFile);
   if ("found" in password) return fail(run, password.found);
   const encrypt = type === "evm" ? encryptEthereumKey : encryptSr25519Key;
   try {
-    const text = encrypt(read.key, password.text, (count) => systemRandomness.bytes(count));
+    const text = encrypt(read.value, password.value, (count) => systemRandomness.bytes(count));
     if (!run.env.writeNewFile(out, `${text}\n`)) return fail(run, `${out} exists and is not overwritten`);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
   }
-  run.print(`${out}: ${describeKey(type, read.key)}`);
+  run.print(`${out}: ${describeKey(type, read.value)}`);
   return exitCodes.ok;
 }
 
@@ -86,18 +81,15 @@ function fail({ env }: StandaloneRun, why: string): ExitCode {
   return exitCodes.failed;
 }
 
-function findPassword(
-  { env }: StandaloneRun,
-  path: string | undefined,
-): { readonly text: string } | { readonly found: string } {
+function findPassword({ env }: StandaloneRun, path: string | undefined): Checked<string> {
   if (path !== undefined) {
     const read = readPassword(env, path);
     if ("found" in read) return { found: `${path}: ${read.found}` };
-    return read.text === "" ? { found: `${path}: an empty password` } : read;
+    return read.value === "" ? { found: `${path}: an empty password` } : read;
   }
   if (env.terminal === undefined) return { found: "no terminal to ask for a password; give --password-file" };
-  const text = env.terminal.askHidden("Password of the new keystore: ");
-  if (text === undefined || text === "") return { found: "no password was given" };
+  const typed = env.terminal.askHidden("Password of the new keystore: ") ?? "";
+  if (typed === "") return { found: "no password was given" };
   const again = env.terminal.askHidden("The same again: ");
-  return again === text ? { text } : { found: "the two passwords differ" };
+  return again === typed ? { value: typed } : { found: "the two passwords differ" };
 }

@@ -73,7 +73,7 @@ export interface OperationRun<Context> {
   readonly hasColour: boolean;
   readonly clock: Clock;
   /** Names of chains, for texts. */
-  readonly names: Pick<ChainNames, "short">;
+  readonly names: Pick<ChainNames, "short" | "full">;
   readonly signal: AbortSignal;
 }
 
@@ -156,7 +156,7 @@ async function runOperation<Context, Options, Output>(
   };
   try {
     const answer = needs === "read" ? undefined : await ask<Output>(run, operation, options);
-    if (answer !== undefined) return await show(answer.output);
+    if (answer !== undefined) return await show(answer.output).catch((error) => refuseForm(error, answer));
     return await run.here(needs, async (context) => show(await work(context, options, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
@@ -164,6 +164,16 @@ async function runOperation<Context, Options, Output>(
     run.printError(error.message);
     return exitCodes.failed;
   }
+}
+
+/** What another version answers may lack what this one shows. */
+function refuseForm(error: unknown, { version }: { readonly version: string }): never {
+  if (version === VERSION || !(error instanceof TypeError)) throw error;
+  throw new OperationRefusal(`${describeVersions(version, VERSION)}, or ask with --json.`);
+}
+
+function describeVersions(running: string, asking: string): string {
+  return `The running relayer is ${running}, this command ${asking}: restart the relayer, so that both are the new one`;
 }
 
 /** What goes over the socket to a running program. */
@@ -175,7 +185,9 @@ interface Request {
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
+type Answer<Output> =
+  | { readonly version: string; readonly output: Output }
+  | { readonly refusal: string };
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
@@ -188,7 +200,7 @@ async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
   { name, isLong }: Pick<Operation<unknown, unknown, Output>, "name" | "isLong">,
   options: unknown,
-): Promise<{ readonly output: Output } | undefined> {
+): Promise<Exclude<Answer<Output>, { readonly refusal: string }> | undefined> {
   const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
   const text = await askRunning({ line: toRequestLine(name, options), afterMs, signal });
   if (text === undefined) return undefined;
@@ -217,7 +229,7 @@ export async function answerRequest<Context>(
   signal: AbortSignal,
 ): Promise<string> {
   try {
-    return JSON.stringify({ output: await workOn(server, line, signal) });
+    return JSON.stringify({ version: VERSION, output: await workOn(server, line, signal) });
   } catch (error) {
     return JSON.stringify({ refusal: explain(server, error) });
   }
@@ -229,12 +241,11 @@ async function workOn<Context>(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { version, operation: name, options } = readRequest(line);
-  if (version !== VERSION) {
-    throw new OperationRefusal(
-      `The running relayer is ${VERSION}, this command another version of it: restart the relayer.`,
-    );
-  }
   const operation = commands.find((command) => command.operation.name === name)?.operation;
+  // What changes nothing is answered to any version: until the restart after an upgrade they differ.
+  if (version !== VERSION && operation?.needs !== "status") {
+    throw new OperationRefusal(`${describeVersions(VERSION, String(version))}.`);
+  }
   if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
   context.log[operation.needs === "status" ? "debug" : "info"]("operator_request", {
     operation: name,

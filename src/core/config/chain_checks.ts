@@ -8,20 +8,25 @@ import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
 import { findLiveChain, findOtherTrie, isLiveHost, liveHubs, namedChains, networks } from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";
 
-/** What the checks know of a section: where it is and which names in it are good. */
+/** What the checks know of a section: where it is, and its valid values. */
 export interface KnownSection {
   readonly location: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
+  /** Key that names it; default `consensus_state_id`. */
+  readonly idKey?: string;
+  readonly type?: string | undefined;
   readonly ismpHost?: Hex | undefined;
+  readonly inboundOnly?: boolean | undefined;
+  readonly gasPriceBufferPercent?: number | undefined;
 }
 
-/** A section by what was good of its names. */
+/** A section by its valid values. */
 export function toKnown(
   location: SourceLocation,
-  { stateMachine, consensusStateId, ismpHost }: Partial<Omit<KnownSection, "location">>,
+  values: Partial<Omit<KnownSection, "location">>,
 ): KnownSection {
-  return { location, stateMachine, consensusStateId, ismpHost };
+  return { stateMachine: undefined, consensusStateId: undefined, ...values, location };
 }
 
 /** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
@@ -45,13 +50,13 @@ function sectionAt(location: SourceLocation): string {
 }
 
 /** Warns where the live hub stores a chain under another id: an update under that id never comes. */
-export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_state_id"): void {
-  for (const { location, stateMachine, consensusStateId } of chains) {
+export function checkLiveIds(chains: readonly KnownSection[]): void {
+  for (const { location, stateMachine, consensusStateId, idKey = "consensus_state_id" } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
     if (!stateMachine.startsWith("EVM-")) continue;
     const live = findLiveChain(stateMachine);
     if (live === undefined || live.consensusStateId === consensusStateId) continue;
-    location.child(key).warning(
+    location.child(idKey).warning(
       `"${consensusStateId}"`,
       `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
     );
@@ -84,25 +89,30 @@ export function checkNetworks(hub: KnownSection | undefined, chains: readonly Kn
 }
 
 /**
- * Refuses chains whose state is not in Ethereum's trie, in sections of types that need one: whatever is delivered there
- * is never paid for. Polkadot Hub is one under either of its names, and has a type of its own.
+ * Refuses chains whose state cannot be proved to the hub, or not as their section says: whatever is delivered there is
+ * never paid for. Polkadot Hub is stored as an EVM chain under either of its names, and has a type of its own.
  */
 export function checkTries(chains: readonly KnownSection[]): void {
-  for (const { location, stateMachine } of chains) {
+  for (const { location, stateMachine, type } of chains) {
     if (stateMachine === undefined) continue;
-    const storedAs = polkadotHubAs(stateMachine);
-    const name = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
-    if (storedAs !== undefined || isPolkadotHub(stateMachine)) {
-      location.child("type").problem(
+    const at = location.child("type");
+    const hubAs = isPolkadotHub(stateMachine) ? stateMachine : polkadotHubAs(stateMachine);
+    const other = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
+    if (hubAs !== undefined) {
+      if (type === "substrate_evm") continue;
+      at.problem(
         `a type that Polkadot Hub ("${stateMachine}") does not have`,
-        `type = "substrate_evm" with state_machine = "${storedAs ?? stateMachine}"`,
+        `type = "substrate_evm" with state_machine = "${hubAs}"`,
+        "it has the keys of an EVM chain, and a node with Substrate's RPC",
       );
-    } else if (name !== undefined) {
+    } else if (other !== undefined) {
       location.child("state_machine").problem(
-        `"${stateMachine}" (${name}), whose state is not in Ethereum's trie`,
-        "a chain whose state can be proved with eth_getProof",
+        `"${stateMachine}" (${other}), whose state is neither in Ethereum's trie nor in those of Polkadot Hub`,
+        "a chain whose state this program can prove",
         "fees and rewards for deliveries to it could never be claimed; remove the section",
       );
+    } else if (type === "substrate_evm" && findLiveChain(stateMachine) !== undefined) {
+      at.problem(`"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`, '"evm"');
     }
   }
 }

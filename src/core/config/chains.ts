@@ -33,8 +33,8 @@ export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
 const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
   name: "requests_per_second",
   description:
-    "Calls to all endpoints of the chain together, at most, for plans that limit or bill them; each call of a batch " +
-    "counts. A request waits up to 10 s for its turn. Without it, no limit of our own.",
+    "Maximum calls to all endpoints of the chain together, each call of a batch counted, for plans that limit or bill " +
+    "them. A request waits up to 10 s for its turn.",
   example: 25,
 });
 
@@ -42,11 +42,11 @@ const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
 export const nodeKeys = {
   maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 150_000_000, {
     name: "max_rpc_payload_size",
-    description: "Maximum size of one RPC request or response; most methods have a lower limit of their own.",
+    description: "Maximum size of an RPC request or response; most methods have a lower limit of their own.",
   }),
   maxConcurrentQueries: withDefault(integer(1, UINT32_MAX), DEFAULT_MAX_CONCURRENT_QUERIES, {
     name: "max_concurent_queries",
-    description: "Maximum number of RPC requests at a time (the key is spelled this way).",
+    description: "Maximum RPC requests at a time (spelled this way).",
   }),
   requestsPerSecond,
 };
@@ -57,14 +57,13 @@ export const scanKeys = {
   initialHeight: optional(blockHeight, {
     name: "initial_height",
     description:
-      "Reads the chain's messages from the block after this one, at every start. For tests: a low value " +
-      "makes the node work for hours. Without it, the relayer continues where it stopped; the first time, at the " +
-      "height that the hub knows or at the chain's head.",
+      "For tests: every start reads messages from the block after this one, hours of work for the node. Without it " +
+      "the relayer continues where it stopped, the first time at the height that the hub knows or at the head.",
     example: 4_200_000,
   }),
   pollIntervalSec: withDefault(timerSeconds, 10, {
     name: "poll_interval",
-    description: "How often this chain is asked what it knows of the hub.",
+    description: "How often the chain is polled for what it knows of the hub.",
   }),
 };
 
@@ -73,7 +72,7 @@ export const hubStateMachine = required(
   stateMachine('"POLKADOT-n" or "KUSAMA-n" with a para id', ["POLKADOT-", "KUSAMA-"]),
   {
     name: "state_machine",
-    description: "State machine of the hub. Compared with the node at start-up.",
+    description: "Compared with the node at start-up.",
     example: "POLKADOT-3367",
   },
 );
@@ -107,51 +106,51 @@ function accountOf<T>(key: Key<T>): Key<T | undefined> {
 const inboundOnly = withDefault(boolean, false, {
   name: "inbound_only",
   description:
-    "True: the chain is only a source. Its messages reach the hub, nothing is delivered to it and nothing paid out " +
-    "on it, and it needs no `signer`: fees that are paid on it stay on the hub as credit.",
+    "True: the chain is only a source, and needs no `signer`: nothing is sent to it, and fees that are paid on it " +
+    "stay on the hub as credit.",
 });
 
 /** Keys of every section of an EVM chain, beside its type. */
 export const evmKeys = (files: ConfigFiles) => ({
   stateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
     name: "state_machine",
-    description: "State machine of the chain. Its chain id is compared with every endpoint.",
+    description: "Its chain id is compared with every endpoint.",
     example: "EVM-1",
   }),
   /** No repeats. */
   rpcUrls: required(httpUrls, {
     name: "rpc_urls",
-    description: "JSON-RPC endpoints in the order of preference: the next one is used while one fails. " +
-      "`debug_traceCall` is required, at a high rate. Two of different providers are better than one: what ends a " +
-      "message, proofs and logs of one are checked with the other.",
+    description:
+      "JSON-RPC endpoints in the order of preference. The messaging relayer needs `debug_traceCall`, at a " +
+      "high rate. Use two providers: what ends a message, proofs and logs of one are checked with the other.",
     example: ["https://one.example.org/v1/YOUR-KEY", "https://two.example.org"],
   }),
   requestsPerSecond,
   consensusStateId: required(consensusStateId, {
     name: "consensus_state_id",
-    description: "Under which the hub stores the chain: ETH0 for Ethereum and its L2s, BSC0 for BSC.",
+    description: "Id under which the hub stores the chain: ETH0 for Ethereum and its L2s, BSC0 for BSC.",
     example: "ETH0",
   }),
   /** `undefined` (an empty text in the file): native prices come from the chain only. */
   etherscanApiKey: required(apiKey, {
     name: "etherscan_api_key",
     description:
-      "For the price of the native token. Chains with the same native token can share a key. An empty " +
-      "text: the price comes from the Uniswap V2 router that the host contract names.",
+      "For the price of the native token; chains with the same token can share a key. An empty text: the price comes " +
+      "from the Uniswap V2 router that the host contract names.",
     example: "YOUR-ETHERSCAN-KEY",
   }),
   /** Lower case. */
   ismpHost: required(contractAddress, {
     name: "ismp_host",
-    description: "The ISMP host contract. The handler and the fee token are read from it.",
+    description: "The ISMP host contract, which names the handler and the fee token.",
     example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
   }),
   /** `undefined` only with {@link inboundOnly}. */
   signer: accountOf(requiredIn(evmSigner(files), {
     name: "signer",
     description:
-      "Pays for deliveries on this chain and earns their fees. Use an account that nothing else sends " +
-      "from, not even another relayer. Not needed with `inbound_only = true`.",
+      "Pays for deliveries on this chain and earns their fees. Nothing else may send from this account, not even " +
+      "another relayer. Not needed with `inbound_only = true`.",
     example: "/run/secrets/ethereum-key",
   })),
   inboundOnly,
@@ -159,33 +158,31 @@ export const evmKeys = (files: ConfigFiles) => ({
   queryBatchSizeBlocks: optional(integer(1, UINT32_MAX, "blocks"), {
     name: "query_batch_size",
     description:
-      "Maximum number of blocks of one `eth_getLogs`, for providers that limit it. Without it, the whole " +
-      "range at once.",
+      "Maximum blocks of one `eth_getLogs`, for providers that limit it. Without it, the whole range at once.",
     example: 1_000,
   }),
   tracingBatchSize: optional(integer(1, UINT32_MAX, "transactions"), {
     name: "tracing_batch_size",
-    description: "Maximum number of transactions traced at a time. Without it, 16.",
+    description: "Maximum transactions traced at a time. Without it, 16.",
     example: 10,
   }),
   gasPriceBufferPercent: withDefault(percent(1000), 0, {
     name: "gas_price_buffer",
     description:
-      "Added to the maximum gas price of a transaction, never to its tip: only the block's price is paid. Without " +
-      "EIP-1559 it is added to the price. Does not count in the profit rule, but no delivery is offered more than its " +
-      "fees pay for. Keep it below `minimum_profit_percentage`.",
+      "Added to the maximum gas price of a transaction, never to its tip (without EIP-1559 to the price). Does not " +
+      "count in the profit rule, but no delivery is offered more than its fees pay for. Keep it below " +
+      "`minimum_profit_percentage`.",
   }),
   maximumGasPriceGwei: optional(positiveAmount("gwei"), {
     name: "maximum_gas_price",
     description:
-      "Gas price above which nothing is signed for this chain, whatever its endpoints name. Without it: 500 on " +
-      "Ethereum and Gnosis, 5000 on Polygon, 25 on BSC, 10 on Arbitrum, OP Mainnet, Base, Unichain and Soneium, and " +
-      "none elsewhere.",
+      "Gas price above which nothing is signed for this chain. Without it: 500 on Ethereum and Gnosis, 5000 on " +
+      "Polygon, 25 on BSC, 10 on Arbitrum, OP Mainnet, Base, Unichain and Soneium, none elsewhere.",
     example: 200,
   }),
   clientType: withDefault(oneOf(["Geth", "Erigon"]), "Geth", {
     name: "client_type",
-    description: "Software of the node. The two trace differently.",
+    description: "Software of the node; the two trace differently.",
   }),
   ...scanKeys,
 });
@@ -196,7 +193,7 @@ export const substrateEvmKeys = (files: ConfigFiles) => ({
   wsUrl: required(webSocketUrl, {
     name: "ws_url",
     description:
-      "A node of the chain with Substrate's RPC and archive state: it proves what the contracts hold.",
+      "A node of the chain with Substrate's RPC and archive state, which proves what the contracts hold.",
     example: "wss://polkadot-hub.example.org",
   }),
 });
@@ -217,8 +214,8 @@ export const notifySection = {
     webhook: required(httpUrl, {
       name: "webhook",
       description:
-        "URL to which each change of what is in the way is posted as JSON, with what helps: an incoming webhook of " +
-        "Slack, Mattermost or Discord, sendMessage of a Telegram bot with ?chat_id=, or ntfy with ?tpl=1&m={{.text}}.",
+        "Gets each change as JSON, with what helps: an incoming webhook of Slack, Mattermost or Discord, sendMessage " +
+        "of a Telegram bot with ?chat_id=, or ntfy with ?tpl=1&m={{.text}}.",
       example: "https://hooks.example.org/services/YOUR-KEY",
     }),
   },
@@ -235,7 +232,7 @@ export const substrateKeys = (files: ConfigFiles) => ({
       "KUSAMA-",
       "SUBSTRATE-",
     ]),
-    { name: "state_machine", description: "State machine of the chain.", example: "POLKADOT-2030" },
+    { name: "state_machine", description: "The chain.", example: "POLKADOT-2030" },
   ),
   hashing: required(oneOf(["Keccak", "Blake2"]), {
     name: "hashing",
@@ -249,7 +246,7 @@ export const substrateKeys = (files: ConfigFiles) => ({
   }),
   consensusStateId: required(consensusStateId, {
     name: "consensus_state_id",
-    description: "Under which the hub stores the chain; for parachains the one of their relay chain.",
+    description: "Id under which the hub stores the chain; for parachains that of their relay chain.",
     example: "DOT0",
   }),
   ...nodeKeys,
@@ -257,14 +254,14 @@ export const substrateKeys = (files: ConfigFiles) => ({
   signer: accountOf(optionalIn(substrateSigner(files), {
     name: "signer",
     description:
-      "Earns the fees of deliveries to this chain. Deliveries themselves are unsigned: without a seed " +
-      "messages are delivered, and no fees are claimed for it.",
+      "Earns the fees of deliveries to this chain. Deliveries are unsigned: without a seed they are made, and no fees " +
+      "are claimed for them.",
     example: "/run/secrets/parachain-seed",
   })),
   inboundOnly,
   ...scanKeys,
   feeTokenDecimals: withDefault(integer(0, 18), 6, {
     name: "fee_token_decimals",
-    description: "Decimals of the fee token in which this chain's requests are paid.",
+    description: "Decimals of the fee token of this chain's requests.",
   }),
 });

@@ -3,6 +3,7 @@ import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
 import { inlineToml, toWritable } from "./toml_text.ts";
 import type { NamedChain, Network } from "./live_network.ts";
 import { isKeystore, isRemote } from "./redact.ts";
+import { evmStateMachine } from "../ismp/state_machine.ts";
 
 /** A section as it is written. */
 export interface CommentedSection {
@@ -12,7 +13,7 @@ export interface CommentedSection {
   readonly comment?: string;
   readonly header: string;
   readonly section: Section<unknown>;
-  /** Instead of the schema's examples, by key. */
+  /** Instead of the schema's examples, by key; `undefined`: left blank for the operator. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** Which keys are written: all of them with their meaning (default), or those that have a value without it. */
   readonly shows?: "all" | "required";
@@ -54,27 +55,27 @@ function writeSection(of: CommentedSection): string {
   return [...rule, comment(of.comment ?? section.description), shown].join("\n");
 }
 
-function meaning(
-  { name, description, type, example }: Key<unknown>,
-  { values = {} }: CommentedSection,
-): string {
-  const expected = expectedText(type);
-  const text = comment(`${description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
-  const value = values[name];
+function meaning(key: Key<unknown>, of: CommentedSection): string {
+  const expected = expectedText(key.type);
+  const text = comment(`${key.description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
+  const value = valueOf(key, of);
   const isEmpty = Array.isArray(value) && value.length === 0;
-  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(example))}` : text;
+  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(key.example))}` : text;
 }
 
-function setting(
-  key: Key<unknown>,
-  { values = {}, switchedOn = [], usual = [] }: CommentedSection,
-): string {
+function setting(key: Key<unknown>, of: CommentedSection): string {
   const { name, isRequired, fallback } = key;
-  const value = values[name] ?? key.example ?? fallback;
+  const { switchedOn = [], usual = [] } = of;
+  const value = valueOf(key, of);
   const text = `${name} = ${inlineToml(toWritable(value))}`;
   if (isRequired || switchedOn.includes(name)) return text;
   const isUsual = JSON.stringify(value) === JSON.stringify(fallback) || usual.includes(name);
   return `#${text}${isUsual ? " # default" : ""}`;
+}
+
+function valueOf({ name, example, fallback }: Key<unknown>, { values = {} }: CommentedSection): unknown {
+  if (!Object.hasOwn(values, name)) return example ?? fallback;
+  return values[name] ?? (Array.isArray(example) ? [] : "");
 }
 
 /** Words in lines behind `# `; a text that is indented stays a line of its own. */
@@ -105,37 +106,80 @@ export interface InitAnswers {
   readonly passwordFiles: ReadonlyMap<string, string>;
 }
 
-/** What is said of accounts. */
-type AccountAnswers = Pick<InitAnswers, "signers" | "signerAddresses" | "passwordFiles">;
-
-/** Keys of a chain's section that name its account, with their values; what is to be filled in is empty. */
-export function accountKeys(
-  { signers, signerAddresses, passwordFiles }: AccountAnswers,
-  chain: string,
-): Readonly<Record<string, string>> {
-  const signer = signers.get(chain) ?? "";
-  return {
-    signer,
-    ...isRemote(signer) && { signer_address: signerAddresses.get(chain) ?? "" },
-    ...isKeystore(signer) && { keystore_password_file: passwordFiles.get(chain) ?? "" },
-  };
-}
-
-/** Those of them that are to be filled in, with their section. */
-export function accountBlanks(answers: AccountAnswers, chain: string): readonly string[] {
-  return Object.entries(accountKeys(answers, chain)).flatMap(([key, value]) =>
-    value === "" ? [`[${chain}].${key}`] : []
-  );
-}
-
 /** The text of the file, and the keys that are left to be filled in. */
 export interface InitFile {
   readonly text: string;
   readonly blanks: readonly string[];
 }
 
-/** Comment of a chain's section. */
-export function describeChain({ name, explorer, isRollup }: NamedChain): string {
+/** In what the files of the two programs differ. */
+export interface InitParts {
+  readonly program: string;
+  readonly role: string;
+  /** Title of the chains. */
+  readonly title: string;
+  /** Sections before those of chains. */
+  readonly before: readonly CommentedSection[];
+  /** Section of a chain with its own values, and the one inside of it. */
+  readonly ofChain: (
+    chain: NamedChain,
+  ) => Pick<CommentedSection, "section" | "values"> & { readonly host?: Omit<CommentedSection, "header"> };
+}
+
+/** Writes a file for the operator's chains. */
+export function writeInitFile(
+  answers: InitAnswers,
+  { program, role, title, before, ofChain }: InitParts,
+): InitFile {
+  const head = [
+    `Configuration of \`${program}\`, ${role}, written by \`${program} config init\`:`,
+    `  ${program} --config=FILE config check`,
+    'Empty values, but that of `etherscan_api_key`, are to be filled in. `#key = value` is optional; "default" behind it ' +
+    "means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
+  ];
+  const ofChains = answers.chains.flatMap((chain, index): readonly CommentedSection[] => {
+    const { section, values, host } = ofChain(chain);
+    const account = accountKeys(answers, chain.name);
+    return [
+      {
+        ...index === 0 ? { title } : { shows: "required" },
+        comment: describeChain(chain),
+        header: chain.name,
+        section,
+        values: {
+          state_machine: evmStateMachine(chain.chainId),
+          consensus_state_id: chain.consensusStateId,
+          etherscan_api_key: "",
+          ismp_host: chain.ismpHost,
+          ...values,
+          ...account,
+        },
+        switchedOn: Object.keys(account),
+      },
+      ...host === undefined ? [] : [{ ...host, header: `${chain.name}.host` }],
+    ];
+  });
+  const sections = [...before, ...ofChains];
+  const blanks = sections.flatMap(({ header, values = {} }) =>
+    Object.keys(values).flatMap((key) => values[key] === undefined ? [`[${header}].${key}`] : [])
+  );
+  return { text: writeCommentedFile({ schema: `./${program}.schema.json`, head, sections }), blanks };
+}
+
+/** Keys of a chain's section that name its account, with their values. */
+function accountKeys(
+  { signers, signerAddresses, passwordFiles }: InitAnswers,
+  chain: string,
+): Readonly<Record<string, string | undefined>> {
+  const signer = signers.get(chain);
+  return {
+    signer,
+    ...isRemote(signer ?? "") && { signer_address: signerAddresses.get(chain) },
+    ...isKeystore(signer ?? "") && { keystore_password_file: passwordFiles.get(chain) },
+  };
+}
+
+function describeChain({ name, explorer, isRollup }: NamedChain): string {
   const node = isRollup
     ? " An L2 of Ethereum: its node must keep old state (an archive node), since the hub's view of it is behind by " +
       "more than other nodes remember."

@@ -1,6 +1,7 @@
 /** Who signs for an EVM account: a private key, or a Web3Signer that holds it. */
 import { fromHex, type Hex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
+import type { Checked } from "./diagnostics.ts";
 import { addressOf, readUrl } from "./values.ts";
 import { isRemote, REMOTE_PREFIX, RemoteSigner, type Secret } from "./redact.ts";
 import { type Key, optional } from "./schema.ts";
@@ -36,11 +37,8 @@ export function signerAddress(signer: EvmSigner): Uint8Array {
   return address;
 }
 
-/** A signer, or what is wrong with it. */
-type RemoteJudgement = { readonly value: RemoteSigner } | { readonly found: string; readonly hint?: string };
-
 /** Reads `web3signer:URL` with the address that the section names beside it. */
-export function readRemoteSigner(given: string, section: TomlTable): RemoteJudgement {
+export function readRemoteSigner(given: string, section: TomlTable): Checked<RemoteSigner> {
   const url = readUrl(given.slice(REMOTE_PREFIX.length), ["http", "https"]);
   if ("found" in url) return { found: `a remote signer at ${url.found}` };
   const { search, hash } = new URL(url.value.reveal());

@@ -8,6 +8,7 @@ import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
 import { IdentifierError, parseStateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { isLoopback } from "../telemetry/http/listen_address.ts";
+import type { Checked, InvalidValue } from "./diagnostics.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
 import { refusal, type Remark, remarksOn, withRemarks } from "./schema.ts";
 
@@ -46,8 +47,8 @@ export const cappedSeconds: z.ZodType<number> = withRemarks(
   wideSeconds.transform((seconds) => seconds <= BigInt(MAX_TIMER_SEC) ? Number(seconds) : MAX_TIMER_SEC),
   (given) => {
     if (typeof given !== "bigint" || given <= BigInt(MAX_TIMER_SEC)) return [];
-    const text = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 
@@ -96,7 +97,7 @@ export function oneOf<const W extends string>(words: readonly W[]): z.ZodType<W>
 /** A text that `check` accepts or describes what it found instead. */
 export function text<T>(
   expected: string,
-  check: (text: string) => { readonly value: T } | { readonly found: string; readonly hint?: string },
+  check: (text: string) => Checked<T>,
 ): z.ZodType<T> {
   return z.string(expected).transform((given, context) => {
     const checked = check(given);
@@ -119,23 +120,22 @@ export interface ListTraits<T> {
 /** An array of `element`s; every bad one is a problem, and repeats are dropped with a warning. */
 export function listOf<T>(element: z.ZodType<T>, traits: ListTraits<T>): z.ZodType<readonly T[]> {
   const { expected, min = 0, identity } = traits;
+  /** Index of the first element that is the same as each. */
+  const firstOf = (elements: readonly T[]): readonly number[] => {
+    const names = elements.map(identity);
+    return names.map((name) => names.indexOf(name));
+  };
   const list = z.array(element, expected).min(min, expected).transform((elements) => {
-    const kept = new Map<string, T>();
-    for (const value of elements) if (!kept.has(identity(value))) kept.set(identity(value), value);
-    return [...kept.values()];
+    const first = firstOf(elements);
+    return elements.filter((_, index) => first[index] === index);
   });
   return withRemarks(list, (given) => {
     if (!Array.isArray(given)) return [];
-    const first = new Map<string, number>();
+    const first = firstOf(given.map((item) => element.parse(item)));
     return given.flatMap((item, index): readonly Remark[] => {
       const own = remarksOn(element, item).map((remark) => ({ ...remark, path: [index, ...remark.path] }));
-      const name = identity(element.parse(item));
-      const at = first.get(name);
-      if (at === undefined) {
-        first.set(name, index);
-        return own;
-      }
-      const found = `a repeat of element ${at}, which is ignored`;
+      if (first[index] === index) return own;
+      const found = `a repeat of element ${first[index]}, which is ignored`;
       return [...own, { kind: "warning", path: [index], found, expected: "each element once" }];
     });
   });
@@ -180,7 +180,7 @@ export function remarksOnUrl(given: unknown): readonly Remark[] {
 export function readUrl(
   given: string,
   schemes: readonly string[],
-): { readonly value: EndpointUrl } | { readonly found: string } {
+): Checked<EndpointUrl> {
   const trimmed = given.trim();
   if (trimmed === "") return { found: "an empty text" };
   const parsed = URL.parse(trimmed);
@@ -207,10 +207,18 @@ export function stateMachine(expected: string, prefixes: readonly string[]): z.Z
 }
 
 /** Any state machine that a message can be sent to. */
-export const anyStateMachine: z.ZodType<StateMachine> = stateMachine(
+export const anyStateMachine: z.ZodType<StateMachine> = messageTarget(
   'a state machine such as "EVM-1" or "POLKADOT-3367"',
-  ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"],
 );
+
+/** As {@link anyStateMachine}, in a list in which names of sections were replaced by their state machines. */
+export const listedChain: z.ZodType<StateMachine> = messageTarget(
+  'the name of a chain\'s section, or a state machine such as "EVM-1"',
+);
+
+function messageTarget(expected: string): z.ZodType<StateMachine> {
+  return stateMachine(expected, ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"]);
+}
 
 /** Four printable ASCII characters. */
 export const consensusStateId: z.ZodType<ConsensusStateId> = text(
@@ -238,7 +246,7 @@ export const contractAddress: z.ZodType<Hex> = addressOf(
 /** Any address as {@link contractAddress}. @param refuse says what is wrong with an address that is well formed. */
 export function addressOf(
   expected: string,
-  refuse: (address: Hex) => { readonly found: string; readonly hint?: string } | undefined = () => undefined,
+  refuse: (address: Hex) => InvalidValue | undefined = () => undefined,
 ): z.ZodType<Hex> {
   return withRemarks(
     text(expected, (given) => {
@@ -277,25 +285,23 @@ export const moduleId: z.ZodType<Uint8Array> = withRemarks(
     (given) => {
       const module = readModule(given);
       if ("found" in module) return module;
-      const { length } = module.bytes;
-      return length > MAX_MODULE_BYTES ? { found: `${length} bytes` } : { value: module.bytes };
+      const { length } = module.value;
+      return length > MAX_MODULE_BYTES ? { found: `${length} bytes` } : module;
     },
   ),
   (given) => {
     const module = readModule(String(given));
     if ("found" in module || !module.isAscii) return [];
-    const text = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.bytes)}`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 
-function readModule(
-  given: string,
-): { readonly bytes: Uint8Array; readonly isAscii: boolean } | { readonly found: string } {
+function readModule(given: string): InvalidValue | { readonly value: Uint8Array; readonly isAscii: boolean } {
   const isPrefixed = /^0x/i.test(given);
   const digits = isPrefixed ? given.slice(2) : given;
   const isHex = /^[0-9a-fA-F]+$/.test(digits);
-  if (isHex && digits.length % 2 === 0) return { bytes: fromHex(digits), isAscii: false };
+  if (isHex && digits.length % 2 === 0) return { value: fromHex(digits), isAscii: false };
   if (isPrefixed && !isHex) {
     return { found: digits === "" ? "0x without digits" : "0x and other characters than hex digits" };
   }
@@ -305,5 +311,5 @@ function readModule(
   }
   if (given === "") return { found: "an empty text" };
   if (!/^[\x20-\x7e]+$/.test(given)) return { found: "a text that is neither hex nor ASCII" };
-  return { bytes: new TextEncoder().encode(given), isAscii: true };
+  return { value: new TextEncoder().encode(given), isAscii: true };
 }

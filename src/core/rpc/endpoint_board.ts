@@ -2,7 +2,6 @@
  * Every endpoint for metrics, readiness and the status page: its state, which it reads at the endpoint itself, and what its
  * requests tell beside that.
  */
-import * as z from "zod";
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import { coloured, type Shown } from "../telemetry/status_sections.ts";
@@ -12,44 +11,44 @@ import { isOfEndpoint, type RpcFaultCode } from "./call.ts";
 import type { EndpointState, NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
 /** An endpoint as its requests showed it. */
-export const endpointReading = z.object({
-  chain: z.string(),
+export interface EndpointReading {
+  readonly chain: string;
   /** Host and port. */
-  host: z.string(),
+  readonly host: string;
   /** True for a remote signer of our account on the chain; all others are nodes. */
-  isSigner: z.boolean(),
+  readonly isSigner: boolean;
   /** Code of the latest fault of the endpoint itself; absent: none so far. */
-  lastFault: z.custom<RpcFaultCode>((code) => typeof code === "string").optional(),
+  readonly lastFault?: RpcFaultCode | undefined;
   /** Time of a request, smoothed over the last ones, milliseconds. */
-  latencyMs: z.number(),
-  requests: z.number(),
+  readonly latencyMs: number;
+  readonly requests: number;
   /** State of the endpoint; of signers and of endpoints that belong to no set by their last request: ready or down. */
-  state: z.custom<EndpointState>((state) => typeof state === "object"),
+  readonly state: EndpointState;
   /** True when it is ready or behind. */
-  isUp: z.boolean(),
+  readonly isUp: boolean;
   /** Time since which it is in its state, Unix milliseconds. */
-  sinceMs: z.number(),
+  readonly sinceMs: number;
   /** Blocks behind another endpoint of its set; absent: it is not behind. */
-  lagBlocks: z.number().optional(),
-});
-
-/** An endpoint as its requests showed it. */
-export type EndpointReading = Readonly<z.output<typeof endpointReading>>;
+  readonly lagBlocks?: number | undefined;
+}
 
 /** A height with the time at which an endpoint named it, Unix milliseconds. */
-const heightReading = z.object({ height: z.number(), readAtMs: z.number() });
-
-/** A height with the time at which an endpoint named it, Unix milliseconds. */
-export type HeightReading = Readonly<z.output<typeof heightReading>>;
+export interface HeightReading {
+  readonly height: number;
+  readonly readAtMs: number;
+}
 
 /** Newest blocks of a chain, as its endpoints named them; absent: none has named one yet. */
-export const chainHeights = z.object({ head: heightReading.optional(), final: heightReading.optional() });
-
-/** Newest blocks of a chain. */
-export type ChainHeights = Readonly<z.output<typeof chainHeights>>;
+export interface ChainHeights {
+  readonly head?: HeightReading | undefined;
+  readonly final?: HeightReading | undefined;
+}
 
 /** What is known of an endpoint. */
-interface Known extends Omit<z.output<typeof endpointReading>, "state" | "isUp" | "sinceMs" | "lagBlocks"> {
+interface Known extends Pick<EndpointReading, "chain" | "host" | "isSigner"> {
+  lastFault: RpcFaultCode | undefined;
+  latencyMs: number;
+  requests: number;
   /** State of the endpoint at the set that used it last; of one that belongs to none, by its last request. */
   readState: () => EndpointState;
   lastRequestMs: number;

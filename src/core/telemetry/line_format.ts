@@ -2,6 +2,7 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { ChainNames } from "../config/chain_names.ts";
 import { escapeControls, quoted } from "../config/redact.ts";
+import { formatDuration } from "../runtime/text_table.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
 /** Log entry to format. */
@@ -76,7 +77,7 @@ export function humanText(
   const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
   const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
   const again = typeof repeated === "number" && typeof repeatedSec === "number"
-    ? ` (again ${repeated} time${repeated === 1 ? "" : "s"} in ${formatSpan(repeatedSec)})`
+    ? ` (again ${repeated} time${repeated === 1 ? "" : "s"} in ${formatDuration(repeatedSec * 1_000)})`
     : "";
   const message = `${entry.message}${again}`;
   const text = typeof explanation === "string" ? `${message}: ${explanation}` : message;
@@ -85,13 +86,6 @@ export function humanText(
     place: names.short(escapeControls(place)),
     said: names.full([escapeControls(text), ...values].join(" ")),
   };
-}
-
-/** Formats a time in the words of a log line. */
-function formatSpan(seconds: number): string {
-  const minutes = Math.round(seconds / 60);
-  if (seconds < 90) return `${seconds} second${seconds === 1 ? "" : "s"}`;
-  return `${minutes} minutes`;
 }
 
 function shownEvent({ level, event, code }: Entry, { hasColour }: FormatOptions): string {

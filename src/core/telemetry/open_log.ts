@@ -1,16 +1,8 @@
-/** Log of a program: levels, formats, repeated lines, redaction. */
+/** Log of a program: levels, formats, redaction. */
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
-import {
-  type Entry,
-  errorCode,
-  explainError,
-  type FormatOptions,
-  humanLine,
-  humanText,
-  jsonLine,
-} from "./line_format.ts";
+import { type Entry, errorCode, explainError, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { createRedactor } from "./redactor.ts";
 import { endsTrouble } from "./troubles.ts";
 
@@ -76,28 +68,49 @@ export interface OpenLog extends Log {
   hide(secrets: readonly string[]): void;
 }
 
-const UNKNOWN_MET: EventCode = "unknown_met";
-
 /** Opens a log. */
 export function openLog(options: LogOptions): OpenLog {
-  const writer = createWriter(options);
+  const { clock, names, isJournal = false, onWarning, onUnknown } = options;
+  const format = options.format === "json" ? jsonLine : humanLine;
+  const hasColour = options.format === "human" && options.hasColour === true && !isJournal;
+  const hidden = new Set(options.secrets);
+  let redact = createRedactor([...hidden]);
   let minimum = options.level;
+  const repeats = new Repeats();
+  const write = (entry: Entry): void => {
+    const { level, event, timeMs: atMs, fields } = entry;
+    const shown = { hasColour, isJournal, names, withStack: minimum === "debug" };
+    options.write(redact(safely(() => format(entry, shown), entry)));
+    if (onWarning === undefined || (level !== "warn" && level !== "error")) return;
+    onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) }, fields);
+  };
+  const isKnown = ({ chain = "", what, cost }: LogFields, nowMs: number): boolean =>
+    onUnknown?.({ chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) }, nowMs) ===
+      false;
   const take: TakeEvent = (level, event, fields) => {
-    options.onEvent?.(event, fields, () => writer.explain(fields));
+    options.onEvent?.(event, fields, () => redact(explain(fields)));
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
+    const timeMs = clock.now();
+    if (event === "unknown_met" && isKnown(fields, timeMs)) return;
     const { event: name, code, text: message, reaction, action } = events[event];
     const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
-    const entry = { timeMs: options.clock.now(), level, event: name, code, message };
-    writer.take({ ...entry, fields: { ...fields, ...next } });
+    const entry = { timeMs, level, event: name, code, message, fields: { ...fields, ...next } };
+    for (const each of repeats.admit(entry)) write(each);
+    if (level === "error") options.flush?.();
   };
   return {
     ...createLog({}, options.progress, take),
-    flush: () => writer.flush(),
+    flush: () => {
+      repeats.flush().forEach(write);
+      options.flush?.();
+    },
     setLevel: (level) => {
       minimum = level;
-      writer.withStack(level === "debug");
     },
-    hide: (secrets) => writer.hide(secrets),
+    hide: (secrets) => {
+      for (const secret of secrets) hidden.add(secret);
+      redact = createRedactor([...hidden]);
+    },
   };
 }
 
@@ -117,66 +130,10 @@ function createLog(bound: LogFields, progress: Log["progress"], take: TakeEvent)
   };
 }
 
-/** Writer of entries. */
-interface EntryWriter {
-  take(entry: Entry): void;
-  flush(): void;
-  /** Why something happened, a clause without secrets; empty: the values do not say. */
-  explain(fields: LogFields): string;
-  /** Whether lines have the stacks of errors. */
-  withStack(isWanted: boolean): void;
-  /** Adds texts that no line may contain. */
-  hide(secrets: readonly string[]): void;
-}
-
-function createWriter(options: LogOptions): EntryWriter {
-  const format = options.format === "json" ? jsonLine : humanLine;
-  const isJournal = options.isJournal ?? false;
-  const hasColour = options.format === "human" && (options.hasColour ?? false) && !isJournal;
-  const { names } = options;
-  let details: FormatOptions = { hasColour, isJournal, names, withStack: options.level === "debug" };
-  const hidden = new Set(options.secrets ?? []);
-  let redact = createRedactor([...hidden]);
-  const repeats = new Repeats();
-  const toUnknown = ({ fields: { chain = "", what, cost } }: Entry): UnknownThing => ({
-    chain: String(chain),
-    what: redact(String(what)),
-    cost: redact(String(cost)),
-  });
-  const writeAll = (entries: readonly Entry[]): void => {
-    for (const entry of entries) {
-      options.write(redact(safely(() => format(entry, details), entry)));
-      const { level, event, timeMs: atMs } = entry;
-      if (options.onWarning === undefined || (level !== "warn" && level !== "error")) continue;
-      const text = redact(safely(() => plainText(entry), entry));
-      options.onWarning({ atMs, level, event, text }, entry.fields);
-    }
-  };
-  return {
-    withStack: (withStack) => {
-      details = { ...details, withStack };
-    },
-    take: (entry) => {
-      if (entry.event === UNKNOWN_MET && options.onUnknown !== undefined) {
-        if (options.onUnknown(toUnknown(entry), entry.timeMs)) writeAll([entry]);
-        return;
-      }
-      writeAll(repeats.admit(entry));
-      if (entry.level === "error") options.flush?.();
-    },
-    flush: () => {
-      writeAll(repeats.flush());
-      options.flush?.();
-    },
-    explain: ({ explanation, detail, because, error }) => {
-      const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
-      return redact(String(why)).replace(/\.$/, "");
-    },
-    hide: (secrets) => {
-      for (const secret of secrets) hidden.add(secret);
-      redact = createRedactor([...hidden]);
-    },
-  };
+/** Why something happened, a clause; empty: the values do not say. */
+function explain({ explanation, detail, because, error }: LogFields): string {
+  const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
+  return String(why).replace(/\.$/, "");
 }
 
 /** Text of an entry after its time and level. */
@@ -201,6 +158,7 @@ const repeatWindowMs = 300_000;
 /** Maximum number of distinct lines remembered; the oldest is reported and forgotten first. */
 const MAX_KINDS = 200;
 
+/** A line that was written, and how often since. */
 interface Kind {
   /** The line that was written. */
   readonly first: Entry;
@@ -274,23 +232,12 @@ function summary(kind: Kind): Entry[] {
   return [{ ...kind.held, fields }];
 }
 
-function kindOf(entry: Entry): string {
-  const { explanation, leg, chain, to, worker, endpoint, error } = entry.fields;
-  const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
-  return JSON.stringify(
-    [
-      entry.level,
-      entry.event,
-      entry.code,
-      explanation,
-      leg,
-      chain,
-      to,
-      worker,
-      accusedOf(error) ?? endpoint,
-      said,
-    ]
-      .map(String),
+function kindOf({ level, event, code, fields }: Entry): string {
+  const { explanation, what, leg, chain, to, worker, endpoint, error } = fields;
+  const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : error;
+  const accused = accusedOf(error) ?? endpoint;
+  return [level, event, code, explanation, what, leg, chain, to, worker, accused, said].map(String).join(
+    "\n",
   );
 }
 
@@ -298,8 +245,6 @@ function kindOf(entry: Entry): string {
 function accusedOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   if ("endpoint" in error) return error.endpoint;
-  const where = "where" in error ? error.where : undefined;
-  return typeof where === "object" && where !== null && "endpointHost" in where
-    ? where.endpointHost
-    : undefined;
+  const where: unknown = "where" in error ? error.where : undefined;
+  return typeof where === "object" && where !== null ? Reflect.get(where, "endpointHost") : undefined;
 }

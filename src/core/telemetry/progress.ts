@@ -1,5 +1,6 @@
 /** Progress of long work for people at a terminal: one line that is overwritten, with rate and time left. */
 import type { Clock } from "../runtime/clock.ts";
+import { formatDuration } from "../runtime/text_table.ts";
 
 /** Progress of one piece of work. */
 export interface WorkProgress {
@@ -58,38 +59,26 @@ export class ProgressLine {
   }
 
   #longest(nowMs: number): string | undefined {
-    let longest: { readonly leftSec: number; readonly line: string } | undefined;
-    for (const [name, task] of this.#tasks) {
-      if (nowMs - task.seenMs > STALE_MS) this.#tasks.delete(name);
-      else if (nowMs - task.startMs >= SHOWN_AFTER_MS) {
-        const { done, total } = task.progress;
-        const perSec = (done - task.startDone) * 1_000 / (nowMs - task.startMs);
-        const leftSec = perSec > 0 ? (total - done) / perSec : Infinity;
-        if (longest === undefined || leftSec > longest.leftSec) {
-          longest = { leftSec, line: formatProgress(task.progress, { perSec, leftSec }) };
-        }
-      }
+    for (const [name, { seenMs }] of this.#tasks) {
+      if (nowMs - seenMs > STALE_MS) this.#tasks.delete(name);
     }
-    return longest?.line;
+    return [...this.#tasks.values()].filter(({ startMs }) => nowMs - startMs >= SHOWN_AFTER_MS)
+      .map(({ startMs, startDone, progress }) => {
+        const perSec = (progress.done - startDone) * 1_000 / (nowMs - startMs);
+        const leftSec = perSec > 0 ? (progress.total - progress.done) / perSec : Infinity;
+        return { leftSec, line: formatProgress(progress, perSec, leftSec) };
+      })
+      .sort((a, b) => a.leftSec < b.leftSec ? 1 : -1)[0]?.line;
   }
 }
 
-function formatProgress(
-  { task, done, total, unit }: WorkProgress,
-  { perSec, leftSec }: { readonly perSec: number; readonly leftSec: number },
-): string {
+function formatProgress({ task, done, total, unit }: WorkProgress, perSec: number, leftSec: number): string {
   const rate = perSec >= 10 ? grouped(perSec) : perSec.toFixed(1);
-  const left = Number.isFinite(leftSec) ? `${formatLeft(leftSec)} left` : "time left unknown";
+  const left = Number.isFinite(leftSec) ? `${formatDuration(leftSec * 1_000)} left` : "time left unknown";
   return `${task}: ${grouped(done)} of ${grouped(total)} ${unit}, ${rate} per second, ${left}`;
-}
-
-function formatLeft(seconds: number): string {
-  if (seconds < 120) return `${Math.ceil(seconds)} s`;
-  if (seconds < 7_200) return `${Math.ceil(seconds / 60)} min`;
-  return `${Math.ceil(seconds / 3_600)} h`;
 }
 
 /** Whole number with groups of three digits. */
 function grouped(value: number): string {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  return Math.round(value).toLocaleString("en-US");
 }

@@ -2,32 +2,28 @@
  * Readiness of a program: what is in the way of its work although it runs, each with the time since which it holds, what
  * helps, and when it is tried next.
  */
-import * as z from "zod";
 import type { Clock } from "../runtime/clock.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 
 /** A reason with the time since which it holds. */
-export const notReadyReason = z.object({
+export interface NotReadyReason {
   /** Stable code, e.g. `wallet_empty`. */
-  code: z.string(),
+  readonly code: string;
   /** State machine; absent: the program as a whole. */
-  chain: z.string().optional(),
+  readonly chain?: string | undefined;
   /** `EVM-1 -> POLKADOT-3367`; absent: the chain as a whole. */
-  leg: z.string().optional(),
+  readonly leg?: string | undefined;
   /** What is the matter: a sentence. */
-  explanation: z.string(),
+  readonly explanation: string;
   /** What the operator can do: a sentence. */
-  help: z.string(),
+  readonly help: string;
   /** True: the work continues, less safely or less of it; such a reason does not make the program not ready. */
-  isWarning: z.boolean().optional(),
+  readonly isWarning?: boolean | undefined;
   /** When it is tried next, Unix milliseconds; absent: in every round, or only by what helps. */
-  nextMs: z.number().optional(),
+  readonly nextMs?: number | undefined;
   /** Unix milliseconds. */
-  sinceMs: z.number(),
-});
-
-/** A reason with the time since which it holds. */
-export type NotReadyReason = Readonly<z.output<typeof notReadyReason>>;
+  readonly sinceMs: number;
+}
 
 /** A reason, found at one time. */
 export interface FoundReason extends Omit<NotReadyReason, "sinceMs"> {

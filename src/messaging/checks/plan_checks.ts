@@ -7,7 +7,7 @@ import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
+import { type CheckJob, type CheckRow, judgeMachine, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
@@ -37,21 +37,11 @@ export interface CheckSubjects {
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, chains, machine, config } = subjects;
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const machineJob: CheckJob = {
-    chain: MACHINE,
-    check: "key_file",
-    run: () => Promise.resolve([...judgeMachine(machine), ...subjects.databaseRows()]),
-  };
-  const signer: CheckJob = {
-    chain: hub.id.stateMachine,
-    check: "signer",
-    run: () => Promise.resolve(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
-  };
   return [
     ...ofHub.jobs,
-    signer,
+    ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry, ofHub.isReachable)),
-    machineJob,
+    ...knownRows([...judgeMachine(machine), ...subjects.databaseRows()]),
   ];
 }
 
@@ -89,29 +79,22 @@ function planChain(
     chain: name,
     check: "hub_view",
     run: async (signal) => {
-      const known = await fetchView(signal);
+      const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
+      const [rows, known] = await Promise.all([
+        hub.counterparties.checkCounterparty({ id, ...host }, signal),
+        fetchView(signal),
+      ]);
+      if (rows.some(({ check }) => check === "chain_unknown")) return rows;
       const at = { id, height: known.height };
       const storedSec = known.height === 0n ? undefined : await hub.reads.fetchUpdateTime(at, signal);
       const names = { chain: name, observer: hub.id.stateMachine, id: id.consensusStateId };
-      return [judgeKnownHeight(names, { ...known, storedSec })];
+      return [judgeKnownHeight(names, { ...known, storedSec }), ...rows];
     },
   });
-  const counterpartyJob = whileReachable(isHubReachable, {
-    chain: name,
-    check: "hub_view",
-    run: async (signal) => {
-      const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
-      return await hub.counterparties.checkCounterparty({ id, ...host }, signal);
-    },
-  });
-  const signer: CheckJob = {
-    chain: name,
-    check: "signer",
-    run: () => Promise.resolve([describeAccount(chain)]),
-  };
   // The adapter of an EVM chain checks its signer.
-  const own = entry.config.type === "substrate" ? [whileReachable(isReachable, signer)] : [];
-  return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
+  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : [])
+    .map((job) => whileReachable(isReachable, job));
+  return [...jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
 function planPrices(

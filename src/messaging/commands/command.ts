@@ -11,8 +11,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { createFeeContext, planLegs, toRelaySettings } from "../legs.ts";
 import type { Leg, RelayDeps } from "../relay/leg.ts";
 import { type ProgramRun, type RunDeps, runSession, type Session, withLedger } from "../session.ts";
-import { readStatus } from "../status/build_status.ts";
-import type { RelayStatus } from "../status/relay_status.ts";
+import { readStatus, type RelayStatus } from "../status/relay_status.ts";
 
 /** Dependencies of a command, besides those of the long-running relayer. */
 export interface CommandDeps extends RunDeps {

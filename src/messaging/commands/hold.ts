@@ -5,7 +5,7 @@
  */
 import { findChain } from "../../core/commands/chain_name.ts";
 import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
-import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
 import { messageStates } from "../ledger/message_state.ts";
@@ -164,38 +164,22 @@ function releasePairs(
   { ledger, config }: OperationContext,
   subject: HoldSubject | undefined,
 ): readonly SuspensionRow[] {
-  const chains: readonly StateMachine[] = config.chains.map(({ stateMachine }) => stateMachine);
-  const scope = { ledger, hub: config.hub.stateMachine, chains };
-  if (subject === undefined) return releaseAll(scope, {});
-  if (subject.kind === "module") {
-    return [...releaseAll(scope, { from: subject.module }), ...releaseAll(scope, { to: subject.module })];
-  }
-  // Suspended pairs are known by the chain that they are delivered to, whatever chain they come from.
-  return subject.source === undefined ? releaseAll(scope, { chain: subject.dest }) : [];
+  const chains = config.chains.map(({ stateMachine }) => stateMachine);
+  return releaseSuspended({ ledger, hub: config.hub.stateMachine, chains }, subject);
 }
 
-/** Selection of module pairs; an absent field matches everything. */
-export interface ReleaseChoice {
-  /** Target chain of the deliveries. */
-  readonly chain?: StateMachine | undefined;
-  /** Sending module, lower-case hex. */
-  readonly from?: Hex | undefined;
-  /** Receiving module, lower-case hex. */
-  readonly to?: Hex | undefined;
-}
-
-/** Releases the selected pairs, in a transaction of its own, and clears their failures; their messages are due again. */
-export function releaseAll(
+/** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */
+export function releaseSuspended(
   { ledger, hub, chains }: {
     readonly ledger: Ledger;
     readonly hub: StateMachine;
     readonly chains: readonly StateMachine[];
   },
-  choice: ReleaseChoice,
+  subject: HoldSubject | undefined,
 ): readonly SuspensionRow[] {
   return ledger.transaction(() => {
-    const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
-    const meant = active.filter((pair) => isMeant(pair, choice));
+    const meant = chains.flatMap((chain) => ledger.suspensions.listActive(chain))
+      .filter((pair) => isMeant(pair, subject));
     // Those of other pairs are held again when they are attempted.
     for (const pair of meant) {
       ledger.suspensions.remove(pair);
@@ -207,7 +191,13 @@ export function releaseAll(
   });
 }
 
-function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
-  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
-    (to ?? toHex(pair.to)) === toHex(pair.to);
+function isMeant({ from, to, target }: SuspensionRow, subject: HoldSubject | undefined): boolean {
+  switch (subject?.kind) {
+    case undefined:
+      return true;
+    case "module":
+      return [from, to].some((module) => toHex(module) === subject.module);
+    case "route": // pairs are known by the chain that they are delivered to, whatever chain they come from
+      return subject.source === undefined && (subject.dest ?? target) === target;
+  }
 }

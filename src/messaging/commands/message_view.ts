@@ -3,30 +3,10 @@ import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { isTerminal, type MessageRow, neverMs } from "../ledger/ledger.ts";
 
 /** A message on one leg. */
-export interface MessageView
-  extends Pick<MessageRow, "commitment" | "requestCommitment" | "kind" | "reason" | "detail" | "attempts"> {
-  /** Of the request. */
-  readonly source: string;
-  readonly dest: string;
-  /** Of the leg. */
-  readonly from: string;
-  readonly to: string;
-  readonly module: string;
-  readonly nonce: string;
-  readonly status: MessageRow["state"];
-  readonly offeredUsd?: string | undefined;
-  readonly requiredUsd?: string | undefined;
-  readonly height: string;
-  readonly foundAt: string;
-  readonly changedAt: string;
-  /** Absent: not by itself, or no more, since it is sent or over. */
-  readonly nextAttemptAt?: string | undefined;
-  /** Absent: never. */
-  readonly timesOutAt?: string | undefined;
-}
+export type MessageView = ReturnType<typeof toMessageView>;
 
-/** Converts a row. */
-export function toMessageView(row: MessageRow): MessageView {
+/** Converts a row; `source` and `dest` are those of the request, `from` and `to` of the leg. */
+export const toMessageView = (row: MessageRow) => {
   const timeoutMs = row.timeoutSec * 1000n;
   return {
     commitment: row.commitment,
@@ -47,10 +27,12 @@ export function toMessageView(row: MessageRow): MessageView {
     height: row.seenAtHeight.toString(),
     foundAt: timeText(row.createdAtMs),
     changedAt: timeText(row.updatedAtMs),
+    /** Absent: not by itself, or no more, since it is sent or over. */
     nextAttemptAt: isAttempted(row) ? timeText(row.nextAttemptAtMs) : undefined,
+    /** Absent: never. */
     timesOutAt: timeoutMs === 0n || timeoutMs > MAX_TIME_MS ? undefined : timeText(Number(timeoutMs)),
   };
-}
+};
 
 /** True when a message is attempted by itself at the time of its row; ended and sent ones keep an old time. */
 function isAttempted({ state, nextAttemptAtMs }: MessageRow): boolean {

@@ -23,22 +23,8 @@ interface ProfitOptions {
 /** Transactions that are read at a time. */
 const PAGE = 2_000;
 
-/** Sums, and deliveries that are not claimed yet. */
-interface Profit {
-  readonly by: ProfitGroup;
-  readonly lines: readonly ProfitLine[];
-  readonly total: ProfitLine;
-  readonly claims: readonly {
-    readonly source: string;
-    readonly state: string;
-    readonly count: number;
-    /** Whole fee tokens, where the decimals are known. */
-    readonly fees?: string | undefined;
-  }[];
-}
-
 /** The command. */
-export const profitCommand = defineOperation<OperationContext, ProfitOptions, Profit>({
+export const profitCommand = defineOperation<OperationContext, ProfitOptions, ReturnType<typeof sumUp>>({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
   summary: "show fees earned against gas spent",
@@ -60,18 +46,7 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
         new Option("--by <group>", "one line for each").choices([...profitGroups]).default("chain"),
       )
       .action((options: ProfitOptions) => choose(options)),
-  work: ({ ledger, clock, status }, { by, since }) => {
-    const account = new ProfitAccount(by);
-    const sinceMs = since === undefined ? 0 : toSinceMs(since, clock.now());
-    for (let afterId: number | undefined = 0; afterId !== undefined;) {
-      const page: MinedCost[] = ledger.minedCosts.list({ sinceMs, afterId, limit: PAGE });
-      for (const cost of page) account.add(cost, () => ledger.minedCosts.listCarried(cost.id));
-      afterId = page.at(-1)?.id;
-    }
-    const outstanding = status().claims.filter(({ state }) => state === "unclaimed" || state === "claiming");
-    const claims = outstanding.map(({ source, state, count, fees }) => ({ source, state, count, fees }));
-    return { by, ...account.lines(), claims };
-  },
+  work: (context, options) => sumUp(context, options),
   show: ({ by, lines, total, claims }) =>
     [
       formatTable([
@@ -84,17 +59,20 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
           "unpriced",
           "wasted $",
         ],
-        ...[...lines, total].map((line) => [
-          line.group,
-          String(line.transactions),
-          ...[line.earnedUsd, line.spentUsd, line.profitUsd].map(toCents),
-          String(line.unpriced),
-          line.wasted.map(({ reason, usd }) => `${reason}: ${toCents(usd)}`).join(", ") || "nothing",
+        ...[...lines, total].map((
+          { group, transactions, earnedUsd, spentUsd, profitUsd, unpriced, wasted },
+        ) => [
+          by === "module" ? shortModule(group) : group,
+          String(transactions),
+          ...[earnedUsd, spentUsd, profitUsd].map(toCents),
+          String(unpriced),
+          String(Number(wasted.reduce((sum, { usd }) => sum + Number(usd), 0).toFixed(4))),
         ]),
-      ], { toTheRight: (column) => column > 0 && column < 6 }),
-      ...[...new Set(lines.flatMap(({ spent }) => spent.map(({ chain }) => chain)))].map((chain) =>
-        `Spent on ${chain}: ${total.spent.find((each) => each.chain === chain)?.native ?? "0"} native tokens`
+      ], { toTheRight: (column) => column > 0 }),
+      ...total.wasted.map(({ reason, transactions, usd }) =>
+        `Wasted on ${transactions} ${reason}: ${toCents(usd)} $`
       ),
+      ...total.spent.map(({ chain, native }) => `Spent on ${chain}: ${native} native tokens`),
       ...claims.map(({ source, state, count, fees }) =>
         `${count} deliveries ${state} with fees of ${source}${
           fees === undefined ? "" : `, ${fees} fee tokens`
@@ -107,134 +85,125 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
 function toCents(usd: string): string {
   return usd.replace(/(\.\d{4})\d+$/, "$1");
 }
-/** Sums of one group as plain data. */
-interface ProfitLine {
-  readonly group: string;
-  readonly transactions: number;
-  readonly earnedUsd: string;
-  readonly spentUsd: string;
-  readonly profitUsd: string;
-  /** Transactions whose price in dollars was unknown: they are in `spent` only. */
-  readonly unpriced: number;
-  /** Native tokens by chain. */
-  readonly spent: { readonly chain: string; readonly native: string }[];
-  readonly wasted: {
-    readonly reason: string;
-    readonly transactions: number;
-    readonly usd: string;
-    readonly spent: { readonly chain: string; readonly native: string }[];
-  }[];
+
+/** The ends of a module; --json has it whole. */
+function shortModule(module: string): string {
+  return module.replace(/^(0x[0-9a-f]{8})[0-9a-f]{8,}([0-9a-f]{8})$/, "$1...$2");
 }
 
-/** Sums of one group. */
-class Sums {
-  transactions = 0;
-  earned18 = 0n;
-  spent18 = 0n;
-  unpriced = 0;
-  readonly native = new Map<string, bigint>();
-  readonly wasted = new Map<SpendingResult, Sums>();
-
-  add(part: Pick<MinedCost, "chain" | "costWei" | "costUsd18" | "revenueUsd18">): void {
-    this.transactions++;
-    this.earned18 += part.revenueUsd18 ?? 0n;
-    this.spent18 += part.costUsd18 ?? 0n;
-    if (part.costUsd18 === undefined) this.unpriced++;
-    this.native.set(part.chain, (this.native.get(part.chain) ?? 0n) + part.costWei);
-  }
-
-  addWasted(result: SpendingResult, part: MinedCost): void {
-    const sums = this.wasted.get(result) ?? new Sums();
-    this.wasted.set(result, sums);
-    sums.add(part);
-  }
-
-  spentBy(): ProfitLine["spent"] {
-    return [...this.native].sort().map(([chain, wei]) => ({ chain, native: formatDecimal(wei, 18) }));
-  }
-}
-
-/** Adds up transactions. */
-class ProfitAccount {
-  readonly #by: ProfitGroup;
-  readonly #groups = new Map<string, Sums>();
-  readonly #total = new Sums();
-
-  constructor(by: ProfitGroup) {
-    this.#by = by;
-  }
-
-  /** Adds a transaction; `carried` are its messages, which matter by module. */
-  add(cost: MinedCost, carried: () => readonly CarriedMessage[]): void {
-    this.#addTo(this.#total, cost);
-    if (this.#by !== "module") return this.#addTo(this.#group(this.#nameOf(cost)), cost);
-    const messages = carried();
-    if (messages.length === 0) {
-      return this.#addTo(this.#group(cost.purpose === "delivery" ? "older" : cost.purpose), cost);
-    }
-    const share = BigInt(messages.length);
-    for (const [index, { module, isHandled, offeredUsd18 }] of messages.entries()) {
-      // The last one pays what does not divide.
-      const part = (whole: bigint): bigint =>
-        index === messages.length - 1 ? whole - whole / share * (share - 1n) : whole / share;
-      this.#addTo(this.#group(toHex(module)), {
-        ...cost,
-        costWei: part(cost.costWei),
-        costUsd18: cost.costUsd18 === undefined ? undefined : part(cost.costUsd18),
-        revenueUsd18: isHandled && cost.result === "delivered" ? offeredUsd18 : 0n,
-      });
+/** Sums, and deliveries that are not claimed yet. */
+const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: ProfitOptions) => {
+  const [total, groups] = [new Sums(), new Map<string, Sums>()];
+  for (const cost of listCosts(ledger, since === undefined ? 0 : toSinceMs(since, clock.now()))) {
+    total.add(cost);
+    for (const [group, part] of split(by, cost, () => ledger.minedCosts.listCarried(cost.id))) {
+      sumsOf(groups, group).add(part);
     }
   }
-
-  /** The sums by group, and over all. */
-  lines(): { readonly lines: ProfitLine[]; readonly total: ProfitLine } {
-    const lines = [...this.#groups].sort(([a], [b]) => a < b ? -1 : 1).map(([group, sums]) =>
-      toLine(group, sums)
-    );
-    return { lines, total: toLine("total", this.#total) };
-  }
-
-  #addTo(sums: Sums, cost: MinedCost): void {
-    sums.add(cost);
-    if (wastedResults.has(cost.result)) sums.addWasted(cost.result, cost);
-  }
-
-  #group(name: string): Sums {
-    const sums = this.#groups.get(name) ?? new Sums();
-    this.#groups.set(name, sums);
-    return sums;
-  }
-
-  #nameOf(cost: MinedCost): string {
-    switch (this.#by) {
-      case "chain":
-      case "module":
-        return cost.chain;
-      case "day":
-        return new Date(cost.minedAtMs).toISOString().slice(0, 10);
-      case "route":
-        return cost.legSource === undefined
-          ? `${cost.purpose} on ${cost.chain}`
-          : `${cost.legSource} -> ${cost.chain}`;
-    }
-  }
-}
-
-function toLine(group: string, sums: Sums): ProfitLine {
-  const usd = (amount18: bigint): string => dollarsText(amount18) ?? "0";
   return {
-    group,
-    transactions: sums.transactions,
-    earnedUsd: usd(sums.earned18),
-    spentUsd: usd(sums.spent18),
-    profitUsd: usd(sums.earned18 - sums.spent18),
-    unpriced: sums.unpriced,
-    spent: sums.spentBy(),
-    wasted: [...sums.wasted].map(([reason, each]) => ({
-      reason,
-      transactions: each.transactions,
-      usd: usd(each.spent18),
-      spent: each.spentBy(),
-    })),
+    by,
+    lines: [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([group, sums]) => sums.toLine(group)),
+    total: total.toLine("total"),
+    claims: status().claims.filter(({ state }) => state === "unclaimed" || state === "claiming"),
   };
+};
+
+function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Iterable<MinedCost> {
+  for (let afterId: number | undefined = 0; afterId !== undefined;) {
+    const page: readonly MinedCost[] = ledger.minedCosts.list({ sinceMs, afterId, limit: PAGE });
+    yield* page;
+    afterId = page.at(-1)?.id;
+  }
+}
+
+/** Groups of a transaction, each with its part of the cost. @param carried lists its messages, which share it by module */
+function split(
+  by: ProfitGroup,
+  cost: MinedCost,
+  carried: () => readonly CarriedMessage[],
+): readonly (readonly [group: string, part: MinedCost])[] {
+  if (by !== "module") return [[nameOf(by, cost), cost]];
+  const messages = carried();
+  if (messages.length === 0) return [[cost.purpose === "delivery" ? "older" : cost.purpose, cost]];
+  const share = BigInt(messages.length);
+  return messages.map(({ module, isHandled, offeredUsd18 }, index) => {
+    // The last one pays what does not divide.
+    const part = (whole: bigint): bigint =>
+      index === messages.length - 1 ? whole - whole / share * (share - 1n) : whole / share;
+    return [toHex(module), {
+      ...cost,
+      costWei: part(cost.costWei),
+      costUsd18: cost.costUsd18 === undefined ? undefined : part(cost.costUsd18),
+      revenueUsd18: isHandled && cost.result === "delivered" ? offeredUsd18 : 0n,
+    }];
+  });
+}
+
+function nameOf(by: Exclude<ProfitGroup, "module">, cost: MinedCost): string {
+  switch (by) {
+    case "chain":
+      return cost.chain;
+    case "day":
+      return new Date(cost.minedAtMs).toISOString().slice(0, 10);
+    case "route":
+      return cost.legSource === undefined
+        ? `${cost.purpose} on ${cost.chain}`
+        : `${cost.legSource} -> ${cost.chain}`;
+  }
+}
+
+/** Sums of a group, all of it or what was wasted for one reason. */
+class Sums {
+  #transactions = 0;
+  #earned18 = 0n;
+  #spent18 = 0n;
+  #unpriced = 0;
+  readonly #native = new Map<string, bigint>();
+  readonly #wasted = new Map<SpendingResult, Sums>();
+
+  /** Adds a transaction, or a part of it. */
+  add(part: MinedCost): void {
+    this.#count(part);
+    if (wastedResults.has(part.result)) sumsOf(this.#wasted, part.result).#count(part);
+  }
+
+  /** The sums as plain data: dollars, and native tokens by chain. */
+  readonly toLine = (group: string) => ({
+    group,
+    transactions: this.#transactions,
+    earnedUsd: usdText(this.#earned18),
+    spentUsd: usdText(this.#spent18),
+    profitUsd: usdText(this.#earned18 - this.#spent18),
+    /** Transactions whose price in dollars was unknown: they are in `spent` only. */
+    unpriced: this.#unpriced,
+    spent: this.#spentBy(),
+    wasted: [...this.#wasted].map(([reason, each]) => ({
+      reason,
+      transactions: each.#transactions,
+      usd: usdText(each.#spent18),
+      spent: each.#spentBy(),
+    })),
+  });
+
+  #count({ chain, costWei, costUsd18, revenueUsd18 = 0n }: MinedCost): void {
+    this.#transactions++;
+    this.#earned18 += revenueUsd18;
+    this.#spent18 += costUsd18 ?? 0n;
+    if (costUsd18 === undefined) this.#unpriced++;
+    this.#native.set(chain, (this.#native.get(chain) ?? 0n) + costWei);
+  }
+
+  #spentBy(): readonly { readonly chain: string; readonly native: string }[] {
+    return [...this.#native].sort().map(([chain, wei]) => ({ chain, native: formatDecimal(wei, 18) }));
+  }
+}
+
+function sumsOf<Key>(all: Map<Key, Sums>, key: Key): Sums {
+  const known = all.get(key) ?? new Sums();
+  all.set(key, known);
+  return known;
+}
+
+function usdText(amount18: bigint): string {
+  return dollarsText(amount18) ?? "0";
 }

@@ -8,8 +8,7 @@ import type { HandDelivery } from "../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../relay/leg.ts";
 import type { OperationContext } from "./command.ts";
 import { toHash } from "./message_filter.ts";
-import { timeText } from "./message_view.ts";
-import { type DecisionView, findRows, formatDecision, toDecisionView } from "./show.ts";
+import { findRows, formatDecision, toDecisionView } from "./show.ts";
 
 interface RelayOptions {
   readonly hash: Hash256;
@@ -17,28 +16,7 @@ interface RelayOptions {
 }
 
 /** Outcome on one leg. */
-interface RelayResult extends Pick<HandDelivery, "outcome" | "text" | "transaction"> {
-  readonly commitment: string;
-  readonly from: string;
-  readonly to: string;
-  readonly gas?: string | undefined;
-  readonly provedAt?: string | undefined;
-  readonly decision?: DecisionView | undefined;
-  /** Consensus proofs of the hub that go with the message, or ahead of it. */
-  readonly consensusProofs?: ProofsView | undefined;
-}
-
-interface ProofsView {
-  readonly count: number;
-  readonly bytes: number;
-  /** Authority sets that the target lacks. */
-  readonly sets: readonly string[];
-  /** Height of the hub that the target knows afterwards. */
-  readonly height: string;
-  readonly gas: string;
-  /** Native tokens of the target. */
-  readonly native: string;
-}
+type RelayResult = Awaited<ReturnType<typeof relayRow>>;
 
 /** The command. */
 export const relayCommand = defineOperation<
@@ -56,9 +34,10 @@ Examples:
 
 Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
 modules. The cost counts as every other one. Where an EVM chain does not know the hub's block yet, the
-consensus proofs that it lacks go in front of the message, or ahead of it where they do not fit. A message goes by the leg that is not over; when the hub
-has it, call it again for the leg from the hub. --dry-run does everything but the sending, and prints
-the numbers. Without a running relayer the command sends it, and the relayer settles it when it starts.
+consensus proofs that it lacks go in front of the message, or ahead of it where they do not fit. A
+message goes by the leg that is not over; when the hub has it, call it again for the leg from the hub.
+--dry-run does everything but the sending, and prints the numbers. Without a running relayer the command
+sends it, and the relayer settles it when it starts.
 
 Exit status: 0 sent, possible (--dry-run) or delivered already, 1 not now, with the reason, 2 wrong
 command line.`,
@@ -141,49 +120,50 @@ async function findSent(
   );
 }
 
-async function relayRow(
+/** Delivers a message on its leg. */
+const relayRow = async (
   context: OperationContext,
   { row, isDryRun }: { readonly row: MessageRow; readonly isDryRun: boolean },
   signal: AbortSignal,
-): Promise<RelayResult> {
-  const ends = { commitment: row.commitment, from: row.source, to: row.target };
+) => {
+  const { commitment, source: from, target: to } = row;
   const leg = context.relaying().legs.find((each) => isOf(each, row));
-  if (leg === undefined) {
-    return { ...ends, outcome: "waiting", text: `${row.source} -> ${row.target} is not configured.` };
-  }
-  return { ...ends, ...await deliver({ ...leg, signal }, { row, isDryRun }) };
-}
+  const result: HandDelivery = leg === undefined
+    ? { outcome: "waiting", text: `${from} -> ${to} is not configured.` }
+    : await deliver({ ...leg, signal }, { row, isDryRun });
+  const { decision, gas, provedAt, consensusProofs: proofs } = result;
+  const nowMs = context.clock.now();
+  return {
+    ...{ commitment, from, to, outcome: result.outcome, text: result.text, transaction: result.transaction },
+    gas: gas?.toString(),
+    provedAt: provedAt?.toString(),
+    /** Consensus proofs of the hub that go with the message, or ahead of it. */
+    consensusProofs: proofs && {
+      count: proofs.count,
+      bytes: proofs.bytes,
+      /** Authority sets that the target lacks. */
+      sets: proofs.sets.map(String),
+      /** Height of the hub that the target knows afterwards. */
+      height: proofs.height.toString(),
+      gas: proofs.gas.toString(),
+      /** Native tokens of the target. */
+      native: formatDecimal(proofs.costWei, 18),
+    },
+    decision: decision && toDecisionView({ ...decision, atMs: nowMs }),
+  };
+};
 
 async function deliver(
   leg: LegRun,
   { row, isDryRun }: { readonly row: MessageRow; readonly isDryRun: boolean },
-): Promise<Omit<RelayResult, "commitment" | "from" | "to">> {
+): Promise<HandDelivery> {
   const { deliverByHand } = await import("../relay/deliver/by_hand.ts");
-  let result: HandDelivery;
   try {
-    result = await deliverByHand(leg, row, { isDryRun });
+    return await deliverByHand(leg, row, { isDryRun });
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     return { outcome: "waiting", text: `An endpoint did not answer: ${error.message}` };
   }
-  const { outcome, text, transaction, decision, gas, provedAt, consensusProofs } = result;
-  return {
-    outcome,
-    text,
-    transaction,
-    gas: gas?.toString(),
-    provedAt: provedAt?.toString(),
-    consensusProofs: consensusProofs && {
-      count: consensusProofs.count,
-      bytes: consensusProofs.bytes,
-      sets: consensusProofs.sets.map(String),
-      height: consensusProofs.height.toString(),
-      gas: consensusProofs.gas.toString(),
-      native: formatDecimal(consensusProofs.costWei, 18),
-    },
-    decision: decision &&
-      { ...toDecisionView({ ...decision, atMs: leg.clock.now() }), at: timeText(leg.clock.now()) },
-  };
 }
 
 function isOf({ source, target }: Leg, row: MessageRow): boolean {
@@ -210,7 +190,9 @@ function formatResult(result: RelayResult): string {
 }
 
 /** Says what proofs the target gets with the message. */
-function describeProofs({ count, bytes, sets, height }: ProofsView): string {
+function describeProofs(
+  { count, bytes, sets, height }: NonNullable<RelayResult["consensusProofs"]>,
+): string {
   const rotations = sets.length === 0 ? "" : `authority sets ${sets.join(", ")}; `;
   return `${count} (${rotations}block ${height} of the hub), ${bytes} bytes`;
 }

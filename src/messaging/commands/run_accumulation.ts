@@ -7,13 +7,14 @@ import type { Log } from "../../core/telemetry/log.ts";
 import {
   type ClaimRunOptions,
   type ClaimSummary,
+  MAX_FAILURES,
+  repeatRounds,
   runClaims,
   settleDeliveries,
   summaryColumns,
 } from "./run_claims.ts";
 import type { HubConfig } from "../config/schema.ts";
-import { type FeeContext, isPassing } from "../fees/fee_context.ts";
-import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
@@ -83,9 +84,6 @@ interface WithdrawalRun {
   readonly text: string;
 }
 
-/** Maximum number of times the hub or a chain may fail to answer before the run gives up. */
-const MAX_FAILURES = 5;
-
 /** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
 const PATIENCE_MS = 15 * 60_000;
 
@@ -95,13 +93,10 @@ async function runWithdrawals(
   options: ClaimRunOptions,
   signal: AbortSignal,
 ): Promise<WithdrawalRun> {
-  const run = new WithdrawalPass(context, options);
-  try {
-    await run.repeat(signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-  return run.result(signal.aborted);
+  const pass = new WithdrawalPass(context, options);
+  const limits = { ...options, maxFailures: MAX_FAILURES };
+  const isAnswered = await repeatRounds(context, limits, () => pass.once(signal), signal);
+  return pass.result(isAnswered, signal.aborted);
 }
 
 /** Progress of a withdrawal. `open`: it is awaited. */
@@ -125,7 +120,6 @@ class WithdrawalPass {
   readonly #before: ReadonlySet<number>;
   readonly #startedMs: number;
   #orders: readonly OrderReport[] | undefined;
-  #failures = 0;
 
   constructor(context: FeeContext, options: ClaimRunOptions) {
     this.#context = context;
@@ -133,60 +127,32 @@ class WithdrawalPass {
     this.#rounds = new WithdrawalRounds(context);
     this.#notices = new WaitNotices(context);
     this.#startedMs = context.clock.now();
-    const isOver = new Set(["done", "void"]);
     this.#before = new Set(
-      context.ledger.withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) =>
-        id
-      ),
+      this.#list().filter(({ state }) => state === "done" || state === "void").map(({ id }) => id),
     );
     this.#wakePayments();
   }
 
   /** Makes payments due that wait for another attempt: the operator asks for it now. */
   #wakePayments(): void {
-    const { ledger, clock, legTo, chains } = this.#context;
+    const { ledger, legTo, chains } = this.#context;
     ledger.transaction(() => {
       for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
         const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
         if (message?.state !== "held" || !chains.has(chain)) continue;
-        const { reason, detail, commitment } = message;
-        ledger.messages.transition(commitment, chain, {
-          to: "held",
-          reason,
-          detail,
-          nextAttemptAtMs: clock.now(),
-        });
+        ledger.messages.makeDue(message);
         legTo(chain).wake.wake();
       }
     });
   }
 
-  async repeat(signal: AbortSignal): Promise<void> {
-    while (!await this.#once(signal)) {
-      const backoffMs = this.#failures === 0
-        ? 0
-        : nextDelayMs(endpointBackoff, this.#failures, this.#context.random.fraction());
-      await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
-    }
-  }
-
   /** True when nothing is left to do. */
-  async #once(signal: AbortSignal): Promise<boolean> {
-    const context = this.#context;
-    try {
-      await settleDeliveries(context, signal);
-      await this.#rounds.advance(signal);
-      if (this.#orders === undefined || this.#isOrderOpen()) {
-        this.#orders = await this.#rounds.orderNow(signal);
-      }
-      const isUnanswered = this.#orders.some(({ results }) => results === "unreachable");
-      this.#failures = isUnanswered ? this.#failures + 1 : 0;
-    } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
-      this.#failures++;
-      context.log.warn("hub_unavailable", { failures: this.#failures, error });
+  async once(signal: AbortSignal): Promise<boolean | "unanswered"> {
+    await settleDeliveries(this.#context, signal);
+    await this.#rounds.advance(signal);
+    if (this.#orders === undefined || this.#isOrderOpen()) {
+      this.#orders = await this.#rounds.orderNow(signal);
     }
-    if (this.#failures >= MAX_FAILURES) return true;
     const awaited = this.#touched().filter((row) => this.#isAwaited(row));
     for (const { chain, id, state } of awaited) {
       this.#notices.waiting(`${id}`, {
@@ -194,7 +160,8 @@ class WithdrawalPass {
         fields: { chain, withdrawal: id, state },
       });
     }
-    return this.#failures === 0 && !this.#isOrderOpen() && awaited.length === 0;
+    if (this.#orders.some(({ results }) => results === "unreachable")) return "unanswered";
+    return !this.#isOrderOpen() && awaited.length === 0;
   }
 
   /** True when an account could not be read, or its nonce was in use. */
@@ -204,9 +171,12 @@ class WithdrawalPass {
 
   /** Lists the withdrawals of this pass, oldest first. */
   #touched(): readonly WithdrawalRow[] {
-    const { ledger, chains } = this.#context;
-    return ledger.withdrawals.listRecent(10_000).toReversed()
-      .filter(({ id, chain }) => !this.#before.has(id) && chains.has(chain));
+    const { chains } = this.#context;
+    return this.#list().filter(({ id, chain }) => !this.#before.has(id) && chains.has(chain)).toReversed();
+  }
+
+  #list(): readonly WithdrawalRow[] {
+    return this.#context.ledger.withdrawals.listRecent(10_000);
   }
 
   #isAwaited(row: WithdrawalRow): boolean {
@@ -248,7 +218,7 @@ class WithdrawalPass {
   }
 
   /** Counts the outcomes of the rows, and describes them. */
-  result(isAborted: boolean): WithdrawalRun {
+  result(isAnswered: boolean, isAborted: boolean): WithdrawalRun {
     const rows = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
     const count = (kind: Standing["kind"]): number =>
       rows.filter(({ standing }) => standing.kind === kind).length;
@@ -259,8 +229,7 @@ class WithdrawalPass {
           () => [chain, "", "not requested: the hub refuses it"],
         )
     );
-    const isUnanswered = this.#orders === undefined || this.#failures >= MAX_FAILURES;
-    if (isUnanswered && problems.length === 0 && !isAborted) {
+    if (!(isAnswered && this.#orders !== undefined) && problems.length === 0 && !isAborted) {
       problems.push(["hub", "", "the hub does not answer"]);
     }
     const lines = rows.map(({ row: { chain, amount }, standing }) => [

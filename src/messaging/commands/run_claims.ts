@@ -10,12 +10,7 @@ import {
   type ClaimRoute,
   routeName,
 } from "../fees/claims/claim_context.ts";
-import {
-  ClaimsRounds,
-  logUnreadable,
-  type PairReport,
-  type RoundReport,
-} from "../fees/claims/claims_worker.ts";
+import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
@@ -30,9 +25,47 @@ export interface ClaimRunOptions {
   readonly everyMs: number;
 }
 
-/** Maximum number of times a chain may fail to answer (below: the hub refuse a row) before it counts as failed. */
-const MAX_FAILURES = 5;
+/** Maximum number of times that the hub or a chain may fail to answer in a row before it counts as failed. */
+export const MAX_FAILURES = 5;
+
+/** Maximum number of times that the hub may refuse a row before it counts as failed. */
 const MAX_REFUSALS = 3;
+
+/**
+ * Repeats rounds until one has nothing left to do, or the signal is aborted; false: too many in a row had no answer. Faults
+ * of the hub count as none. @param round true: nothing is left
+ */
+export async function repeatRounds(
+  { clock, random, log }: FeeContext,
+  { everyMs, maxFailures }: { readonly everyMs: number; readonly maxFailures: number },
+  round: () => Promise<boolean | "unanswered">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let failures = 0;
+  const attempt = async (): Promise<boolean | "unanswered"> => {
+    try {
+      return await round();
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      log.warn("hub_unavailable", { failures: failures + 1, error });
+      return "unanswered";
+    }
+  };
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const end = await attempt();
+      failures = end === "unanswered" ? failures + 1 : 0;
+      if (end === true) return true;
+      if (failures >= maxFailures) return false;
+      const backoffMs = failures === 0 ? 0 : nextDelayMs(endpointBackoff, failures, random.fraction());
+      await clock.sleep(Math.max(everyMs, backoffMs), signal);
+    }
+  } catch (error) {
+    if (signal.aborted) return true;
+    throw error;
+  }
+}
 
 /** Runs to completion; the summary reports what happened, also after an abort (the rest is in the journal). */
 export async function runClaims(
@@ -40,15 +73,13 @@ export async function runClaims(
   options: ClaimRunOptions,
   signal: AbortSignal,
 ): Promise<ClaimSummary> {
-  logUnreadable(context);
   const run = new ClaimRun(context, options);
-  try {
-    await run.repeat(signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+  const limits = { ...options, maxFailures: options.waits ? Infinity : MAX_FAILURES };
+  await repeatRounds(context, limits, () => run.once(signal), signal);
   run.countLeftOver(signal.aborted);
-  await learnUnits(context, run.summary, signal);
+  for (const { source } of run.summary.routes) {
+    if (!signal.aborted) await context.units.tryLearn(context.chains.get(source), signal);
+  }
   return run.summary;
 }
 
@@ -62,7 +93,6 @@ class ClaimRun {
   readonly #rounds: ClaimsRounds;
   readonly #notices: WaitNotices;
   #last: readonly PairReport[] = [];
-  #hubFailures = 0;
   /** Largest number of deliveries that a round still had to claim. */
   #most = 0;
 
@@ -73,33 +103,13 @@ class ClaimRun {
     this.#notices = new WaitNotices(context);
   }
 
-  async repeat(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      signal.throwIfAborted();
-      const isDone = await this.#once(signal);
-      if (isDone) return;
-      const backoffMs = this.#hubFailures === 0
-        ? 0
-        : nextDelayMs(endpointBackoff, this.#hubFailures, this.#context.random.fraction());
-      await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
-    }
-  }
-
   /** True when another round would find nothing. */
-  async #once(signal: AbortSignal): Promise<boolean> {
-    try {
-      const openDeliveries = await settleDeliveries(this.#context, signal);
-      const report = await this.#rounds.run(signal);
-      this.#last = report.pairs;
-      this.#showProgress(report);
-      this.#hubFailures = 0;
-      return this.#isDone(report, openDeliveries);
-    } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
-      this.#hubFailures++;
-      this.#context.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
-      return !this.#options.waits && this.#hubFailures >= MAX_FAILURES;
-    }
+  async once(signal: AbortSignal): Promise<boolean> {
+    const openDeliveries = await settleDeliveries(this.#context, signal);
+    const report = await this.#rounds.run(signal);
+    this.#last = report.pairs;
+    this.#showProgress(report);
+    return this.#isDone(report, openDeliveries);
   }
 
   /** Deliveries are counted from the first round on: those that are left against those that were there then. */
@@ -224,19 +234,6 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
   return open;
 }
 
-async function learnUnits(context: FeeContext, summary: ClaimSummary, signal: AbortSignal): Promise<void> {
-  for (const { route } of summary.cells()) {
-    const source = context.chains.get(route.source);
-    if (source === undefined || signal.aborted) continue;
-    try {
-      await context.units.learn(source, signal);
-    } catch (error) {
-      if (!signal.aborted && !isPassing(error)) throw error;
-      context.log.debug("read_failed.fee_decimals", { chain: route.source, error });
-    }
-  }
-}
-
 /** Columns of the table. */
 export const summaryColumns = [
   "claimed",
@@ -247,7 +244,7 @@ export const summaryColumns = [
 ] as const;
 
 /** One of {@link summaryColumns}. */
-export type SummaryColumn = typeof summaryColumns[number];
+type SummaryColumn = typeof summaryColumns[number];
 
 /** Column of each result; `refused` and `unreachable` count only if they are left at the end. */
 const columnOf: Readonly<Record<ClaimResult, SummaryColumn | undefined>> = {
@@ -261,17 +258,19 @@ const columnOf: Readonly<Record<ClaimResult, SummaryColumn | undefined>> = {
 };
 
 /** Requests and fees of one pair in one column. */
-export interface SummaryCell {
+interface SummaryCell {
   readonly count: number;
   /** Units of the source's fee token. */
   readonly fee: bigint;
 }
 
-type Line = Map<SummaryColumn, SummaryCell>;
-
 /** Collects the results of a run. */
 export class ClaimSummary {
-  readonly #lines = new Map<string, { readonly route: ClaimRoute; readonly line: Line }>();
+  /** By the names of the pairs. */
+  readonly #lines = new Map<
+    string,
+    { readonly route: ClaimRoute; readonly cells: Map<SummaryColumn, SummaryCell> }
+  >();
 
   /** Counts rows with a final result. */
   count(event: ClaimEvent): void {
@@ -280,15 +279,17 @@ export class ClaimSummary {
   }
 
   /** Adds rows to a column. */
-  add(route: ClaimRoute, column: SummaryColumn, { count, fee }: SummaryCell): void {
-    const { line } = this.#lineOf(route);
-    const old = line.get(column) ?? { count: 0, fee: 0n };
-    line.set(column, { count: old.count + count, fee: old.fee + fee });
+  add({ source, dest }: ClaimRoute, column: SummaryColumn, { count, fee }: SummaryCell): void {
+    const name = routeName({ source, dest });
+    const line = this.#lines.get(name) ?? { route: { source, dest }, cells: new Map() };
+    const old = line.cells.get(column) ?? { count: 0, fee: 0n };
+    line.cells.set(column, { count: old.count + count, fee: old.fee + fee });
+    this.#lines.set(name, line);
   }
 
   /** Number of rows of all pairs in a column. */
   total(column: SummaryColumn): number {
-    return this.cells().reduce((sum, { line }) => sum + (line.get(column)?.count ?? 0), 0);
+    return [...this.#lines.values()].reduce((sum, { cells }) => sum + (cells.get(column)?.count ?? 0), 0);
   }
 
   /** True when something that should have been claimed is left. */
@@ -296,9 +297,9 @@ export class ClaimSummary {
     return this.total("failed") > 0;
   }
 
-  /** Pairs ordered by name. */
-  cells(): readonly { readonly route: ClaimRoute; readonly line: ReadonlyMap<SummaryColumn, SummaryCell> }[] {
-    return [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1).map(([, entry]) => entry);
+  /** Pairs with rows. */
+  get routes(): readonly ClaimRoute[] {
+    return [...this.#lines.values()].map(({ route }) => route);
   }
 
   /**
@@ -306,25 +307,15 @@ export class ClaimSummary {
    * @param amountText formats an amount of a chain's fee token
    */
   render(amountText: (chain: StateMachine, amount: bigint) => string): string {
-    const cells = this.cells();
-    if (cells.length === 0) return "No delivery waits for a claim.";
-    const rows = cells.map(({ route, line }) => [
-      routeName(route),
+    if (this.#lines.size === 0) return "No delivery waits for a claim.";
+    const lines = [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1);
+    const rows = lines.map(([name, { route, cells }]) => [
+      name,
       ...summaryColumns.map((column) => {
-        const cell = line.get(column);
-        if (cell === undefined || cell.count === 0) return "0";
-        const hasAmount = cell.fee > 0n;
-        return hasAmount ? `${cell.count} (${amountText(route.source, cell.fee)})` : `${cell.count}`;
+        const { count, fee } = cells.get(column) ?? { count: 0, fee: 0n };
+        return fee > 0n ? `${count} (${amountText(route.source, fee)})` : `${count}`;
       }),
     ]);
     return formatTable([["pair", ...summaryColumns], ...rows], { toTheRight: (column) => column > 0 });
-  }
-
-  #lineOf(route: ClaimRoute): { readonly route: ClaimRoute; readonly line: Line } {
-    const name = routeName(route);
-    const known = this.#lines.get(name) ??
-      { route: { source: route.source, dest: route.dest }, line: new Map() };
-    this.#lines.set(name, known);
-    return known;
   }
 }

@@ -13,72 +13,14 @@ import {
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import type { OperationContext } from "./command.ts";
 import { toHashPrefix } from "./message_filter.ts";
-import { dollarsText, type MessageView, timeText, toMessageView } from "./message_view.ts";
+import { dollarsText, timeText, toMessageView } from "./message_view.ts";
 import { describeNext } from "./next_step.ts";
 
-/** Numbers of the profit rule. */
-export interface DecisionView {
-  readonly at: string;
-  readonly verdict: string;
-  readonly feeUsd?: string | undefined;
-  readonly gas: string;
-  readonly gasPriceGwei: string;
-  /** Share of what the chain charges for data elsewhere, native tokens. */
-  readonly dataCost: string;
-  /** Dollars per native token. */
-  readonly price?: string | undefined;
-  readonly priceSource?: string | undefined;
-  readonly minimumProfitPercent: number;
-  readonly costUsd?: string | undefined;
-  readonly requiredUsd?: string | undefined;
-}
-
-/** One of our transactions with the message. */
-interface TransactionView {
-  readonly hash: string;
-  readonly chain: string;
-  readonly status: string;
-  readonly at: string;
-  readonly block?: string | undefined;
-  /** Outcome of the message in it. */
-  readonly outcome?: string | undefined;
-  readonly messages: number;
-  readonly replacedBy?: string | undefined;
-  readonly detail?: string | undefined;
-  readonly rule?: string | undefined;
-  readonly result?: string | undefined;
-  /** Native tokens, of the whole transaction. */
-  readonly cost?: string | undefined;
-  readonly costUsd?: string | undefined;
-  readonly revenueUsd?: string | undefined;
-}
-
-interface DeliveryView {
-  readonly block: string;
-  readonly transaction?: string | undefined;
-  readonly isFinal: boolean;
-  /** Units of the source's fee token. */
-  readonly fee?: string | undefined;
-  readonly claim: string;
-  readonly claimedInHubBlock?: string | undefined;
-}
+/** Numbers of the profit rule, as commands show them. */
+export type DecisionView = ReturnType<typeof toDecisionView>;
 
 /** Life of a message on one leg. */
-interface LegView {
-  readonly message: MessageView;
-  readonly changes: readonly {
-    readonly at: string;
-    readonly status: string;
-    readonly reason?: string | undefined;
-    readonly detail?: string | undefined;
-  }[];
-  readonly decision?: DecisionView | undefined;
-  readonly transactions: readonly TransactionView[];
-  readonly delivery?: DeliveryView | undefined;
-  /** Bytes that its sender had left at the hub when it was read last; only while messages of the sender wait for it. */
-  readonly bandwidthLeft?: string | undefined;
-  readonly next: string;
-}
+type LegView = ReturnType<typeof toLeg>;
 
 /** The command. */
 export const showCommand = defineOperation<OperationContext, Hex, { readonly legs: readonly LegView[] }>({
@@ -142,7 +84,7 @@ export function findRows(
   });
 }
 
-function toLeg(context: OperationContext, row: MessageRow): LegView {
+const toLeg = (context: OperationContext, row: MessageRow) => {
   const { ledger, clock, isRunning } = context;
   const decision = ledger.decisions.find(row.commitment, row.target);
   const delivery = ledger.deliveries.find(row.requestCommitment, row.target);
@@ -155,10 +97,11 @@ function toLeg(context: OperationContext, row: MessageRow): LegView {
       toTransaction(context, row, submission)
     ),
     delivery: delivery && toDelivery(delivery),
+    /** Bytes that its sender had left at the hub when it was read last; only while messages of the sender wait for it. */
     bandwidthLeft: findBandwidth(context, row)?.toString(),
     next: describeNext(row, { nowMs: clock.now(), isRunning }),
   };
-}
+};
 
 function findBandwidth({ ledger, config }: OperationContext, row: MessageRow): bigint | undefined {
   if (row.target !== config.hub.stateMachine || isTerminal(row.state)) return undefined;
@@ -166,28 +109,28 @@ function findBandwidth({ ledger, config }: OperationContext, row: MessageRow): b
 }
 
 /** Converts a decision. */
-export function toDecisionView(decision: DecisionRow): DecisionView {
-  const { price27 } = decision;
-  return {
-    at: timeText(decision.atMs),
-    verdict: decision.verdict,
-    feeUsd: dollarsText(decision.feeUsd18),
-    gas: decision.gas.toString(),
-    gasPriceGwei: formatDecimal(decision.gasPriceWei, 9),
-    dataCost: formatDecimal(decision.dataCostWei, 18),
-    price: price27 === undefined ? undefined : formatDecimal(price27, 27),
-    priceSource: decision.priceOrigin,
-    minimumProfitPercent: decision.profitPercent,
-    costUsd: dollarsText(decision.costUsd18),
-    requiredUsd: dollarsText(decision.requiredUsd18),
-  };
-}
+export const toDecisionView = (decision: DecisionRow) => ({
+  at: timeText(decision.atMs),
+  verdict: decision.verdict,
+  feeUsd: dollarsText(decision.feeUsd18),
+  gas: decision.gas.toString(),
+  gasPriceGwei: formatDecimal(decision.gasPriceWei, 9),
+  /** Share of what the chain charges for data elsewhere, native tokens. */
+  dataCost: formatDecimal(decision.dataCostWei, 18),
+  /** Dollars per native token. */
+  price: decision.price27 === undefined ? undefined : formatDecimal(decision.price27, 27),
+  priceSource: decision.priceOrigin,
+  minimumProfitPercent: decision.profitPercent,
+  costUsd: dollarsText(decision.costUsd18),
+  requiredUsd: dollarsText(decision.requiredUsd18),
+});
 
-function toTransaction(
+/** One of our transactions with the message. */
+const toTransaction = (
   { ledger }: OperationContext,
   row: MessageRow,
   { id, submission, state, createdAtMs, block, replacedBy, detail }: SubmissionRow,
-): TransactionView {
+) => {
   const items = ledger.submissions.itemsOf(id);
   const spending = ledger.spending.find(id);
   return {
@@ -196,28 +139,29 @@ function toTransaction(
     status: state,
     at: timeText(createdAtMs),
     block: block?.height.toString(),
+    /** Outcome of the message in it. */
     outcome: items.find(({ commitment }) => commitment === row.commitment)?.outcome,
     messages: items.length,
     replacedBy: replacedBy === undefined ? undefined : ledger.submissions.find(replacedBy)?.submission.hash,
     detail,
     rule: spending?.rule,
     result: spending?.result,
+    /** Native tokens, of the whole transaction. */
     cost: spending?.costWei === undefined ? undefined : formatDecimal(spending.costWei, 18),
     costUsd: dollarsText(spending?.costUsd18),
     revenueUsd: dollarsText(spending?.revenueUsd18),
   };
-}
+};
 
-function toDelivery(delivery: DeliveryRow): DeliveryView {
-  return {
-    block: delivery.block.height.toString(),
-    transaction: delivery.txHash,
-    isFinal: delivery.isFinal,
-    fee: delivery.fee?.toString(),
-    claim: delivery.claimState,
-    claimedInHubBlock: delivery.claimHubBlock?.toString(),
-  };
-}
+const toDelivery = (delivery: DeliveryRow) => ({
+  block: delivery.block.height.toString(),
+  transaction: delivery.txHash,
+  isFinal: delivery.isFinal,
+  /** Units of the source's fee token. */
+  fee: delivery.fee?.toString(),
+  claim: delivery.claimState,
+  claimedInHubBlock: delivery.claimHubBlock?.toString(),
+});
 
 function formatLeg(
   { message, changes, decision, transactions, delivery, bandwidthLeft, next }: LegView,
@@ -260,7 +204,7 @@ function formatLeg(
   return parts.join("\n");
 }
 
-function formatTransaction(transaction: TransactionView): string {
+function formatTransaction(transaction: LegView["transactions"][number]): string {
   const { hash, status, outcome, messages, cost, costUsd, revenueUsd } = transaction;
   const values = formatValues({
     sent: `${shownTime(transaction.at)} to ${transaction.chain}, with ${messages} message${

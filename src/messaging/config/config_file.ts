@@ -3,15 +3,7 @@ import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config
 import { readMessagingConfig } from "./read.ts";
 import { FLEET_SECTION, type MessagingConfig, messagingSections } from "./schema.ts";
 import { noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
-import {
-  accountBlanks,
-  accountKeys,
-  type CommentedSection,
-  describeChain,
-  type InitAnswers,
-  type InitFile,
-  writeCommentedFile,
-} from "../../core/config/commented_file.ts";
+import { type InitAnswers, type InitFile, writeInitFile } from "../../core/config/commented_file.ts";
 import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
@@ -58,66 +50,44 @@ export function writeMessagingSchema(): string {
   });
 }
 
-/** The nodes of a chain: of Polkadot Hub the Substrate node is told by its scheme. */
+/** The nodes of a chain: of Polkadot Hub the Substrate node is recognized by its scheme. */
 function nodesOf(
   { chainId }: NamedChain,
   urls: readonly string[] = [],
-): { readonly rpc_urls: readonly string[]; readonly ws_url?: string } {
-  if (!isPolkadotHub(evmStateMachine(chainId))) return { rpc_urls: urls };
+): Readonly<Record<string, string | readonly string[] | undefined>> {
   const isSocket = (url: string): boolean => /^wss?:/i.test(url);
-  return { rpc_urls: urls.filter((url) => !isSocket(url)), ws_url: urls.find(isSocket) ?? "" };
+  const isBoth = isPolkadotHub(evmStateMachine(chainId));
+  const rpcUrls = isBoth ? urls.filter((url) => !isSocket(url)) : urls;
+  return {
+    rpc_urls: rpcUrls.length === 0 ? undefined : rpcUrls,
+    ...isBoth && { ws_url: urls.find(isSocket) },
+  };
 }
 
 /** Writes the file. */
 export function writeMessagingInit(answers: InitAnswers): InitFile {
   const { network, chains, hubUrl, urls } = answers;
   const { hub, relayer, evm, substrate_evm: substrateEvm } = messagingSections(noFiles);
-  const parts = chains.map((chain) => ({ chain, nodes: nodesOf(chain, urls.get(chain.name)) }));
-  const sections: readonly CommentedSection[] = [
-    {
-      title: "The hub",
-      header: "hub",
-      section: hub,
-      values: { state_machine: liveHubs[network], rpc_ws: hubUrl ?? "" },
-    },
-    {
-      title: "The relayer",
-      header: "relayer",
-      section: relayer,
-      values: {
-        minimum_profit_percentage: network === "mainnet" ? 10 : 0,
-        delivery_endpoints: chains.map(({ chainId }) => evmStateMachine(chainId)),
+  const values = {
+    minimum_profit_percentage: network === "mainnet" ? 10 : 0,
+    delivery_endpoints: chains.map(({ chainId }) => evmStateMachine(chainId)),
+  };
+  return writeInitFile(answers, {
+    program: "causeway",
+    role: "the messaging relayer",
+    title: "Chains",
+    before: [
+      {
+        title: "The hub",
+        header: "hub",
+        section: hub,
+        values: { state_machine: liveHubs[network], rpc_ws: hubUrl },
       },
+      { title: "The relayer", header: "relayer", section: relayer, values },
+    ],
+    ofChain: (chain) => {
+      const nodes = nodesOf(chain, urls.get(chain.name));
+      return { section: "ws_url" in nodes ? substrateEvm : evm, values: nodes };
     },
-    ...parts.map(({ chain, nodes }, index): CommentedSection => ({
-      ...index === 0 ? { title: "Chains" } : { shows: "required" },
-      comment: describeChain(chain),
-      header: chain.name,
-      section: nodes.ws_url === undefined ? evm : substrateEvm,
-      values: {
-        state_machine: evmStateMachine(chain.chainId),
-        ...nodes,
-        consensus_state_id: chain.consensusStateId,
-        etherscan_api_key: "",
-        ismp_host: chain.ismpHost,
-        ...accountKeys(answers, chain.name),
-      },
-      switchedOn: Object.keys(accountKeys(answers, chain.name)),
-    })),
-  ];
-  const blanks = [
-    ...hubUrl === undefined ? ["[hub].rpc_ws"] : [],
-    ...parts.flatMap(({ chain: { name }, nodes }) => [
-      ...nodes.rpc_urls.length > 0 ? [] : [`[${name}].rpc_urls`],
-      ...nodes.ws_url === "" ? [`[${name}].ws_url`] : [],
-      ...accountBlanks(answers, name),
-    ]),
-  ];
-  const head = [
-    "Configuration of `causeway`, the messaging relayer, written by `causeway config init`:",
-    "  causeway --config=FILE config check",
-    'Empty values of `rpc_ws`, `rpc_urls`, `ws_url` and `signer` are to be filled in. `#key = value` is optional; "default" ' +
-    "behind it means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
-  ];
-  return { text: writeCommentedFile({ schema: "./causeway.schema.json", head, sections }), blanks };
+  });
 }

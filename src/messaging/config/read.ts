@@ -8,13 +8,14 @@ import {
   checkDistinct,
   checkLiveIds,
   checkNetworks,
+  checkTries,
   type KnownSection,
   toKnown,
 } from "../../core/config/chain_checks.ts";
-import { type NotifyConfig, usualHubId } from "../../core/config/chains.ts";
+import { usualHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
-import { findLiveChain, findOtherTrie, liveHints } from "../../core/config/live_network.ts";
-import { readSection, type SectionResult } from "../../core/config/schema.ts";
+import { liveHints } from "../../core/config/live_network.ts";
+import { readSection } from "../../core/config/schema.ts";
 import {
   type ConfigDocument,
   findChainSections,
@@ -28,17 +29,15 @@ import {
 import type { ConfigFiles, TomlTable, TomlValue } from "../../core/config/toml.ts";
 import {
   type ChainConfig,
-  type EvmChainConfig,
+  type ChainValues,
   FLEET_SECTION,
   type FleetConfig,
   type HubConfig,
   type MessagingConfig,
   messagingSections,
   type RelayerConfig,
-  type RelayerValues,
   unsupportedTypes,
 } from "./schema.ts";
-import { isPolkadotHub, polkadotHubAs } from "../../core/ismp/polkadot_hub.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 const CHAIN_TYPES = ["evm", "substrate_evm", "substrate"] as const;
@@ -59,24 +58,19 @@ export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigRe
 
 function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
   const hub = readHub(sections, document);
-  const relayer = readRelayer(sections, document);
+  const completeRelayer = readRelayer(sections, document);
   const chains = findChainSections(document, SHOWN_TYPES)
     .map(({ name, table }) => readChain(sections, table, document.diagnostics.section([name])));
+  const known = { hub: hub?.known, chains: chains.map((chain) => chain.known) };
+  const relayer = completeRelayer?.(known);
 
-  const known = chains.map((chain) => chain.known);
-  checkDistinct(hub?.known, known);
-  checkChainKinds(hub?.known, known);
-  checkLiveIds(known);
-  checkNetworks(hub?.known, known);
-  checkProvenTries(known);
-  checkBuffers(relayer?.partial.minimumProfitPercent, known);
-  const policy = relayer && completeRelayer(relayer, {
-    hub: hub?.known.stateMachine,
-    chains: known,
-    isComplete: [hub?.known, ...known].every((section) => section?.stateMachine !== undefined),
-  });
-  if (hub?.config === undefined || policy === undefined) return undefined;
-  return { hub: hub.config, relayer: policy, chains: chains.flatMap((chain) => chain.config ?? []) };
+  checkDistinct(known.hub, known.chains);
+  checkChainKinds(known.hub, known.chains);
+  checkLiveIds(known.chains);
+  checkNetworks(known.hub, known.chains);
+  checkTries(known.chains);
+  if (hub?.config === undefined || relayer === undefined) return undefined;
+  return { hub: hub.config, relayer, chains: chains.flatMap((chain) => chain.config ?? []) };
 }
 
 interface HubReading {
@@ -96,42 +90,45 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
     consensusStateId: complete.consensusStateId ?? usualHubId(complete.stateMachine),
   };
   if (complete?.consensusStateId === undefined) {
-    location.derived("consensus_state_id", config?.consensusStateId);
+    const derived = { value: config?.consensusStateId, isDerived: true };
+    location.child("consensus_state_id").applies("consensus_state_id", derived);
   }
   return { known: toKnown(location, partial), config };
 }
 
-interface RelayerReading extends SectionResult<RelayerValues> {
-  /** `undefined` when the section is wrong. */
-  readonly fleet: { readonly config: FleetConfig | undefined } | undefined;
-  readonly notify: { readonly config: NotifyConfig | undefined } | undefined;
-  readonly location: SourceLocation;
-  readonly table: TomlTable;
-}
-
+/** Reads the section; the result completes it once the chains are known. */
 function readRelayer(
   { relayer, fleet, notify }: Sections,
   document: ConfigDocument,
-): RelayerReading | undefined {
+): ((known: KnownChains) => RelayerConfig | undefined) | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
-  const given = document.sections.get("relayer");
-  if (given === undefined) return undefined;
-  const listed = given["delivery_endpoints"];
-  const table = listed === undefined
-    ? given
-    : { ...given, delivery_endpoints: resolveNames(listed, document) };
+  const table = document.sections.get("relayer");
+  if (table === undefined) return undefined;
   const location = document.diagnostics.section(["relayer"]);
-  return {
-    location,
-    table,
-    ...readSection(table, location, relayer),
-    fleet: readFleet(fleet, table, document),
-    notify: readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document),
+  const listed = resolveNames(table["delivery_endpoints"], document);
+  const resolved = listed === undefined ? table : { ...table, delivery_endpoints: listed };
+  const { partial, complete } = readSection(resolved, location, relayer);
+  const outer = { name: "relayer", table };
+  const share = readOptional(outer, { name: FLEET_SECTION, section: fleet }, document);
+  const posting = readOptional(outer, { name: "notify", section: notify }, document);
+  checkFleet(share);
+  const place = { location: location.child("delivery_endpoints"), raw: listed };
+  return (known) => {
+    checkBuffers(partial.minimumProfitPercent, known.chains);
+    const deliveryEndpoints = partial.deliveryEndpoints &&
+      selectEndpoints(partial.deliveryEndpoints, place, known);
+    return complete && {
+      ...complete,
+      fleet: share?.config,
+      ...posting?.config && { notify: posting.config },
+      deliveryEndpoints,
+      moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
+    };
   };
 }
 
 /** Replaces names of sections in a list by the state machines of the sections. */
-function resolveNames(listed: TomlValue, { sections }: ConfigDocument): TomlValue {
+function resolveNames(listed: TomlValue | undefined, { sections }: ConfigDocument): TomlValue | undefined {
   if (!Array.isArray(listed)) return listed;
   return listed.map((name: TomlValue) => {
     const machine = typeof name === "string" ? sections.get(name)?.["state_machine"] : undefined;
@@ -139,81 +136,30 @@ function resolveNames(listed: TomlValue, { sections }: ConfigDocument): TomlValu
   });
 }
 
-function readFleet(
-  section: Sections["fleet"],
-  relayer: TomlTable,
-  document: ConfigDocument,
-): RelayerReading["fleet"] {
-  const reading = readOptional(
-    { name: "relayer", table: relayer },
-    { name: FLEET_SECTION, section },
-    document,
-  );
-  if (reading?.config === undefined) return reading;
-  const { index, count } = reading.config;
-  if (index < count) return reading;
-  reading.location?.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
-  return undefined;
+function checkFleet(fleet: ReturnType<typeof readOptional<FleetConfig>>): void {
+  if (fleet?.config === undefined || fleet.config.index < fleet.config.count) return;
+  const { index, count } = fleet.config;
+  fleet.location?.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
 }
 
-function completeRelayer(
-  { location, table, partial, complete, fleet, notify }: RelayerReading,
-  known: KnownChains,
-): RelayerConfig | undefined {
-  const listed = partial.deliveryEndpoints;
-  const listing = { location: location.child("delivery_endpoints"), raw: table["delivery_endpoints"] };
-  const deliveryEndpoints = listed && selectEndpoints(listed, listing, known);
-  if (complete === undefined || fleet === undefined || notify === undefined) return undefined;
-  const { moduleFilter } = complete;
-  return {
-    ...complete,
-    fleet: fleet.config,
-    ...notify.config && { notify: notify.config },
-    deliveryEndpoints,
-    moduleFilter: moduleFilter.length === 0 ? undefined : moduleFilter,
-  };
-}
-
-interface ChainSnapshot {
-  readonly known: KnownChain & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
+interface ChainReading {
+  readonly known: KnownSection;
   readonly config: ChainConfig | undefined;
 }
 
-function readChain(sections: Sections, table: TomlTable, location: SourceLocation): ChainSnapshot {
-  const { section } = location;
-  switch (CHAIN_TYPES.find((name) => name === table["type"])) {
-    case "evm": {
-      const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
-      const known = knownOf(location, partial, { trie: "ethereum" });
-      return { known, config: complete && { section, ...complete } };
-    }
-    case "substrate_evm": {
-      const hinting = location.withHints(liveHints(table));
-      const { partial, complete } = readSection(table, hinting, sections.substrate_evm);
-      const known = knownOf(location, partial, { trie: "contracts" });
-      return { known, config: complete && { section, ...complete } };
-    }
-    case "substrate": {
-      const { partial, complete } = readSection(table, location, sections.substrate);
-      return { known: knownOf(location, partial, {}), config: complete && { section, ...complete } };
-    }
-    case undefined:
-      reportType(table["type"], location.child("type"), {
-        expected: SHOWN_TYPES,
-        words: CHAIN_TYPES,
-        advice: unsupportedTypes,
-      });
-      return { known: toKnown(location, {}), config: undefined };
+function readChain(sections: Sections, table: TomlTable, location: SourceLocation): ChainReading {
+  const type = CHAIN_TYPES.find((name) => name === table["type"]);
+  if (type === undefined) {
+    const types = { expected: SHOWN_TYPES, words: CHAIN_TYPES, advice: unsupportedTypes };
+    reportType(table["type"], location.child("type"), types);
+    return { known: toKnown(location, {}), config: undefined };
   }
-}
-
-function knownOf(
-  location: SourceLocation,
-  partial: Partial<Omit<EvmChainConfig, "type" | "signer">>,
-  trie: ProvenTrie,
-): ChainSnapshot["known"] {
-  const { gasPriceBufferPercent, inboundOnly } = partial;
-  return { ...toKnown(location, partial), gasPriceBufferPercent, inboundOnly, ...trie };
+  const hints = type === "substrate" ? {} : { hintFor: liveHints(table) };
+  const { partial, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
+  return {
+    known: toKnown(location, partial),
+    config: complete && { section: location.section, ...complete },
+  };
 }
 
 /**
@@ -259,64 +205,11 @@ function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSe
   }
 }
 
-/** What the type of a section says of the chain's state. */
-interface ProvenTrie {
-  /** `ethereum`: in Ethereum's trie. `contracts`: in tries of contracts on a Substrate chain. */
-  readonly trie?: "ethereum" | "contracts";
-}
-
-/**
- * Refuses chains whose state this program cannot prove to the hub, or not in the way of their section: whatever is
- * delivered there is never paid for.
- */
-function checkProvenTries(chains: readonly (KnownSection & ProvenTrie)[]): void {
-  for (const { location, stateMachine, trie } of chains) {
-    if (stateMachine === undefined) continue;
-    const [at, type] = [location.child("state_machine"), location.child("type")];
-    const storedAs = polkadotHubAs(stateMachine);
-    if (storedAs !== undefined) {
-      at.problem(
-        `"${stateMachine}", which is Polkadot Hub`,
-        `"${storedAs}", as which the hub stores it`,
-        'write type = "substrate_evm", the keys of an EVM chain, and the node of this section as ws_url',
-      );
-    }
-    if (trie === undefined) continue;
-    const other = findOtherTrie(stateMachine);
-    if (isPolkadotHub(stateMachine)) {
-      if (trie === "contracts") continue;
-      type.problem(
-        `"evm" for ${stateMachine} (Polkadot Hub), whose state is not in Ethereum's trie`,
-        '"substrate_evm"',
-        "its state is proved by a node with Substrate's RPC: add that as ws_url",
-      );
-    } else if (other !== undefined) {
-      at.problem(
-        `"${stateMachine}" (${other}), whose state is neither in Ethereum's trie nor in those of Polkadot Hub`,
-        "a chain whose state this program can prove",
-        "fees and rewards for deliveries to it could never be claimed; remove the section",
-      );
-    } else if (trie === "contracts" && findLiveChain(stateMachine) !== undefined) {
-      type.problem(
-        `"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`,
-        '"evm"',
-        "remove ws_url",
-      );
-    }
-  }
-}
-
 /**
  * Warns when the gas price buffer is larger than the required profit: near the threshold a delivery at the buffered
  * price would cost more than its fee.
  */
-function checkBuffers(
-  profitPercent: number | undefined,
-  chains: readonly {
-    readonly location: SourceLocation;
-    readonly gasPriceBufferPercent?: number | undefined;
-  }[],
-): void {
+function checkBuffers(profitPercent: number | undefined, chains: readonly KnownSection[]): void {
   if (profitPercent === undefined || profitPercent === 0) return; // everything is delivered at any price
   for (const { location, gasPriceBufferPercent } of chains) {
     if (gasPriceBufferPercent === undefined || gasPriceBufferPercent <= profitPercent) continue;
@@ -328,41 +221,38 @@ function checkBuffers(
   }
 }
 
-/** A chain's section, and whether the chain is only a source. */
-export interface KnownChain extends KnownSection {
-  readonly inboundOnly?: boolean | undefined;
-}
-
 /** Configured chains, as far as they are known. */
 interface KnownChains {
-  readonly hub: StateMachine | undefined;
-  readonly chains: readonly KnownChain[];
-  /** False when a section has no valid chain: then no chain can be reported as missing. */
-  readonly isComplete: boolean;
+  readonly hub: KnownSection | undefined;
+  readonly chains: readonly KnownSection[];
 }
 
 /** Selects the listed chains that requests can be delivered to, and warns about the others. `undefined` means all. */
 function selectEndpoints(
   listed: readonly StateMachine[],
-  listing: { readonly location: SourceLocation; readonly raw: unknown },
-  known: KnownChains,
+  { location, raw }: { readonly location: SourceLocation; readonly raw: unknown },
+  { hub, chains }: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) return undefined;
-  const chainOf = (machine: StateMachine): KnownChain | undefined =>
-    known.chains.find(({ stateMachine }) => stateMachine === machine);
-  const usable = listed.filter((machine) => chainOf(machine)?.inboundOnly === false && machine !== known.hub);
-  for (const machine of listed) {
-    const isSource = chainOf(machine)?.inboundOnly === true;
-    const isKnown = machine === known.hub || isSource;
-    if (usable.includes(machine) || !isKnown && !known.isComplete) continue;
-    const index = Array.isArray(listing.raw) ? listing.raw.indexOf(machine) : -1;
-    const other = isSource ? "a chain with inbound_only = true" : "a chain without a section in this file";
-    const what = machine === known.hub ? "the hub" : other;
-    const at = index === -1 ? listing.location : listing.location.child(index);
+  // With an invalid section, no chain can be reported as missing.
+  const isComplete = [hub, ...chains].every((section) => section?.stateMachine !== undefined);
+  const usable = listed.filter((machine) => {
+    const chain = chains.find(({ stateMachine }) => stateMachine === machine);
+    const what = machine === hub?.stateMachine
+      ? "the hub"
+      : chain?.inboundOnly === true
+      ? "a chain with inbound_only = true"
+      : chain === undefined && isComplete
+      ? "a chain without a section in this file"
+      : undefined;
+    if (what === undefined) return chain?.inboundOnly === false;
+    const index = Array.isArray(raw) ? raw.indexOf(machine) : -1;
+    const at = index === -1 ? location : location.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
-  }
-  if (usable.length === 0 && known.isComplete) {
-    listing.location.warning(
+    return false;
+  });
+  if (usable.length === 0 && isComplete) {
+    location.warning(
       "no configured chain",
       "at least one of the configured chains",
       "nothing is delivered from the hub to any chain",

@@ -15,10 +15,10 @@ import {
 } from "../../core/config/chains.ts";
 import {
   amount,
-  anyStateMachine,
   boolean,
   consensusStateId,
   integer,
+  listedChain,
   listOf,
   moduleId,
   oneOf,
@@ -63,16 +63,16 @@ const hubKeys = (files: ConfigFiles) => ({
   signer: optionalIn(substrateSigner(files), {
     name: "signer",
     description:
-      "Only for the hub's own rewards: for authority rotations delivered to chains, and for requests of " +
-      "modules that the hub pays for. Fees of deliveries need none.",
+      "Only for the hub's own rewards: for authority rotations, and for requests of modules that the hub pays for. " +
+      "Fees of deliveries need none.",
     example: "/run/secrets/hub-seed",
   }),
   tokenPrice: optional(positiveAmount("dollars per token"), {
     name: "token_price",
     description:
-      "Price of the hub's token, in which it pays those rewards. They count only with it: a rewarded " +
-      "request is delivered, and an authority rotation sent on its own, when the reward at this price covers the " +
-      "cost. With a test hub (`KUSAMA-...`) it is 1 by default.",
+      "Price of the hub's token, in which it pays those rewards; they count only with it: a rewarded request or an " +
+      "authority rotation is delivered when the reward at this price covers the cost. With a test hub (`KUSAMA-...`) 1 " +
+      "by default.",
     example: 0.02,
   }),
 });
@@ -81,21 +81,19 @@ const relayerKeys = {
   minimumProfitPercent: required(percent(1_000_000), {
     name: "minimum_profit_percentage",
     description:
-      "0 delivers everything, also at a loss. N delivers a request only if its fee is at least its cost " +
-      "plus N percent: fee >= cost + cost * N / 100, where cost = gas of the delivery * gas price * price of the " +
-      "native token.",
+      "0 delivers everything, also at a loss. N delivers a request only if fee >= cost + cost * N / 100, where cost = " +
+      "gas of the delivery * gas price * price of the native token.",
     example: 10,
   }),
   deliveryEndpoints: required(
-    listOf(anyStateMachine, {
-      expected: "an array of state machines (empty for all chains)",
+    listOf(listedChain, {
+      expected: "an array of names of sections or state machines (empty for all chains)",
       identity: (machine) => machine,
     }),
     {
       name: "delivery_endpoints",
       description:
-        "The chains to which requests are delivered, by the names of their sections or as state machines. Requests from every configured chain still reach the " +
-        "hub. An empty list means all chains.",
+        "The chains to which requests are delivered. Requests from every configured chain still reach the hub.",
       example: ["EVM-1", "EVM-8453", "EVM-56", "EVM-420420419", "POLKADOT-2030"],
     },
   ),
@@ -105,8 +103,8 @@ const relayerKeys = {
     {
       name: "module_filter",
       description:
-        "Only requests of these senders are delivered: contract addresses, or pallet ids as hex or ASCII " +
-        '("ISMP-RLYR"). Empty: requests of all.',
+        'Only requests of these senders are delivered: contract addresses, or pallet ids as hex or ASCII ("ISMP-RLYR"). ' +
+        "Empty: of all.",
       example: ["0x00000000000000000000000000000000000000aa"],
     },
   ),
@@ -114,10 +112,9 @@ const relayerKeys = {
     name: "unprofitable_retry_frequency",
     alias: "retry_frequency",
     description:
-      "How often unprofitable and failed messages are tried again. Without it they are judged for two hours, so that " +
-      "no mistake of a moment counts; then they stay in the database, and are considered once more when this, the " +
-      "minimum profit or the price limit of their chain is changed, or when their fee is raised to what may pay. " +
-      "Passing faults (a node that is down, a lost race) are always retried.",
+      "How often unprofitable and failed messages are tried again. Without it they are judged for two hours, and again " +
+      "when this, the minimum profit or the price limit of their chain changes, or when their fee is raised. Passing " +
+      "faults (a node that is down, a lost race) are always retried.",
     example: 300,
   }),
   retryModules: withDefault(
@@ -126,17 +123,16 @@ const relayerKeys = {
     {
       name: "retry_modules",
       description:
-        "Receiving modules whose messages are never given up: what failed or did not pay is tried again, every 300 s " +
-        "where no frequency is configured. Empty: none.",
+        "Receiving modules whose messages are never given up: they are tried again as above, without a frequency every " +
+        "300 s.",
       example: ["0x00000000000000000000000000000000000000aa"],
     },
   ),
   maximumDailyLoss: optional(positiveAmount("dollars"), {
     name: "maximum_daily_loss",
     description:
-      "Maximum loss on each chain within 24 hours. Once it is reached, nothing is sent there until the loss " +
-      "within 24 hours is below it again; everything else continues. The loss is what transactions cost beyond " +
-      "what they earned. Without it there is no limit.",
+      "Maximum loss on each chain within 24 hours: what transactions cost beyond what they earned. While it is " +
+      "reached, nothing is sent there; everything else continues.",
     example: 50,
   }),
   withdrawalFrequencySec: withDefault(timerSeconds, 86_400, {
@@ -146,27 +142,24 @@ const relayerKeys = {
   minimumWithdrawalAmount: withDefault(amount("dollars"), 100, {
     name: "minimum_withdrawal_amount",
     description:
-      "Minimum amount of an automatic withdrawal, per chain. Below 10 it counts as 10, and the hub has a " +
-      "minimum of its own.",
+      "Minimum of an automatic withdrawal, per chain. Below 10 it counts as 10, and the hub has a minimum of its own.",
   }),
   reconciliationFrequencySec: withDefault(timerSeconds, 21_600, {
     name: "reconciliation_frequency",
     description:
-      "How often blocks that were read before are read again, and receipts of messages that wait: nothing should " +
-      "be found; what is found is repaired, logged and counted.",
+      "How often blocks that were read, and receipts of waiting messages, are read again: what is found, which should " +
+      "be nothing, is repaired, logged and counted.",
   }),
   leaveCheckpoints: optional(boolean, {
     name: "leave_checkpoints",
     description:
-      "True: writing the database's log back into its file (checkpoints) is left to the program that replicates it; " +
-      "the relayer does it only once the log has 64 MiB. False: the relayer does it as usual. Without the key it is " +
-      "left to Litestream where its traces are found in or beside the database. It is read at the start only.",
+      "True: checkpoints of the database's log are left to the program that replicates it, up to 64 MiB. Without the " +
+      "key they are left to Litestream where its traces are found. Read at the start only.",
     example: true,
   }),
   disableFeeAccumulation: withDefault(boolean, false, {
     name: "disable_fee_accumulation",
-    description:
-      "True: fees are not claimed automatically. Deliveries are recorded anyway, for `accumulate-fees`.",
+    description: "True: fees are not claimed automatically; deliveries are recorded for `accumulate-fees`.",
   }),
 };
 
@@ -176,19 +169,18 @@ const MAX_FLEET = 64;
 const fleetKeys = {
   index: required(integer(0, MAX_FLEET - 1), {
     name: "index",
-    description: "Number of this relayer, from 0; each relayer of the fleet has another one.",
+    description: "Number of this relayer, different for each.",
     example: 0,
   }),
   count: required(integer(1, MAX_FLEET), {
     name: "count",
-    description: "Number of relayers in the fleet, the same for all of them.",
+    description: "Number of relayers in the fleet.",
     example: 3,
   }),
   takeOverSec: withDefault(timerSeconds, 60, {
     name: "take_over_after",
     description:
-      "How long a message waits for the relayer whose share it is in. If that one has not delivered it by then, the " +
-      "relayer with the next number does, after the same time again the one after that, and so on.",
+      "How long a message waits for the relayer whose share it is in, then as long for each of the next numbers.",
   }),
 };
 
@@ -201,7 +193,7 @@ export interface HubConfig extends SectionValues<ReturnType<typeof hubKeys>> {
 }
 
 /** Values of `[relayer]`, with the lists as written in the file. */
-export type RelayerValues = SectionValues<typeof relayerKeys>;
+type RelayerValues = SectionValues<typeof relayerKeys>;
 
 /** Section `[relayer.fleet]`: which share of the messages to the hub is this relayer's. */
 export type FleetConfig = SectionValues<typeof fleetKeys>;
@@ -234,23 +226,23 @@ const substrateEvmChainKeys = (files: ConfigFiles) => ({
 
 const substrateChainKeys = (files: ConfigFiles) => ({ ...typeKey("substrate"), ...substrateKeys(files) });
 
-/** Values of a chain's section. */
-type ChainValues<K extends (files: ConfigFiles) => object> = SectionValues<ReturnType<K>> & {
-  /** Name of the section in the file. */
-  readonly section: string;
-};
+/** Values of the section of a chain other than the hub. */
+export type ChainValues =
+  | SectionValues<ReturnType<typeof evmChainKeys>>
+  | SectionValues<ReturnType<typeof substrateEvmChainKeys>>
+  | SectionValues<ReturnType<typeof substrateChainKeys>>;
+
+/** Chain other than the hub, with the name of its section in the file. */
+export type ChainConfig = ChainValues & { readonly section: string };
 
 /** A section with `type = "evm"`. */
-export type EvmChainConfig = ChainValues<typeof evmChainKeys>;
+export type EvmChainConfig = Extract<ChainConfig, { readonly type: "evm" }>;
 
 /** A section with `type = "substrate_evm"`. */
-export type SubstrateEvmChainConfig = ChainValues<typeof substrateEvmChainKeys>;
+export type SubstrateEvmChainConfig = Extract<ChainConfig, { readonly type: "substrate_evm" }>;
 
 /** A section with `type = "substrate"`. */
-export type SubstrateChainConfig = ChainValues<typeof substrateChainKeys>;
-
-/** Chain other than the hub. */
-export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
+export type SubstrateChainConfig = Extract<ChainConfig, { readonly type: "substrate" }>;
 
 /** Name of the fleet's section within `[relayer]`. */
 export const FLEET_SECTION = "fleet";
@@ -304,16 +296,16 @@ export const messagingSections = (files: ConfigFiles) => ({
   },
   fleet: {
     description:
-      "Only when several relayers of one operator share the work: which messages to the hub this one delivers first. " +
-      "Deliveries to chains are shared by `delivery_endpoints`.",
+      "Only when several relayers of one operator share the messages to the hub. Deliveries to chains are shared by " +
+      "`delivery_endpoints`.",
     keys: fleetKeys,
     foreign: {},
   },
   notify: notifySection,
   evm: {
     description:
-      "An EVM chain, rollups included. The node of a rollup must keep old state (an archive node): the " +
-      "hub's view of it is behind by more than other nodes remember.",
+      "An EVM chain. The node of a rollup must keep old state (an archive node): the hub's view of it is behind by more " +
+      "than other nodes remember.",
     keys: evmChainKeys(files),
     foreign: {
       ...foreignOfEvm,

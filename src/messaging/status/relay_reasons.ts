@@ -5,10 +5,7 @@ import { events } from "../../core/telemetry/log.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import { describeHold } from "../commands/next_step.ts";
 import type { HoldReason, LedgerFault, MessageReason } from "../ledger/ledger.ts";
-import type { LegStatus, RelayStatus } from "./relay_status.ts";
-
-/** Time in which a leg is expected to deliver something while messages are due. */
-export const RECENT_MS = 15 * 60_000;
+import type { LegStatus, RelayFacts } from "./relay_facts.ts";
 
 /** Age from which a message that only waits for us is too old, unless its leg delivers. */
 const MAX_DUE_AGE_MS = 15 * 60_000;
@@ -21,20 +18,6 @@ const STALLED_MS = 2 * 3_600_000;
 
 /** Time after which messages that are held for one of {@link NAMED_HOLDS} are told. */
 const HELD_GRACE_MS = 60_000;
-
-/** Reasons of open messages that are ours or our nodes' to solve; all others wait for a chain, a price or a person. */
-const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
-  "proof_unavailable",
-  "untraceable",
-  "unfunded",
-  "stuck",
-  "race",
-  "fee_unknown",
-  "price_unknown",
-  "target_unprovable",
-  "runtime_unsupported",
-  "reverted",
-]);
 
 /**
  * Holds that an operator, a node or governance can end, and that no other reason tells. All others are a matter of the
@@ -52,13 +35,11 @@ const NAMED_HOLDS: ReadonlySet<MessageReason> = new Set<HoldReason>([
   "held_by_operator",
 ]);
 
-/** True for open messages that only wait for this program and its nodes. */
-export function isDue({ state, reason }: Pick<LegStatus["open"][number], "state" | "reason">): boolean {
-  return reason === undefined ? state !== "not_executed" : DUE_REASONS.has(reason);
-}
-
 /** Part of the snapshot that decides. */
-type JudgedStatus = Pick<RelayStatus, "nowMs" | "hub" | "chains" | "wallets" | "lightClients" | "legs">;
+interface JudgedStatus extends Pick<RelayFacts, "chains" | "wallets" | "lightClients" | "legs"> {
+  readonly nowMs: number;
+  readonly hub: string;
+}
 
 /** Finds what is in the way of deliveries. */
 export function findReasons(status: JudgedStatus): readonly FoundReason[] {
@@ -80,7 +61,7 @@ export function ofDatabase({ found, advice }: LedgerFault): FoundReason {
 }
 
 function ofChain(
-  status: RelayStatus["chains"][number],
+  status: RelayFacts["chains"][number],
   { legs, wallets, lightClients, ...program }: JudgedStatus,
 ): FoundReason[] {
   const { chain, lossLimit } = status;

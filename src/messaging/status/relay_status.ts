@@ -1,155 +1,57 @@
 /**
  * Snapshot of the messaging relayer: what the status page shows, `/status.json` returns and `status` prints, and the
- * gauges that are read in it. Plain data that survives JSON: times are Unix milliseconds, heights numbers, amounts
- * decimal text in whole tokens. Start reading here; `build_status.ts` fills it.
+ * gauges that are read in it. `relay_facts.ts` says what is in it.
  */
-import * as z from "zod";
-import { hours } from "../../core/checks/hours.ts";
-import { chainStatus, listed, programStatus } from "../../core/checks/program_status.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
+import { type ProgramStatus, type SnapshotPlace, toProgramStatus } from "../../core/checks/program_status.ts";
+import { ChainNames } from "../../core/config/chain_names.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
 import { gaugesOf, type SnapshotGauges } from "../../core/telemetry/metrics.ts";
-import { claimStates } from "../ledger/deliveries.ts";
-import { messageReasons, messageStates } from "../ledger/ledger.ts";
-import { withdrawalStates } from "../ledger/withdrawals.ts";
-
-/** Our account on a chain. Amounts are whole native tokens. */
-const wallet = z.object({
-  chain: z.string(),
-  address: z.string().optional(),
-  /** Symbol of the native token, where it is known. */
-  unit: z.string(),
-  balance: z.string(),
-  readAtMs: z.number(),
-  /** Cost of the last 24 hours. */
-  spentDay: z.string(),
-  /** What is missing for seven days at that rate; absent: nothing. */
-  topUp: z.string().optional(),
-  /** Hours until the balance is spent at that rate, from the first of those costs on; absent: nothing was spent. */
-  runwayHours: z.number().optional(),
-});
-
-/** Dollars of a period. Approximate: a cost counts where the price was known, a fee once it is. */
-const account = z.object({
-  earnedUsd: z.number(),
-  spentUsd: z.number(),
-  /** What transactions cost that earned nothing. */
-  wastedUsd: z.number(),
-  profitUsd: z.number(),
-});
-
-/** Earnings and costs on a chain. */
-const money = z.object({ chain: z.string(), day: account, month: account, profitUsdByHour: hours });
-
-/** What a chain knows of another one. */
-const lightClient = z.object({
-  chain: z.string(),
-  counterparty: z.string(),
-  height: z.number(),
-  /** Time at which that height was first seen. */
-  roseAtMs: z.number(),
-  /** True: nothing of the counterparty is accepted. */
-  isFrozen: z.boolean(),
-  /** Highest age of the newest height in each hour, minutes; since the start of the program. */
-  ageMinByHour: hours,
-});
-
-/** Transactions of a chain that are in no block. */
-const inFlight = z.object({
-  count: z.number(),
-  oldestMs: z.number(),
-  replacements: z.number(),
-  nonceGap: z.number(),
-});
-
-/** Messages of a leg that have not ended, in one state and for one reason. */
-const waitingMessages = z.object({
-  state: z.enum(messageStates),
-  /** What they wait for; absent: their turn. */
-  reason: z.enum(messageReasons).optional(),
-  /** True when they only wait for this program and its nodes. */
-  isDue: z.boolean(),
-  count: z.number(),
-  /** Time at which the oldest was first seen. */
-  oldestMs: z.number(),
-});
-
-/** One hop of messages. */
-const leg = z.object({
-  source: z.string(),
-  target: z.string(),
-  /** Height of the source up to which every message is recorded; absent: nothing was read yet. */
-  cursor: z.number().optional(),
-  open: listed(waitingMessages),
-  /** Ended within 24 hours, by state; those without any are left out. */
-  endedDay: z.partialRecord(z.enum(messageStates), z.number()),
-  deliveredByHour: hours,
-  /** Delivered by us within 15 minutes. */
-  deliveredRecently: z.number(),
-  /** Senders whose messages wait for bandwidth at the hub, with what they have left. */
-  bandwidth: listed(z.object({ sender: z.string(), leftBytes: z.string() })),
-});
-
-/** A message that we delivered. */
-const delivered = z.object({
-  source: z.string(),
-  target: z.string(),
-  commitment: z.string(),
-  /** Transaction on the target, where it has one that is known. */
-  hash: z.string().optional(),
-  seenAtMs: z.number(),
-  deliveredAtMs: z.number(),
-});
-
-/** Deliveries of requests of one chain by the state of their claim. */
-const claimSum = z.object({
-  source: z.string(),
-  state: z.enum(claimStates),
-  count: z.number(),
-  /** Whole fee tokens, where the decimals are known. */
-  fees: z.string().optional(),
-});
-
-/** One of the last withdrawals. */
-const withdrawal = z.object({
-  chain: z.string(),
-  state: z.enum(withdrawalStates),
-  /** Whole fee tokens where the decimals are known, else units. */
-  amount: z.string(),
-  isWhole: z.boolean(),
-  detail: z.string().optional(),
-  changedAtMs: z.number(),
-});
+import type { FoundReason } from "../../core/telemetry/readiness.ts";
+import type { MessagingConfig } from "../config/schema.ts";
+import { readFacts, type RelayFacts, type StatusInput, sumHistory } from "./relay_facts.ts";
+import { findReasons, ofDatabase } from "./relay_reasons.ts";
 
 /** The snapshot. Without `startedAtMs` no relayer is running, and the database alone was read. */
-const relayStatus = programStatus.extend({
-  program: z.literal("causeway"),
-  chains: listed(chainStatus.extend({
-    /** Nothing is sent to it before this time because of `maximum_daily_loss`; absent: the limit is not reached. */
-    lossLimit: z.object({ untilMs: z.number() }).optional(),
-    gasPriceWei: z.string().optional(),
-    /** What our transactions paid on average. */
-    gasPriceGweiByHour: hours,
-    inFlight: inFlight.optional(),
-  })),
-  wallets: listed(wallet),
-  money: listed(money),
-  lightClients: listed(lightClient),
-  legs: listed(leg),
-  /** Newest first. */
-  delivered: listed(delivered),
-  claims: listed(claimSum),
-  /** Newest first. */
-  withdrawals: listed(withdrawal),
-  /** Gaps that reconciliations have ever found. */
-  reconciliationGaps: z.number(),
-  /** False while the database cannot be read or written. */
-  isDatabaseUp: z.boolean(),
-});
+export type RelayStatus = Omit<ProgramStatus, "chains"> & RelayFacts;
 
-/** The snapshot. */
-export type RelayStatus = Readonly<z.output<typeof relayStatus>>;
+/** Snapshot while there is no database to read. */
+export function emptyStatus(place: SnapshotPlace, found: readonly FoundReason[]): RelayStatus {
+  return toProgramStatus<RelayFacts>(place, {
+    ...{ chains: [], wallets: [], money: [], lightClients: [], legs: [] },
+    ...{ delivered: [], claims: [], withdrawals: [], reconciliationGaps: 0 },
+    isDatabaseUp: found.every(({ code }) => code !== "database_fault"),
+  }, found);
+}
 
-/** A leg of the snapshot. */
-export type LegStatus = RelayStatus["legs"][number];
+/** Builds the snapshot. May throw a `LedgerFault`. */
+export function buildStatus(input: StatusInput): RelayStatus {
+  const fault = input.ledger.fault();
+  const facts = readFacts(input);
+  const found = findReasons({ ...input, ...facts });
+  return toProgramStatus(input, facts, [...fault === undefined ? [] : [ofDatabase(fault)], ...found]);
+}
+
+/** Builds the snapshot of a database that no relayer uses. May throw a `LedgerFault`. */
+export function readStatus(
+  { ledger, config: { hub, chains }, clock }: {
+    readonly ledger: StatusInput["ledger"];
+    readonly config: Pick<MessagingConfig, "hub" | "chains">;
+    readonly clock: Pick<Clock, "now">;
+  },
+): RelayStatus {
+  return buildStatus({
+    ledger,
+    program: "causeway",
+    hub: hub.stateMachine,
+    chains: chains.map(({ stateMachine }) => stateMachine),
+    names: new ChainNames([hub, ...chains]),
+    nowMs: clock.now(),
+    readChain: () => ({ counterparties: [] }),
+    history: sumHistory(ledger, clock.now()),
+    ages: new HourlyMaxima(),
+  });
+}
 
 /** Open messages with the labels of their gauges. */
 const listOpen = ({ legs }: RelayStatus) =>

@@ -1,7 +1,7 @@
 /** Watches a running messaging relayer for its operator: its chains and its ledger, besides what any program has. */
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import type { Chain } from "../../core/chains/port.ts";
-import { HourlyMaxima } from "../../core/checks/hours.ts";
+import { HourlyMaxima } from "../../core/telemetry/status_sections.ts";
 import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
@@ -13,11 +13,11 @@ import type { Worker } from "../../core/runtime/worker.ts";
 import { QueryFault, type StatusSources } from "../../core/telemetry/http/status_server.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
-import { buildStatus, emptyStatus, type LedgerHistory, sumHistory } from "./build_status.ts";
 import { pageMessages } from "./message_pages.ts";
 import { createJournalCounters } from "./journal_counters.ts";
 import { ofDatabase } from "./relay_reasons.ts";
-import { relayGauges, type RelayStatus } from "./relay_status.ts";
+import { type LedgerHistory, sumHistory } from "./relay_facts.ts";
+import { buildStatus, emptyStatus, relayGauges, type RelayStatus } from "./relay_status.ts";
 import { relayView } from "./status_view.ts";
 
 /** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */
@@ -29,8 +29,8 @@ const PROBE_EVERY_MS = 5_000;
 /** Age of what is read of the last day and month: it is made of many rows. */
 const HISTORY_EVERY_MS = 5 * 60_000;
 
-/** Interval of balances. */
-const BALANCE_EVERY_MS = 60_000;
+/** Interval of reads that nothing else needs. */
+const READ_EVERY_MS = 60_000;
 
 /** Chains of a session. */
 interface WatchedChains<Hub, Entry> {
@@ -46,7 +46,7 @@ interface WatchedSession {
   readonly ledger: Ledger;
   readonly count: (nowMs: number) => void;
   readonly history: Refreshed<LedgerHistory>;
-  readonly hub: StateMachine;
+  readonly hub: Pick<Chain, "id" | "reads">;
   readonly chains: readonly Chain[];
 }
 
@@ -81,7 +81,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
   }
 
   /** Begins to read the ledger of a session; returns it with its transactions timed. */
-  open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id">, WatchedChain>): Ledger {
+  open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id" | "reads">, WatchedChain>): Ledger {
     const { registry, clock } = this;
     const count = createJournalCounters({
       registry,
@@ -95,7 +95,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
         everyMs: HISTORY_EVERY_MS,
         make: () => sumHistory(ledger, clock.now()),
       }),
-      hub: hub.id.stateMachine,
+      hub,
       chains: chains.map(({ chain }) => chain),
     };
     this.snapshot.drop();
@@ -137,12 +137,12 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
     return [
       ...this.watchers(),
       this.every("database", PROBE_EVERY_MS, () => this.#probe()),
-      this.every("balances", BALANCE_EVERY_MS, (signal) => this.#readBalances(log, signal)),
+      this.every("balances", READ_EVERY_MS, (signal) => this.#readMissing(log, signal)),
     ];
   }
 
   protected read(): RelayStatus {
-    const place = this.place(this.#session?.hub ?? "");
+    const place = this.place(this.#session?.hub.id.stateMachine ?? "");
     if (this.#session === undefined) return emptyStatus(place, [STARTING]);
     const { ledger, hub, chains, count, history } = this.#session;
     const readChain = (chain: StateMachine): ReturnType<ChainBoard["read"]> => this.#chains.read(chain);
@@ -151,7 +151,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       return buildStatus({
         ...place,
         ledger,
-        hub,
+        hub: hub.id.stateMachine,
         chains: chains.map(({ id }) => id.stateMachine),
         readChain,
         history: history.get(),
@@ -172,15 +172,36 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
     }
   }
 
-  /** Reads the balances of all accounts at once; the board is told by the chains themselves. */
-  async #readBalances(log: Log, signal: AbortSignal): Promise<void> {
-    await Promise.all((this.#session?.chains ?? []).map(async ({ id, gas }) => {
+  /**
+   * Reads the balances of all accounts, and since when a height was known that was there at the start; the chains tell the
+   * board themselves.
+   */
+  async #readMissing(log: Log, signal: AbortSignal): Promise<void> {
+    const attempt = async (
+      event: "read_failed.balance" | "read_failed.update_age",
+      chain: StateMachine,
+      read: () => Promise<unknown> | undefined,
+    ): Promise<void> => {
       try {
-        await gas?.fetchBalance(signal);
+        await read();
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
-        log.debug("read_failed.balance", { chain: id.stateMachine, error });
+        log.debug(event, { chain, error });
       }
-    }));
+    };
+    const { hub, chains = [] } = this.#session ?? {};
+    const pairs = hub === undefined ? [] : chains.flatMap((chain) => [[hub, chain], [chain, hub]] as const);
+    await Promise.all([
+      ...chains.map(({ id, gas }) =>
+        attempt("read_failed.balance", id.stateMachine, () => gas?.fetchBalance(signal))
+      ),
+      ...pairs.map(([{ id: { stateMachine }, reads }, { id }]) => {
+        const known = this.#chains.read(stateMachine).counterparties
+          .find(({ counterparty }) => counterparty === id.stateMachine);
+        if (known === undefined || known.isDated || known.height === 0n) return undefined;
+        const at = { id, height: known.height };
+        return attempt("read_failed.update_age", stateMachine, () => reads.fetchUpdateTime(at, signal));
+      }),
+    ]);
   }
 }

@@ -17,7 +17,8 @@ import {
   tableSection,
   textColumn,
 } from "../../core/telemetry/status_sections.ts";
-import type { LegStatus, RelayStatus } from "./relay_status.ts";
+import type { LegStatus } from "./relay_facts.ts";
+import type { RelayStatus } from "./relay_status.ts";
 
 /** Ages of a light client's newest height from which it is shown as a warning, and as bad. */
 const OLD_HEIGHT_MS = { warn: 2 * 3_600_000, bad: 6 * 3_600_000 } as const;

@@ -1,11 +1,6 @@
-/**
- * Wrong configuration files of the consensus relayer and the exact lines that must be said about them, as data:
- * the unit test reads them with the library, the scenario test with the compiled program.
- *
- * The lines begin with `consensus.toml`, so the file must be given under that relative path.
- */
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
-import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
+/** Wrong configuration files of the consensus relayer; wrong_configs.txt has the lines that must be said about them. */
+import { GOOD_TOML, OTHER_TRIES, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
+import { editorOf, inMemory, type WrongConfig } from "../../support/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
 export const GOOD_CONSENSUS_TOML = `# consensus relayer of the devnet
@@ -123,21 +118,10 @@ export const KEY_FILES: Readonly<Record<string, string>> = {
 };
 
 /** {@link KEY_FILES} as the readers ask for them. */
-export const goodFiles: ConfigFiles = {
-  readFile: (path) => {
-    const content = KEY_FILES[path];
-    if (content !== undefined) return new TextEncoder().encode(content);
-    throw Object.assign(new Error("not shown"), { code: "ENOENT" });
-  },
-};
+export const goodFiles = inMemory(KEY_FILES);
 
-/** {@link GOOD_CONSENSUS_TOML} with each first text, which must occur, replaced by the second. */
-export function edited(...changes: readonly (readonly [string, string])[]): string {
-  return changes.reduce((text, [from, to]) => {
-    if (!text.includes(from)) throw new Error(`Not in the good file: ${from}`);
-    return text.replace(from, () => to);
-  }, GOOD_CONSENSUS_TOML);
-}
+/** {@link GOOD_CONSENSUS_TOML} with changes. */
+export const edited = editorOf(GOOD_CONSENSUS_TOML);
 
 /** The good file from a header up to the next one that is named. */
 function part(from: string, to?: string): string {
@@ -172,17 +156,10 @@ const CHAINS = part("sepolia");
 /** Each is given with {@link KEY_FILES}. */
 export const wrongConsensusConfigs: readonly WrongConfig[] = [
   // The file and its sections.
-  {
-    name: "empty file",
-    toml: "",
-    expected: [
-      "consensus.toml: [hub]: found no such section, expected a section [hub]",
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate")',
-    ],
-  },
-  {
-    name: "chains in the layout of the network's newer documents",
-    toml: edited([
+  ["empty file", ""],
+  [
+    "chains in the layout of the network's newer documents",
+    edited([
       CHAINS,
       `[ethereum]
 type = "evm"
@@ -198,677 +175,208 @@ type = "evm"
 consensus = { type = "polygon" }
 `,
     ]),
-    expected: [
-      'consensus.toml:24: [ethereum].consensus: found a section of the layout in the network\'s newer documents, expected type = "ethereum" in [ethereum], and the other keys of this section in [ethereum.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [ethereum]: nothing is derived',
-      'consensus.toml:30: [polygon].consensus: found a section of the layout in the network\'s newer documents, expected type = "polygon" in [polygon], and the other keys of this section in [polygon.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [polygon]: nothing is derived',
-    ],
-  },
-  {
-    name: "no chains",
-    toml: edited([CHAINS, ""]),
-    expected: [
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate")',
-    ],
-  },
-  {
-    name: "no hub",
-    toml: edited([HUB, ""]),
-    expected: ["consensus.toml: [hub]: found no such section, expected a section [hub]"],
-  },
-  {
-    name: "hub twice under both names",
-    toml: edited(["[relayer]", `${HUB.replaceAll("hub", "hyperbridge")}\n[relayer]`]),
-    expected: [
-      "consensus.toml:15: [hyperbridge]: found a second section for the hub beside [hub], expected either [hub] or [hyperbridge]",
-    ],
-  },
-  {
-    name: "relayer section that is no table",
-    toml: `relayer = 3\n${edited([RELAYER, ""])}`,
-    expected: [
-      "consensus.toml:1: relayer: found an integer outside of any section, expected a section in single brackets",
-    ],
-  },
-  {
-    name: "misspelt relayer section",
-    toml: edited(["[relayer]", "[relayr]"]),
-    expected: [
-      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
-    ],
-  },
-  {
-    name: "syntax",
-    toml: edited(['type = "grandpa"', "type = grandpa"]),
-    expected: [
-      "consensus.toml:3: found a syntax error at column 8 of `type = ...`: unexpected character, expected TOML; text values need quotes",
-    ],
-  },
-  {
-    name: "chain twice",
-    toml: edited(['"EVM-97"', '"EVM-11155111"']),
-    expected: [
-      'consensus.toml:66: [chapel].state_machine: found "EVM-11155111", which the hub has no BSC client for, expected "EVM-56" or "EVM-97"',
-      'consensus.toml:66: [chapel].state_machine: found "EVM-11155111", which [sepolia] (line 19) has already, expected each chain in one section only',
-    ],
-    warnings: [
-      'consensus.toml:68: [chapel].consensus_state_id: found "BSC0", expected "ETH0", which is what the live hub uses for EVM-11155111',
-    ],
-  },
-  {
-    name: "chain that is the hub",
-    toml: edited(["KUSAMA-4009", "KUSAMA-4009"], ['"EVM-97"', '"KUSAMA-4009"']),
-    expected: [
-      'consensus.toml:66: [chapel].state_machine: found "KUSAMA-4009", expected "EVM-n" with a chain id',
-    ],
-  },
+  ],
+  ["no chains", edited([CHAINS, ""])],
+  ["no hub", edited([HUB, ""])],
+  ["hub twice under both names", edited(["[relayer]", `${HUB.replaceAll("hub", "hyperbridge")}\n[relayer]`])],
+  ["relayer section that is no table", `relayer = 3\n${edited([RELAYER, ""])}`],
+  ["misspelt relayer section", edited(["[relayer]", "[relayr]"])],
+  ["syntax", edited(['type = "grandpa"', "type = grandpa"])],
+  ["chain twice", edited(['"EVM-97"', '"EVM-11155111"'])],
+  ["chain that is the hub", edited(["KUSAMA-4009", "KUSAMA-4009"], ['"EVM-97"', '"KUSAMA-4009"'])],
   // The hub.
-  {
-    name: "no type of hub",
-    toml: edited(['type = "grandpa"\n', ""]),
-    expected: ['consensus.toml:2: [hub].type: found nothing, expected "grandpa" or "beefy"'],
-  },
-  {
-    name: "unknown type of hub",
-    toml: edited(['"grandpa"', '"grandpas"']),
-    expected: [
-      'consensus.toml:3: [hub].type: found "grandpas", expected "grandpa" or "beefy"; did you mean "grandpa"?',
-    ],
-  },
-  {
-    name: "no grandpa section",
-    toml: edited([part("hub.grandpa", "hub.substrate"), ""]),
-    expected: ["consensus.toml:2: [hub.grandpa]: found no such section, expected a section [hub.grandpa]"],
-  },
-  {
-    name: "no substrate section",
-    toml: edited([part("hub.substrate", "relayer"), ""]),
-    expected: [
-      "consensus.toml:2: [hub.substrate]: found no such section, expected a section [hub.substrate]",
-    ],
-  },
-  {
-    name: "substrate as a text",
-    toml: edited([part("hub.substrate", "relayer"), ""], [
+  ["no type of hub", edited(['type = "grandpa"\n', ""])],
+  ["unknown type of hub", edited(['"grandpa"', '"grandpas"'])],
+  ["no grandpa section", edited([part("hub.grandpa", "hub.substrate"), ""])],
+  ["no substrate section", edited([part("hub.substrate", "relayer"), ""])],
+  [
+    "substrate as a text",
+    edited([part("hub.substrate", "relayer"), ""], [
       'type = "grandpa"',
       'type = "grandpa"\nsubstrate = "wss://hub.example.org"',
     ]),
-    expected: ["consensus.toml:4: [hub.substrate]: found a text, expected a section [hub.substrate]"],
-  },
-  {
-    name: "beefy hub with grandpa section only",
-    toml: edited(['"grandpa"', '"beefy"'], ['\nsigner = "keys/hub"', ""]),
-    expected: [
-      "consensus.toml:10: [hub.substrate].signer: found nothing, expected an sr25519 seed (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
-    ],
-    warnings: [
-      'consensus.toml:5: [hub].grandpa: found a key without effect, expected no such key; only used with type = "grandpa"',
-    ],
-  },
-  {
-    name: "beefy prover without its nodes",
-    toml: edited(['"grandpa"', '"beefy"'], [
+  ],
+  ["beefy hub with grandpa section only", edited(['"grandpa"', '"beefy"'], ['\nsigner = "keys/hub"', ""])],
+  [
+    "beefy prover without its nodes",
+    edited(['"grandpa"', '"beefy"'], [
       "[hub.grandpa]",
       '[hub.prover]\nproof_variant = "sp1"\n[hub.grandpa]',
     ]),
-    expected: [
-      "consensus.toml:5: [hub.prover].relay_rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
-      "consensus.toml:5: [hub.prover].para_ids: found nothing, expected an array of at least one parachain id",
-    ],
-    warnings: [
-      "consensus.toml:6: [hub.prover].proof_variant: found a key without effect, expected no such key; this relayer makes ECDSA proofs only",
-      'consensus.toml:7: [hub].grandpa: found a key without effect, expected no such key; only used with type = "grandpa"',
-    ],
-  },
-  {
-    name: "beefy prover with a hub over http",
-    toml: edited(['"grandpa"', '"beefy"'], [
+  ],
+  [
+    "beefy prover with a hub over http",
+    edited(['"grandpa"', '"beefy"'], [
       "[hub.grandpa]",
       '[hub.prover]\nrelay_rpc_ws = "wss://relay.example.org"\npara_rpc_ws = "https://hub.example.org"\npara_ids = [1]\n[hub.grandpa]',
     ]),
-    expected: [
-      'consensus.toml:7: [hub.prover].para_rpc_ws: found "https://hub.example.org" (scheme https), expected a WebSocket URL (ws:// or wss://)',
-    ],
-    warnings: [
-      'consensus.toml:9: [hub].grandpa: found a key without effect, expected no such key; only used with type = "grandpa"',
-    ],
-  },
-  {
-    name: "grandpa over http",
-    toml: edited(["wss://relay.example.org/ws?key=relayrpckey1", "https://relay.example.org"]),
-    expected: [
-      'consensus.toml:6: [hub.grandpa].rpc: found "https://relay.example.org" (scheme https), expected a WebSocket URL (ws:// or wss://)',
-    ],
-  },
-  {
-    name: "grandpa without values",
-    toml: edited([
+  ],
+  ["grandpa over http", edited(["wss://relay.example.org/ws?key=relayrpckey1", "https://relay.example.org"])],
+  [
+    "grandpa without values",
+    edited([
       'rpc = "wss://relay.example.org/ws?key=relayrpckey1"\nslot_duration = 6000\npara_ids = [4009]\n',
       "",
     ]),
-    expected: [
-      "consensus.toml:5: [hub.grandpa].rpc: found nothing, expected a WebSocket URL (ws:// or wss://)",
-      "consensus.toml:5: [hub.grandpa].slot_duration: found nothing, expected an integer from 1 to 4294967295 (milliseconds)",
-      "consensus.toml:5: [hub.grandpa].para_ids: found nothing, expected an array of parachain ids",
-    ],
-  },
-  {
-    name: "slot duration of nothing",
-    toml: edited(["slot_duration = 6000", "slot_duration = 0"]),
-    expected: [
-      "consensus.toml:7: [hub.grandpa].slot_duration: found 0, expected an integer from 1 to 4294967295 (milliseconds)",
-    ],
-  },
-  {
-    name: "slot duration as a text",
-    toml: edited(["slot_duration = 6000", 'slot_duration = "6000"']),
-    expected: [
-      'consensus.toml:7: [hub.grandpa].slot_duration: found the text "6000" (in quotes), expected an integer from 1 to 4294967295 (milliseconds)',
-    ],
-  },
-  {
-    name: "para ids as one number",
-    toml: edited(["[4009]", "4009"]),
-    expected: [
-      "consensus.toml:8: [hub.grandpa].para_ids: found an integer, expected an array of parachain ids",
-    ],
-  },
-  {
-    name: "para ids that are no ids",
-    toml: edited(["[4009]", '[-1, "4009", 4294967296]']),
-    expected: [
-      "consensus.toml:8: [hub.grandpa].para_ids[0]: found -1, expected an integer from 0 to 4294967295",
-      'consensus.toml:8: [hub.grandpa].para_ids[1]: found the text "4009" (in quotes), expected an integer from 0 to 4294967295',
-      "consensus.toml:8: [hub.grandpa].para_ids[2]: found 4294967296, expected an integer from 0 to 4294967295",
-    ],
-  },
-  {
-    name: "block range of nothing",
-    toml: plus("hub.grandpa", "max_block_range = 0"),
-    expected: [
-      "consensus.toml:6: [hub.grandpa].max_block_range: found 0, expected an integer from 1 to 4294967295 (blocks)",
-    ],
-  },
-  {
-    name: "frequency of nothing",
-    toml: plus("hub.grandpa", "consensus_update_frequency = 0"),
-    expected: [
-      "consensus.toml:6: [hub.grandpa].consensus_update_frequency: found 0, expected an integer from 1 (seconds)",
-    ],
-  },
-  {
-    name: "hub that is an EVM chain",
-    toml: edited(['"KUSAMA-4009"', '"EVM-4009"']),
-    expected: [
-      'consensus.toml:12: [hub.substrate].state_machine: found "EVM-4009", expected "POLKADOT-n" or "KUSAMA-n" with a para id',
-    ],
-  },
-  {
-    name: "hub without a key",
-    toml: edited(['signer = "keys/hub"\n', ""]),
-    expected: [
-      "consensus.toml:10: [hub.substrate].signer: found nothing, expected an sr25519 seed (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
-    ],
-  },
-  {
-    name: "hub key in a file that is missing",
-    toml: edited(["keys/hub", "keys/nothing"]),
-    expected: [
-      "consensus.toml:13: [hub.substrate].signer: found a text that is not hex, and as a path: no file at this path, expected an sr25519 seed (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
-    ],
-  },
-  {
-    name: "hub id of five characters",
-    toml: plus("hub.substrate", 'consensus_state_id = "PAS00"'),
-    expected: [
-      'consensus.toml:11: [hub.substrate].consensus_state_id: found "PAS00", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-    ],
-  },
-  {
-    name: "hub id of four bytes that are not ASCII",
-    toml: plus("hub.substrate", 'consensus_state_id = "PÄS"'),
-    expected: [
-      'consensus.toml:11: [hub.substrate].consensus_state_id: found "PÄS", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-    ],
-  },
-  {
-    name: "negative number of queries",
-    toml: plus("hub.substrate", "max_concurent_queries = -1"),
-    expected: [
-      "consensus.toml:11: [hub.substrate].max_concurent_queries: found -1, expected an integer from 1 to 4294967295",
-    ],
-  },
-  {
-    name: "unknown hash",
-    toml: plus("hub.substrate", 'hashing = "Keccak256"'),
-    expected: [
-      'consensus.toml:11: [hub.substrate].hashing: found "Keccak256", expected "Keccak" or "Blake2"',
-    ],
-  },
-  {
-    name: "poll interval beyond a timer",
-    toml: plus("hub.substrate", "poll_interval = 6000000000000000"),
-    expected: [
-      "consensus.toml:11: [hub.substrate].poll_interval: found 6000000000000000, expected an integer from 1 to 2147483 (seconds)",
-    ],
-  },
+  ],
+  ["slot duration of nothing", edited(["slot_duration = 6000", "slot_duration = 0"])],
+  ["slot duration as a text", edited(["slot_duration = 6000", 'slot_duration = "6000"'])],
+  ["para ids as one number", edited(["[4009]", "4009"])],
+  ["para ids that are no ids", edited(["[4009]", '[-1, "4009", 4294967296]'])],
+  ["block range of nothing", plus("hub.grandpa", "max_block_range = 0")],
+  ["frequency of nothing", plus("hub.grandpa", "consensus_update_frequency = 0")],
+  ["hub that is an EVM chain", edited(['"KUSAMA-4009"', '"EVM-4009"'])],
+  ["hub without a key", edited(['signer = "keys/hub"\n', ""])],
+  ["hub key in a file that is missing", edited(["keys/hub", "keys/nothing"])],
+  ["hub id of five characters", plus("hub.substrate", 'consensus_state_id = "PAS00"')],
+  ["hub id of four bytes that are not ASCII", plus("hub.substrate", 'consensus_state_id = "PÄS"')],
+  ["negative number of queries", plus("hub.substrate", "max_concurent_queries = -1")],
+  ["unknown hash", plus("hub.substrate", 'hashing = "Keccak256"')],
+  ["poll interval beyond a timer", plus("hub.substrate", "poll_interval = 6000000000000000")],
   // The relayer.
-  {
-    name: "hub consensus as a text",
-    toml: edited(["enable_hub_consensus = false", 'enable_hub_consensus = "no"']),
-    expected: ['consensus.toml:17: [relayer].enable_hub_consensus: found "no", expected true or false'],
-  },
-  {
-    name: "hub consensus under both names",
-    toml: plus("relayer", "enable_hyperbridge_consensus = true"),
-    expected: [
-      "consensus.toml:16: [relayer].enable_hyperbridge_consensus: found a second name of `enable_hub_consensus`, which is in line 18, expected either `enable_hub_consensus` or `enable_hyperbridge_consensus`",
-    ],
-  },
-  {
-    name: "intervals as a number",
-    toml: watching("500"),
-    expected: [
-      "consensus.toml:16: [relayer].maximum_update_intervals: found an integer, expected an array of pairs (empty: no chain is watched)",
-    ],
-  },
-  {
-    name: "interval without a period",
-    toml: watching('[[["EVM-97", "BSC0"]]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0]: found an array of 1, expected a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]',
-    ],
-  },
-  {
-    name: "interval of three",
-    toml: watching('[[["EVM-97", "BSC0"], 500, 600]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0]: found an array of 3, expected a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]',
-    ],
-  },
-  {
-    name: "interval that is no pair",
-    toml: watching('["EVM-97"]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0]: found a text, expected a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]',
-    ],
-  },
-  {
-    name: "interval without an id",
-    toml: watching('[[{ state_id = "EVM-97" }, 500]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-    ],
-  },
-  {
-    name: "interval with a wrong chain and a wrong id",
-    toml: watching('[[{ state_id = "97", consensus_state_id = "BSC" }, 500]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0].state_id: found "97", expected a state machine such as "EVM-1" or "POLKADOT-3367"',
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0].consensus_state_id: found "BSC", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-    ],
-  },
-  {
-    name: "interval in the short form with a wrong id",
-    toml: watching('[[["EVM-97", "BSC"], 500]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0][1]: found "BSC", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-    ],
-  },
-  {
-    name: "interval with half an id",
-    toml: watching('[[["EVM-97"], 500]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0]: found an array of 1, expected a chain and its consensus state id such as ["EVM-1", "ETH0"]',
-    ],
-  },
-  {
-    name: "interval with a number for an id",
-    toml: watching("[[97, 500]]"),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][0]: found an integer, expected a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]',
-    ],
-  },
-  {
-    name: "interval of nothing",
-    toml: watching('[[["EVM-97", "BSC0"], 0]]'),
-    expected: [
-      "consensus.toml:16: [relayer].maximum_update_intervals[0][1]: found 0, expected an integer from 1 (seconds)",
-    ],
-  },
-  {
-    name: "interval as a text",
-    toml: watching('[[["EVM-97", "BSC0"], "500"]]'),
-    expected: [
-      'consensus.toml:16: [relayer].maximum_update_intervals[0][1]: found the text "500" (in quotes), expected an integer from 1 (seconds)',
-    ],
-  },
-  {
-    name: "interval beyond 64 bits",
-    toml: watching('[[["EVM-97", "BSC0"], 18446744073709551616]]'),
-    expected: [
-      "consensus.toml:16: [relayer].maximum_update_intervals[0][1]: found an integer of more than 64 bits, expected an integer from 1 (seconds)",
-    ],
-  },
+  ["hub consensus as a text", edited(["enable_hub_consensus = false", 'enable_hub_consensus = "no"'])],
+  ["hub consensus under both names", plus("relayer", "enable_hyperbridge_consensus = true")],
+  ["intervals as a number", watching("500")],
+  ["interval without a period", watching('[[["EVM-97", "BSC0"]]]')],
+  ["interval of three", watching('[[["EVM-97", "BSC0"], 500, 600]]')],
+  ["interval that is no pair", watching('["EVM-97"]')],
+  ["interval without an id", watching('[[{ state_id = "EVM-97" }, 500]]')],
+  [
+    "interval with a wrong chain and a wrong id",
+    watching('[[{ state_id = "97", consensus_state_id = "BSC" }, 500]]'),
+  ],
+  ["interval in the short form with a wrong id", watching('[[["EVM-97", "BSC"], 500]]')],
+  ["interval with half an id", watching('[[["EVM-97"], 500]]')],
+  ["interval with a number for an id", watching("[[97, 500]]")],
+  ["interval of nothing", watching('[[["EVM-97", "BSC0"], 0]]')],
+  ["interval as a text", watching('[[["EVM-97", "BSC0"], "500"]]')],
+  ["interval beyond 64 bits", watching('[[["EVM-97", "BSC0"], 18446744073709551616]]')],
   // Chains of any type.
-  {
-    name: "no type",
-    toml: edited(['type = "bsc"\n', ""]),
-    expected: [
-      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
-    ],
-  },
-  {
-    name: "substrate entry with the keys of an EVM chain",
-    toml: edited(['type = "bsc"', 'type = "substrate"']),
-    expected: [
-      'consensus.toml:64: [chapel].hashing: found nothing, expected "Keccak" or "Blake2"',
-      "consensus.toml:64: [chapel].rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
-      'consensus.toml:66: [chapel].state_machine: found "EVM-97", expected "POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters',
-    ],
-    warnings: [
-      "consensus.toml:67: [chapel].rpc_urls: found a key without effect, expected no such key; a key of EVM entries; substrate entries have `rpc_ws`",
-      "consensus.toml:69: [chapel].etherscan_api_key: found a key without effect, expected no such key; a key of EVM entries",
-      "consensus.toml:70: [chapel].ismp_host: found a key without effect, expected no such key; a key of EVM entries",
-      "consensus.toml:73: [chapel].host: found a key without effect, expected no such key; nothing is proved of Substrate chains",
-    ],
-  },
-  {
-    name: "type of old files",
-    toml: edited(['type = "bsc"', 'type = "evm_host"']),
-    expected: [
-      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
-    ],
-  },
-  {
-    name: "misspelt type",
-    toml: edited(['"op_stack"', '"opstack"']),
-    expected: [
-      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"; did you mean "op_stack"?',
-    ],
-  },
-  {
-    name: "type that is a number",
-    toml: edited(['type = "bsc"', "type = 97"]),
-    expected: [
-      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
-    ],
-  },
-  {
-    name: "chain without any value",
-    toml: edited([part("chapel", "chapel.host"), '[chapel]\ntype = "bsc"\n\n']),
-    expected: [
-      'consensus.toml:64: [chapel].state_machine: found nothing, expected "EVM-n" with a chain id; other relayers derive it; write it here',
-      "consensus.toml:64: [chapel].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
-      'consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
-      "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
-      "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
-    ],
-  },
-  {
-    name: "wrong values of a chain",
-    toml: changed(
+  ["no type", edited(['type = "bsc"\n', ""])],
+  ["substrate entry with the keys of an EVM chain", edited(['type = "bsc"', 'type = "substrate"'])],
+  ["type of old files", edited(['type = "bsc"', 'type = "evm_host"'])],
+  ["misspelt type", edited(['"op_stack"', '"opstack"'])],
+  ["type that is a number", edited(['type = "bsc"', "type = 97"])],
+  ["chain without any value", edited([part("chapel", "chapel.host"), '[chapel]\ntype = "bsc"\n\n'])],
+  [
+    "wrong values of a chain",
+    changed(
       "chapel",
       '"EVM-97"\nrpc_urls = ["https://chapel.example.org"]\nconsensus_state_id = "BSC0"',
       '"EVM-097"\nrpc_urls = []\nconsensus_state_id = "BSC"',
     ),
-    expected: [
-      'consensus.toml:66: [chapel].state_machine: found "EVM-097", expected "EVM-n" with a chain id; write "EVM-97"',
-      "consensus.toml:67: [chapel].rpc_urls: found an empty array, expected an array of at least one HTTP URL (http:// or https://)",
-      'consensus.toml:68: [chapel].consensus_state_id: found "BSC", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; the live hub uses "BSC0" for this chain',
-    ],
-  },
-  {
-    name: "no host section",
-    toml: edited([part("chapel.host"), ""]),
-    expected: ["consensus.toml:64: [chapel.host]: found no such section, expected a section [chapel.host]"],
-  },
-  {
-    name: "host that is no section",
-    toml: edited([part("chapel.host"), ""], ['type = "bsc"', 'type = "bsc"\nhost = "https://x.example.org"']),
-    expected: ["consensus.toml:66: [chapel.host]: found a text, expected a section [chapel.host]"],
-  },
+  ],
+  ["no host section", edited([part("chapel.host"), ""])],
+  [
+    "host that is no section",
+    edited([part("chapel.host"), ""], ['type = "bsc"', 'type = "bsc"\nhost = "https://x.example.org"']),
+  ],
   // evm.
-  {
-    name: "no beacon nodes",
-    toml: edited(['beacon_http_urls = ["https://beacon.example.org/beaconkey1"]\n', ""]),
-    expected: [
-      "consensus.toml:28: [sepolia.host].beacon_http_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-    ],
-  },
-  {
-    name: "empty list of beacon nodes",
-    toml: edited(['["https://beacon.example.org/beaconkey1"]', "[]"]),
-    expected: [
-      "consensus.toml:29: [sepolia.host].beacon_http_urls: found an empty array, expected an array of at least one HTTP URL (http:// or https://)",
-    ],
-  },
-  {
-    name: "beacon nodes as a text",
-    toml: edited(['["https://beacon.example.org/beaconkey1"]', '"https://beacon.example.org/beaconkey1"']),
-    expected: [
-      "consensus.toml:29: [sepolia.host].beacon_http_urls: found a text, expected an array of at least one HTTP URL (http:// or https://); put it in square brackets",
-    ],
-  },
-  {
-    name: "beacon node over a socket",
-    toml: edited(["https://beacon.example.org/beaconkey1", "wss://beacon.example.org/beaconkey1"]),
-    expected: [
-      'consensus.toml:29: [sepolia.host].beacon_http_urls[0]: found "wss://beacon.example.org/..." (scheme wss), expected an HTTP URL (http:// or https://)',
-    ],
-  },
-  {
-    name: "no frequency",
-    toml: edited(["consensus_update_frequency = 60\n", ""]),
-    expected: [
-      "consensus.toml:28: [sepolia.host].consensus_update_frequency: found nothing, expected an integer from 1 (seconds)",
-    ],
-  },
-  {
-    name: "frequency with decimals",
-    toml: edited(["consensus_update_frequency = 60", "consensus_update_frequency = 0.5"]),
-    expected: [
-      "consensus.toml:30: [sepolia.host].consensus_update_frequency: found 0.5 (not an integer), expected an integer from 1 (seconds)",
-    ],
-  },
-  {
-    name: "network name of another chain",
-    toml: edited(['type = "evm"', 'type = "ethereum"']),
-    expected: [
-      'consensus.toml:21: [sepolia].state_machine: found "EVM-11155111", which is not the chain of type "ethereum", expected "EVM-1"',
-    ],
-  },
+  ["no beacon nodes", edited(['beacon_http_urls = ["https://beacon.example.org/beaconkey1"]\n', ""])],
+  ["empty list of beacon nodes", edited(['["https://beacon.example.org/beaconkey1"]', "[]"])],
+  [
+    "beacon nodes as a text",
+    edited(['["https://beacon.example.org/beaconkey1"]', '"https://beacon.example.org/beaconkey1"']),
+  ],
+  [
+    "beacon node over a socket",
+    edited(["https://beacon.example.org/beaconkey1", "wss://beacon.example.org/beaconkey1"]),
+  ],
+  ["no frequency", edited(["consensus_update_frequency = 60\n", ""])],
+  [
+    "frequency with decimals",
+    edited(["consensus_update_frequency = 60", "consensus_update_frequency = 0.5"]),
+  ],
+  ["network name of another chain", edited(['type = "evm"', 'type = "ethereum"'])],
   // Rollups.
-  {
-    name: "rollup with the L1's id on a chain that is not known",
-    toml: changed(
+  [
+    "rollup with the L1's id on a chain that is not known",
+    changed(
       "arbitrum",
       '"EVM-421614"\nrpc_urls = ["https://arbitrum.example.org"]\nconsensus_state_id = "ARB0"',
       '"EVM-5"\nrpc_urls = ["https://arbitrum.example.org"]\nconsensus_state_id = "ETH0"',
     ),
-    expected: [
-      "consensus.toml:36: [arbitrum].consensus_state_id: found \"ETH0\", the L1's, expected the id of the rollup's own client on the hub",
-    ],
-  },
-  {
-    name: "rollup that is its own L1",
-    toml: changed("arbitrum.host", 'l1_state_machine = "EVM-11155111"', 'l1_state_machine = "EVM-421614"'),
-    expected: [
-      'consensus.toml:44: [arbitrum.host].l1_state_machine: found "EVM-421614", the rollup itself, expected its L1',
-    ],
-  },
-  {
-    name: "rollup without L1 values",
-    toml: changed("arbitrum.host", part("arbitrum.host", "optimism"), "[arbitrum.host]\n\n"),
-    expected: [
-      "consensus.toml:41: [arbitrum.host].beacon_rpc_url: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'consensus.toml:41: [arbitrum.host].l1_state_machine: found nothing, expected "EVM-n" with a chain id',
-      'consensus.toml:41: [arbitrum.host].l1_consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-    ],
-  },
-  {
-    name: "dispute games without values",
-    toml: changed("optimism.host", part("optimism.host", "chapel"), "[optimism.host]\n\n"),
-    expected: [
-      "consensus.toml:56: [optimism.host].beacon_rpc_url: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'consensus.toml:56: [optimism.host].l1_state_machine: found nothing, expected "EVM-n" with a chain id',
-      'consensus.toml:56: [optimism.host].l1_consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-      "consensus.toml:56: [optimism.host].message_parser: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-    ],
-  },
-  {
-    name: "L1 endpoints under both names",
-    toml: plus("arbitrum.host", 'ethereum_rpc_url = ["https://sepolia.example.org"]'),
-    expected: [
-      "consensus.toml:42: [arbitrum.host].ethereum_rpc_url: found a second name of `beacon_rpc_url`, which is in line 43, expected either `beacon_rpc_url` or `ethereum_rpc_url`",
-    ],
-  },
-  {
-    name: "L1 id of three bytes",
-    toml: changed("arbitrum.host", '"ETH0"', "[69, 84, 72]"),
-    expected: [
-      "consensus.toml:45: [arbitrum.host].l1_consensus_state_id: found an array of 3 elements that are not such bytes, expected an array of 4 bytes that are ASCII characters",
-    ],
-  },
-  {
-    name: "L1 id of bytes that are no text",
-    toml: changed("arbitrum.host", '"ETH0"', "[69, 84, 72, 7]"),
-    expected: [
-      "consensus.toml:45: [arbitrum.host].l1_consensus_state_id: found an array of 4 elements that are not such bytes, expected an array of 4 bytes that are ASCII characters",
-    ],
-  },
-  {
-    name: "L1 id as a number",
-    toml: changed("arbitrum.host", '"ETH0"', "0"),
-    expected: [
-      'consensus.toml:45: [arbitrum.host].l1_consensus_state_id: found an integer, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes; put it in quotes',
-    ],
-  },
-  {
-    name: "L1 that is no EVM chain",
-    toml: changed("optimism.host", '"EVM-11155111"', '"KUSAMA-2000"'),
-    expected: [
-      'consensus.toml:61: [optimism.host].l1_state_machine: found "KUSAMA-2000", expected "EVM-n" with a chain id',
-    ],
-  },
-  {
-    name: "rollup core that is no address",
-    toml: changed("arbitrum.host", "0x042B2E6C5E99d4c521bd49beeD5E99651D9B0Cf4", "0x042B"),
-    expected: [
-      "consensus.toml:43: [arbitrum.host].rollup_core: found 4 hex digits, expected a contract address of 20 bytes (0x and 40 hex digits)",
-    ],
-  },
-  {
-    name: "message parser that is zero",
-    toml: changed(
+  ],
+  [
+    "rollup that is its own L1",
+    changed("arbitrum.host", 'l1_state_machine = "EVM-11155111"', 'l1_state_machine = "EVM-421614"'),
+  ],
+  [
+    "rollup without L1 values",
+    changed("arbitrum.host", part("arbitrum.host", "optimism"), "[arbitrum.host]\n\n"),
+  ],
+  [
+    "dispute games without values",
+    changed("optimism.host", part("optimism.host", "chapel"), "[optimism.host]\n\n"),
+  ],
+  [
+    "L1 endpoints under both names",
+    plus("arbitrum.host", 'ethereum_rpc_url = ["https://sepolia.example.org"]'),
+  ],
+  ["L1 id of three bytes", changed("arbitrum.host", '"ETH0"', "[69, 84, 72]")],
+  ["L1 id of bytes that are no text", changed("arbitrum.host", '"ETH0"', "[69, 84, 72, 7]")],
+  ["L1 id as a number", changed("arbitrum.host", '"ETH0"', "0")],
+  ["L1 that is no EVM chain", changed("optimism.host", '"EVM-11155111"', '"KUSAMA-2000"')],
+  [
+    "rollup core that is no address",
+    changed("arbitrum.host", "0x042B2E6C5E99d4c521bd49beeD5E99651D9B0Cf4", "0x042B"),
+  ],
+  [
+    "message parser that is zero",
+    changed(
       "optimism.host",
       "0x4200000000000000000000000000000000000016",
       "0x0000000000000000000000000000000000000000",
     ),
-    expected: [
-      "consensus.toml:60: [optimism.host].message_parser: found the zero address, expected a contract address of 20 bytes (0x and 40 hex digits)",
-    ],
-  },
-  {
-    name: "game type as a text",
-    toml: changed("optimism.host", "respected_game_type = 0", 'respected_game_type = "cannon"'),
-    expected: [
-      "consensus.toml:59: [optimism.host].respected_game_type: found a text, expected an integer from 0 to 4294967295",
-    ],
-  },
-  {
-    name: "negative game type",
-    toml: changed("optimism.host", "respected_game_type = 0", "respected_game_type = -1"),
-    expected: [
-      "consensus.toml:59: [optimism.host].respected_game_type: found -1, expected an integer from 0 to 4294967295",
-    ],
-  },
+  ],
+  [
+    "game type as a text",
+    changed("optimism.host", "respected_game_type = 0", 'respected_game_type = "cannon"'),
+  ],
+  ["negative game type", changed("optimism.host", "respected_game_type = 0", "respected_game_type = -1")],
   // bsc.
-  {
-    name: "BSC on another chain",
-    toml: edited(['"EVM-97"', '"EVM-204"']),
-    expected: [
-      'consensus.toml:66: [chapel].state_machine: found "EVM-204", which the hub has no BSC client for, expected "EVM-56" or "EVM-97"',
-    ],
-  },
-  {
-    name: "testnet name on the main network",
-    toml: edited([
+  ["BSC on another chain", edited(['"EVM-97"', '"EVM-204"'])],
+  [
+    "testnet name on the main network",
+    edited([
       'type = "bsc"\nstate_machine = "EVM-97"',
       'type = "bsc_testnet"\nstate_machine = "EVM-56"',
     ]),
-    expected: [
-      'consensus.toml:66: [chapel].state_machine: found "EVM-56", which is not the chain of type "bsc_testnet", expected "EVM-97"',
-    ],
-    warnings: [
-      'consensus.toml:66: [chapel].state_machine: found "EVM-56" (bsc), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
-      "consensus.toml:70: [chapel].ismp_host: found the host of another network, expected 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3, the live host of this chain",
-    ],
-  },
-  {
-    name: "epochs of nothing",
-    toml: edited(["epoch_length = 1000", "epoch_length = 0"]),
-    expected: [
-      "consensus.toml:75: [chapel.host].epoch_length: found 0, expected an integer from 1 to 4294967295 (blocks)",
-    ],
-  },
-  {
-    name: "epochs with decimals",
-    toml: edited(["epoch_length = 1000", "epoch_length = 1e3"]),
-    expected: [
-      "consensus.toml:75: [chapel.host].epoch_length: found 1000.0 (not an integer), expected an integer from 1 to 4294967295 (blocks)",
-    ],
-  },
+  ],
+  ["epochs of nothing", edited(["epoch_length = 1000", "epoch_length = 0"])],
+  ["epochs with decimals", edited(["epoch_length = 1000", "epoch_length = 1e3"])],
   // polygon.
-  {
-    name: "Polygon on another chain",
-    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace('"EVM-80002"', '"EVM-2442"'),
-    expected: [
-      'consensus.toml:79: [amoy].state_machine: found "EVM-2442", which the hub has no Polygon client for, expected "EVM-137" or "EVM-80002"',
-    ],
-  },
-  {
-    name: "Polygon without a Heimdall node",
-    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace(/heimdall_rpc_url = .*/, "disable = 1"),
-    expected: [
-      "consensus.toml:86: [amoy.host].heimdall_rpc_url: found nothing, expected an HTTP URL (http:// or https://)",
-      "consensus.toml:87: [amoy.host].disable: found an integer, expected true or false",
-    ],
-  },
-  {
-    name: "Heimdall over a socket",
-    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace("https://heimdall", "wss://heimdall"),
-    expected: [
-      'consensus.toml:87: [amoy.host].heimdall_rpc_url: found "wss://heimdall.example.org/..." (scheme wss), expected an HTTP URL (http:// or https://)',
-    ],
-  },
+  ["Polygon on another chain", GOOD_CONSENSUS_TOML + AMOY_SECTION.replace('"EVM-80002"', '"EVM-2442"')],
+  [
+    "Polygon without a Heimdall node",
+    GOOD_CONSENSUS_TOML + AMOY_SECTION.replace(/heimdall_rpc_url = .*/, "disable = 1"),
+  ],
+  [
+    "Heimdall over a socket",
+    GOOD_CONSENSUS_TOML + AMOY_SECTION.replace("https://heimdall", "wss://heimdall"),
+  ],
   // Keys and chains that earn nothing.
-  {
-    name: "signer of an address with a leading zero byte",
-    toml: edited([
+  [
+    "signer of an address with a leading zero byte",
+    edited([
       'ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"\nsigner = "keys/evm"',
       `ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"\nsigner = "${ZERO_ADDRESS_KEY}"`,
     ]),
-    expected: [
-      "consensus.toml:26: [sepolia].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
-    ],
-  },
-  ...OTHER_TRIES.filter(([chainId]) => ![420420417, 420420419, 688689].includes(chainId)).map((
-    [chainId, name],
-  ) => ({
-    name: `EVM-${chainId}, whose rewards could never be claimed`,
-    toml: edited(
-      ['type = "bsc"\nstate_machine = "EVM-97"', `type = "evm"\nstate_machine = "EVM-${chainId}"`],
-      ["\n[chapel.host]\nconsensus_update_frequency = 300\nepoch_length = 1000\n", ""],
-    ),
-    expected: [
-      `consensus.toml:66: [chapel].state_machine: found "EVM-${chainId}" (${name}), whose state is not in Ethereum's trie, expected a chain whose state can be proved with eth_getProof; fees and rewards for deliveries to it could never be claimed; remove the section`,
-    ],
-  })),
+  ],
+  ...OTHER_TRIES.filter((chainId) => chainId !== 688689).map((chainId) =>
+    [
+      `EVM-${chainId}, whose rewards could never be claimed`,
+      edited(
+        ['type = "bsc"\nstate_machine = "EVM-97"', `type = "evm"\nstate_machine = "EVM-${chainId}"`],
+        ["\n[chapel.host]\nconsensus_update_frequency = 300\nepoch_length = 1000\n", ""],
+      ),
+    ] as const
+  ),
   // Polkadot Hub.
-  ...[["KUSAMA", "420420417"], ["POLKADOT", "420420419"]].map(([relay, chainId]) => ({
-    name: `Polkadot Hub as ${relay}-1000`,
-    toml: `${GOOD_CONSENSUS_TOML}
+  ...["KUSAMA", "POLKADOT"].map((relay) =>
+    [
+      `Polkadot Hub as ${relay}-1000`,
+      `${GOOD_CONSENSUS_TOML}
 [asset_hub]
 type = "substrate"
 state_machine = "${relay}-1000"
@@ -876,51 +384,95 @@ hashing = "Blake2"
 rpc_ws = "ws://127.0.0.1:9944"
 consensus_state_id = "PAS0"
 `,
-    expected: [
-      `consensus.toml:78: [asset_hub].type: found a type that Polkadot Hub ("${relay}-1000") does not have, expected type = "substrate_evm" with state_machine = "EVM-${chainId}"`,
-    ],
-  })),
-  {
-    name: "Polkadot Hub as a chain with an Ethereum trie",
-    toml: GOOD_CONSENSUS_TOML +
-      POLKADOT_HUB_SECTION.replace("substrate_evm", "evm").replace(/ws_url.*\n/, "")
-        .replace(/\n\[paseo-hub\.host\]\n.*\n/, ""),
-    expected: [
-      'consensus.toml:78: [paseo-hub].type: found a type that Polkadot Hub ("EVM-420420417") does not have, expected type = "substrate_evm" with state_machine = "EVM-420420417"',
-    ],
-  },
-  {
-    name: "Polkadot Hub of another relay chain than the hub's",
-    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "420420419"),
-    expected: [
-      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-420420419", which is on another relay chain than KUSAMA-4009, expected "EVM-420420417"',
-    ],
-    warnings: [
-      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-420420419" (polkadot-hub), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
-      'consensus.toml:82: [paseo-hub].consensus_state_id: found "PAS0", expected "DOT0", which is what the live hub uses for EVM-420420419',
-      "consensus.toml:84: [paseo-hub].ismp_host: found the host of another network, expected 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3, the live host of this chain",
-    ],
-  },
-  {
-    name: "Polkadot Hub's type for another chain",
-    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "1284"),
-    expected: [
-      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-1284", which is not Polkadot Hub, expected "EVM-420420417"',
-    ],
-  },
-  {
-    name: "Polkadot Hub without the relay chain's node",
-    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replace(/relay_rpc_ws = .*\n/, ""),
-    expected: [
-      "consensus.toml:87: [paseo-hub.host].relay_rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
-    ],
-  },
-  {
-    name: "Polkadot Hub in the layout of newer documents",
-    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION
+    ] as const
+  ),
+  [
+    "Polkadot Hub as a chain with an Ethereum trie",
+    GOOD_CONSENSUS_TOML +
+    POLKADOT_HUB_SECTION.replace("substrate_evm", "evm").replace(/ws_url.*\n/, "")
+      .replace(/\n\[paseo-hub\.host\]\n.*\n/, ""),
+  ],
+  [
+    "Polkadot Hub of another relay chain than the hub's",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "420420419"),
+  ],
+  [
+    "Polkadot Hub's type for another chain",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "1284"),
+  ],
+  [
+    "Polkadot Hub without the relay chain's node",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replace(/relay_rpc_ws = .*\n/, ""),
+  ],
+  [
+    "Polkadot Hub in the layout of newer documents",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION
       .replace("[paseo-hub.host]", '[paseo-hub.consensus]\ntype = "parachain"'),
-    expected: [
-      'consensus.toml:87: [paseo-hub].consensus: found a section of the layout in the network\'s newer documents, expected type = "substrate_evm" in [paseo-hub], and the other keys of this section in [paseo-hub.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [paseo-hub]: nothing is derived',
-    ],
-  },
+  ],
+  ["the file of the messaging relayer", GOOD_TOML],
+];
+
+const SOLOCHAIN = `
+[solochain]
+type = "substrate"
+state_machine = "SUBSTRATE-cere"
+hashing = "Blake2"
+rpc_ws = "wss://cere.example.org"
+consensus_state_id = "CERE"
+`;
+/** {@link GOOD_CONSENSUS_TOML} with a chain that follows the hub. */
+export const FOLLOWER_TOML = GOOD_CONSENSUS_TOML + SOLOCHAIN;
+/** {@link GOOD_CONSENSUS_TOML} with a hub of type `beefy`. */
+export const BEEFY_TOML = edited(['"grandpa"', '"beefy"'], [part("hub.grandpa", "hub.substrate"), ""]);
+/** {@link GOOD_CONSENSUS_TOML} with a chain of which nothing can be proved. */
+export const UNPROVABLE_TOML = edited(
+  ['state_machine = "EVM-11155111"\nrpc_urls', 'state_machine = "EVM-137"\nrpc_urls'],
+  ['"ETH0"', '"POLY"'],
+);
+/** {@link GOOD_CONSENSUS_TOML} with the L1's id of rollups. */
+export const L1_IDS_TOML = edited(['"ARB0"', '"ETH0"'], ['"OPT0"', '"ETH0"']);
+/** {@link GOOD_CONSENSUS_TOML} with numbers that are replaced. */
+export const CUT_TOML = edited(
+  ["slot_duration = 6000", "slot_duration = 6000\nconsensus_update_frequency = 6000000000000000"],
+  ["consensus_update_frequency = 60\n", "consensus_update_frequency = 2147484\n"],
+  ['signer = "keys/hub"', 'signer = "keys/hub"\nmax_concurent_queries = 0'],
+);
+
+/** Files that can be used, and of which something is said. */
+export const remarkedConsensusConfigs: readonly WrongConfig[] = [
+  [
+    "watched chains under names that never get updates",
+    watching(`[
+      [["EVM-421614", "ARB0"], 500], [["EVM-5", "ETH0"], 500], [["KUSAMA-4009", "PAS0"], 500],
+      [["EVM-97", "BSC0"], 500], [["EVM-97", "BSC0"], 600],
+    ]`),
+  ],
+  ["the L1's id on rollups", L1_IDS_TOML],
+  ["an L1 without a section", edited([part("sepolia", "arbitrum"), ""])],
+  ["periods that no timer holds, and 0 queries", CUT_TOML],
+  ["nothing to prove of an evm chain, with a host section", UNPROVABLE_TOML],
+  [
+    "nothing to prove of an evm chain, without a host section",
+    UNPROVABLE_TOML.replace(part("sepolia.host", "arbitrum"), ""),
+  ],
+  [
+    "other ids than the live hub's",
+    edited(['"BSC0"', '"BSC1"'], ['l1_consensus_state_id = "ETH0"', 'l1_consensus_state_id = "ETH1"']),
+  ],
+  [
+    "a queue of proofs",
+    BEEFY_TOML.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]'),
+  ],
+  ["heads without the hub's", edited(["para_ids = [4009]", "para_ids = [1000, 2000]"])],
+  ["no heads", edited(["para_ids = [4009]", "para_ids = []"])],
+  [
+    "foreign and misspelt keys",
+    edited(
+      ["[relayer]\n", "[relayer]\nchallenge_period = 300\nminimum_profit_percentage = 0\n"],
+      ["[arbitrum.host]\n", '[arbitrum.host]\nstate_machine = "EVM-421614"\n'],
+      ["[optimism.host]\n", "[optimism.host]\nproposer_config = {}\n"],
+      ["[chapel.host]\n", "[chapel.host]\nepoch_lenght = 5\n"],
+    ),
+  ],
+  ["a host section of a Substrate chain", `${FOLLOWER_TOML}\n[solochain.host]\nepoch_length = 5\n`],
 ];

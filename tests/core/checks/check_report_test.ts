@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
-import {
-  checkExitCode,
-  formatCheckJson,
-  formatCheckTable,
-  printReport,
-} from "../../../src/core/checks/print_report.ts";
+import { printReport } from "../../../src/core/checks/print_report.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { type CheckRow, checkSubjects, judgeMachine } from "../../../src/core/checks/check_row.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
@@ -31,35 +27,44 @@ const warning: CheckRow = {
 };
 const failed: CheckRow = { ...warning, chain: "EVM-1", result: "failed" };
 
-Deno.test("check report: the table has a row for each check, its cure below it, and the counts", () => {
-  assert.deepEqual(formatCheckTable([ok, warning], { hasColour: false }).split("\n"), [
-    "CHAIN          CHECK     RESULT    FOUND",
-    "EVM-1          head      ok        one.example: block 7",
-    "EVM-11155111   balance   warning   0x12 has 0.1",
-    "                                   -> send it funds",
+const names = new ChainNames([{ section: "ethereum", stateMachine: "EVM-1" }]);
+
+/** Prints rows; returns the text and the exit status. */
+function report(
+  rows: readonly CheckRow[],
+  { isJson = false, hasColour = false, config = {} as unknown } = {},
+): readonly [text: string, code: number] {
+  let text = "";
+  const output = { print: (given: string) => void (text += given), isJson, hasColour, names };
+  const code = printReport(rows, config, output);
+  return [text, code];
+}
+
+Deno.test("check report: the table has a row for each check under the operator's names, its cure below it, and the counts", () => {
+  const found = { ...ok, found: "block 7 of EVM-1" };
+  assert.deepEqual(report([found, warning])[0].split("\n"), [
+    "CHAIN              CHECK     RESULT    FOUND",
+    "ethereum (EVM-1)   head      ok        one.example: block 7 of ethereum",
+    "EVM-11155111       balance   warning   0x12 has 0.1",
+    "                                       -> send it funds",
     "",
     "2 checks of 2 chains: 0 failed, 1 warning, 1 ok",
   ]);
-  assert.ok(formatCheckTable([failed], { hasColour: true }).includes("\x1b[31mfailed\x1b[0m"));
+  const [coloured] = report([failed, warning], { hasColour: true });
+  for (const result of ["\x1b[31mfailed\x1b[0m", "\x1b[33mwarning\x1b[0m"]) {
+    assert.ok(coloured.includes(result));
+  }
 });
 
 Deno.test("check report: words of a node neither move the cursor nor start a line", () => {
   const hostile = "x\x1b[2J\r\nEVM-1  head  ok\u202e";
-  const table = formatCheckTable([{
-    ...ok,
-    found: hostile,
-    advice: hostile,
-    endpoint: hostile,
-    chain: hostile,
-  }], {
-    hasColour: false,
-  });
+  const [table] = report([{ ...ok, found: hostile, advice: hostile, endpoint: hostile, chain: hostile }]);
   assert.doesNotMatch(table.replaceAll("\n", ""), /[\p{C}]/u);
   assert.equal(table.split("\n").length, 5);
 });
 
 Deno.test("check report: one JSON object with every field in every row", () => {
-  assert.deepEqual(JSON.parse(formatCheckJson([ok, failed])), {
+  assert.deepEqual(JSON.parse(report([ok, failed], { isJson: true })[0]), {
     result: "failed",
     counts: { ok: 1, warning: 0, failed: 1 },
     checks: [{ ...ok, advice: null }, { ...failed, endpoint: null }],
@@ -67,19 +72,15 @@ Deno.test("check report: one JSON object with every field in every row", () => {
 });
 
 Deno.test("check report: 0 when all is in order, 3 with warnings only, 1 with a failure", () => {
-  assert.equal(checkExitCode([]), 0);
-  assert.equal(checkExitCode([ok, ok]), 0);
-  assert.equal(checkExitCode([ok, warning]), 3);
-  assert.equal(checkExitCode([failed, warning]), 1);
+  const statuses = [[], [ok, ok], [ok, warning], [failed, warning]].map((rows) => report(rows)[1]);
+  assert.deepEqual(statuses, [0, 0, 3, 1]);
 });
 
 Deno.test("check report: no secret of the configuration is printed, whoever said it", () => {
   const key = `0x${"5e".repeat(32)}`;
   const rows = [{ ...failed, found: `refused ${key} at https://user:pass@one.example/v3/abcdefabcdef` }];
   for (const isJson of [true, false]) {
-    let text = "";
-    const output = { print: (given: string) => void (text += given), hasColour: false };
-    assert.equal(printReport(rows, { isJson, config: { signer: new Secret(key) }, output }), 1);
+    const [text] = report(rows, { isJson, config: { signer: new Secret(key) } });
     assert.match(text, /refused \[secret\] at https:\/\/one\.example/);
     assert.doesNotMatch(text, /5e5e|abcdef|user|pass/);
   }

@@ -64,8 +64,8 @@ async function write(
 }
 
 function keyOf(opened: OpenedKeystore): Uint8Array {
-  assert.ok("key" in opened, JSON.stringify(opened));
-  return opened.key;
+  assert.ok("value" in opened, JSON.stringify(opened));
+  return opened.value;
 }
 
 Deno.test("keys encrypt: an EVM key file becomes a keystore that its password opens, the address is printed", async () => {
@@ -175,10 +175,10 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   const files = { readFile: () => new TextEncoder().encode(toml) };
   const { config } = messagingFile.readAccounts(files, "relayer.toml");
   assert.ok(config !== undefined);
-  const [hub, chain, para] = await listAccounts(config, fastClock(50));
+  const [hub, chain, para] = await listAccounts(config, fastClock(4));
   const remote = new RemoteSigner("https://operator:opensesame@signer.example.org:9000", ADDRESS);
   const held = config.map((account) => account.kind === "evm" ? { ...account, signer: remote } : account);
-  const [, heldElsewhere] = await listAccounts(held, fastClock(50));
+  const [, heldElsewhere] = await listAccounts(held, fastClock(4));
   // The signer is not asked.
   assert.match(
     heldElsewhere ?? "",

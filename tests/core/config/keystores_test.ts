@@ -18,8 +18,8 @@ const PASSWORD = "correct horse";
 const KEY_TEXT = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
 
 function keyOf(opened: OpenedKeystore): string {
-  assert.ok("key" in opened, JSON.stringify(opened));
-  return toHex(opened.key).slice(2);
+  assert.ok("value" in opened, JSON.stringify(opened));
+  return toHex(opened.value).slice(2);
 }
 
 function foundIn(opened: OpenedKeystore): string {
@@ -73,7 +73,7 @@ const broken: readonly (readonly [string, object, RegExp])[] = [
   ["another cipher", lightWith(({ crypto }) => crypto.cipher = "aes-256-gcm"), /\(crypto\.cipher\)/],
   ["another kdf", lightWith(({ crypto }) => crypto.kdf = "argon2id"), /\(crypto\.kdf\)/],
   ["no hex", lightWith(({ crypto }) => crypto.mac = "xyz"), /\(crypto\.mac\)/],
-  ["a short iv", lightWith(({ crypto }) => crypto.cipherparams.iv = "00"), /a damaged keystore \(lengths\)/],
+  ["a short iv", lightWith(({ crypto }) => crypto.cipherparams.iv = "00"), /\(crypto\.cipherparams\.iv\)/],
   ...[
     { n: 2 ** 30, r: 8, p: 1 },
     { n: 2 ** 20, r: 8, p: 16 }, // a gibibyte to the byte by 128 * N * r, and more as the library counts

@@ -1,14 +1,12 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
-import { allKeys, expectedText, type Key } from "../../../src/core/config/schema.ts";
+import { UNUSED } from "../../../src/consensus/config/shared_keys.ts";
+import { allKeys, expectedText, type Key, type Section } from "../../../src/core/config/schema.ts";
 import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
 import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
 
 const COMMON =
-  "Every key has its name, what its value may be, what applies without it, and its meaning. All wrong " +
-  "values of a file are listed at once, each with its line; nothing is started before they are right. Keys that are " +
-  "not listed here are ignored with a warning. A private key (`signer`) is given as hex, as the path of a file " +
-  'with that hex, or as an encrypted keystore ("keystore:" and its path); that of an EVM account may also be held by ' +
-  'a Web3Signer ("web3signer:" and its URL).';
+  "Keys that are not listed here are ignored with a warning. How keys, environment and reloads work: " +
+  "[README](README.md).";
 
 /** `docs/configuration/messaging.md`. */
 export function messagingReference(): string {
@@ -16,6 +14,7 @@ export function messagingReference(): string {
     "causeway",
     "[`config.example.toml`](../../config.example.toml), [`messaging.schema.json`](messaging.schema.json)",
     MESSAGING_SECTIONS,
+    [],
   );
 }
 
@@ -25,14 +24,22 @@ export function consensusReference(): string {
     "causeway-consensus",
     "[`consensus.example.toml`](../../consensus.example.toml), [`consensus.schema.json`](consensus.schema.json)",
     CONSENSUS_SECTIONS,
+    MESSAGING_SECTIONS.flatMap(({ section }) => allKeys(section)),
   );
 }
 
-function reference(program: string, files: string, sections: readonly ListedSection[]): string {
+/** @param others keys of the other file, which it describes. */
+function reference(
+  program: string,
+  files: string,
+  sections: readonly ListedSection[],
+  others: readonly Key<unknown>[],
+): string {
+  const shown = new Map(others.map((key) => [rowOf(key), "In [messaging.md](messaging.md)"]));
   return [
     "<!-- Generated from the schema: `deno task docs:config`. -->",
     `# Configuration file of \`${program}\``,
-    `${COMMON} The same as a commented example and for editors: ${files}.`,
+    `${COMMON} Commented example and schema for editors: ${files}.`,
     ...sections.flatMap(({ header, section }) => {
       const { type } = Object.fromEntries(allKeys(section).map((key) => [key.name, key]));
       const kind = header === "<chain>"
@@ -41,7 +48,7 @@ function reference(program: string, files: string, sections: readonly ListedSect
         ? hostOf(section)
         : "";
       const names = header === "hub" ? "`[hub]` (or `[hyperbridge]`)" : `\`[${header}]\``;
-      return [`## ${names}${kind}`, section.description, table(allKeys(section))];
+      return [`## ${names}${kind}`, section.description, ...listKeys(section, shown)];
     }),
   ].join("\n\n") + "\n";
 }
@@ -55,13 +62,29 @@ function hostOf({ description }: ListedSection["section"]): string {
   return type === undefined ? "" : ` of type ${type}`;
 }
 
-function table(keys: readonly Key<unknown>[]): string {
-  const rows = keys.map((key) => {
-    const alias = key.alias === undefined ? "" : ` (or \`${key.alias}\`)`;
-    return [`\`${key.name}\`${alias}`, expectedText(key.type), fallbackOf(key), key.description];
-  });
-  return [["key", "value", "default", "meaning"], ["---", "---", "---", "---"], ...rows]
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`).join("\n");
+/** A table of the keys; those that are `shown` elsewhere as they are here, and those without effect, are named below it. */
+function listKeys(section: Section<unknown>, shown: Map<string, string>): readonly string[] {
+  const { withoutEffect = [] } = section;
+  const used = allKeys(section).filter((key) => !withoutEffect.includes(key));
+  const rows = used.map((key) => ({ name: `\`${key.name}\``, text: rowOf(key) }));
+  const fresh = rows.filter(({ text }) => !shown.has(text));
+  const known = Map.groupBy(rows.filter((row) => !fresh.includes(row)), ({ text }) => shown.get(text));
+  for (const { text } of fresh) shown.set(text, "Above");
+  const head = "| key | value | default | meaning |\n| --- | --- | --- | --- |";
+  const idle = withoutEffect.map(({ name, description }) =>
+    `\`${name}\` (${description.slice(UNUSED.length, -1)})`
+  );
+  return [
+    ...fresh.length === 0 ? [] : [[head, ...fresh.map(({ text }) => text)].join("\n")],
+    ...[...known].map(([where, some]) => `${where}: ${some.map(({ name }) => name).join(", ")}.`),
+    ...idle.length === 0 ? [] : [`Accepted without effect: ${idle.join(", ")}.`],
+  ];
+}
+
+function rowOf(key: Key<unknown>): string {
+  const alias = key.alias === undefined ? "" : ` (or \`${key.alias}\`)`;
+  const cells = [`\`${key.name}\`${alias}`, expectedText(key.type), fallbackOf(key), key.description];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
 function fallbackOf({ isRequired, fallback }: Key<unknown>): string {

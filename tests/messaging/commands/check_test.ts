@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { createEvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
+import { findingRow } from "../../../src/core/checks/check_row.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
@@ -56,6 +58,8 @@ interface SetUp {
   readonly apiKey?: string;
   readonly more?: string;
   readonly hubAgeSec?: bigint;
+  /** True: the hub knows nothing of the chain. */
+  readonly isUnknown?: boolean;
   /** Answer of the relayer that runs on the database; absent: none runs. */
   readonly answer?: string;
   readonly signal?: AbortSignal;
@@ -105,6 +109,11 @@ ${setUp.more ?? ""}
   const hubNode = new MemoryNode(systemClock, { id: config.hub, family: "substrate" });
   const hub = new KnowingHub(hubNode, systemClock, { relayer: fromHex("11".repeat(20)) });
   hub.ageSec = setUp.hubAgeSec ?? 60n;
+  if (setUp.isUnknown) {
+    hub.counterpartyFindings = [
+      findingRow("EVM-1", "chain_unknown", { result: "failed", found: 'knows nothing of "ETH0"' }),
+    ];
+  }
   let text = "";
   const deps = {
     clock: systemClock,
@@ -138,7 +147,7 @@ ${setUp.more ?? ""}
     isJson,
     hasColour: false,
     clock: systemClock,
-    names: { short: (text) => text },
+    names: new ChainNames([config.hub, ...config.chains]),
     printError: () => assert.fail(),
     askRunning: () => Promise.resolve(setUp.answer),
     here: () => assert.fail(),
@@ -244,11 +253,17 @@ Deno.test("check: a set-up in order ends with 0, and an open key file alone with
       const setUp = { folder, urls: [host.rpcUrl], host: host.addresses.host, keyMode: 0o600 };
       const { code, text } = await check(setUp, false);
       assert.equal(code, 0, text);
-      assert.match(text, /^EVM-1 +simulation +ok +127\.0\.0\.1:\d+: debug_traceCall, with logs$/m);
-      assert.match(text, /^EVM-1 +state_proof +ok /m);
+      assert.match(
+        text,
+        /^ethereum \(EVM-1\) +simulation +ok +127\.0\.0\.1:\d+: debug_traceCall, with logs$/m,
+      );
+      assert.match(text, /^ethereum \(EVM-1\) +state_proof +ok /m);
       assert.match(text, /^machine +database +ok +\S+ does not exist yet and can be created$/m);
       assert.match(text, /: 0 failed, 0 warnings, \d+ ok$/);
       assert.equal((await check({ ...setUp, keyMode: 0o604 })).code, 3);
+      const { text: unknown } = await check({ ...setUp, isUnknown: true }, false);
+      assert.match(unknown, /chain_unknown +failed/);
+      assert.doesNotMatch(unknown, /hub_view/); // one cause, one row
       const without = await check({ ...setUp, database: "" }, false);
       assert.equal(without.code, 0, without.text);
       assert.doesNotMatch(without.text, /^machine +(?:database|instance)/m);

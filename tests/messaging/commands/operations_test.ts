@@ -1,12 +1,16 @@
 /** What operations on the database answer, as a command gets it over the socket. */
 import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { toRequestLine } from "../../../src/core/commands/operation.ts";
+import { parseWithCommands } from "../../../src/core/commands/command.ts";
+import { type OperationRun, toRequestLine } from "../../../src/core/commands/operation.ts";
+import { ChainNames } from "../../../src/core/config/chain_names.ts";
+import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
 import type { OperationContext } from "../../../src/messaging/commands/command.ts";
 import { answerLine } from "../../../src/messaging/commands/commands.ts";
+import { profitCommand } from "../../../src/messaging/commands/profit.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import { readStatus } from "../../../src/messaging/status/build_status.ts";
+import { readStatus } from "../../../src/messaging/status/relay_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
   bsc,
@@ -352,4 +356,48 @@ Deno.test("operations: profit adds up fees and gas by chain, route, day and modu
   const recent = await ask(scene, "profit", { by: "chain", since: { kind: "at", ms: clock.now() } });
   assert.equal(field(recent, "total", "transactions"), 1);
   assert.equal(field(await ask(scene, "status", {}), "program"), "causeway");
+});
+
+Deno.test("operations: the table of profit fits 120 columns, with 32-byte modules and large sums for every reason", async () => {
+  const scene = openScene();
+  const { ledger } = scene;
+  const huge = 987_654n * 10n ** 18n + 123_456_789n;
+  const results = [
+    "delivered",
+    "already_known",
+    "lost_race",
+    "reverted",
+    "not_executed",
+    "cancelled",
+  ] as const;
+  for (const [number, result] of results.entries()) {
+    const module = new Uint8Array(32).fill(0xa0 + number);
+    const item = { ...itemOf(number), target: bsc };
+    ledger.messages.record(newMessage(number, { source: hub, target: bsc, module }));
+    const submission = newSubmission(number, { chain: bsc });
+    const id = ledger.submissions.record({ submission, kind: "delivery", items: [item], legSource: hub });
+    const gas = { gasUsed: 10n ** 6n, gasPriceWei: 10n ** 12n, dataCostWei: 1n };
+    const price27 = 987_654_321n * 10n ** 21n;
+    ledger.spending.note(id, { result, gas, price27, revenueUsd18: result === "delivered" ? huge : 0n });
+  }
+  for (const by of ["chain", "route", "day", "module"]) {
+    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "" });
+    const args = ["--config=c", "profit", `--by=${by}`];
+    const asked = parseWithCommands<OperationRun<OperationContext>>(line, [profitCommand], args);
+    assert.ok(asked.kind === "command");
+    let text = "";
+    await asked.run({
+      askRunning: () => assert.fail("profit only reads"),
+      here: (_needs, work) => work(scene),
+      print: (given) => void (text += given),
+      printError: (given) => assert.fail(given),
+      isJson: false,
+      hasColour: false,
+      clock: scene.clock,
+      names: new ChainNames(),
+      signal: new AbortController().signal,
+    });
+    const widths = text.split("\n").map(({ length }) => length);
+    assert.ok(widths.length > 8 && Math.max(...widths) <= 120, text);
+  }
 });

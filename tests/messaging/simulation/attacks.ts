@@ -131,15 +131,7 @@ export function spentOn({ bodyBytes = 3, fee }: MessagePlan, priceWei: bigint, p
   return fee + gas * priceWei * price27 / 10n ** 27n;
 }
 
-/** What delivering one message costs whoever runs ahead of us, dollars x 10^18. */
-export function spentOnRace(priceWei: bigint, price27: bigint): bigint {
-  return 150_000n * priceWei * price27 / 10n ** 27n;
-}
-
-/**
- * Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. A kind that is
- * listed in {@link openDefects} too has no bound yet that holds.
- */
+/** Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. */
 export const lossBounds: Readonly<Record<AttackKind, number>> = {
   failing: 1,
   spoiling: 1,

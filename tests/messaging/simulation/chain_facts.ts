@@ -19,13 +19,20 @@ export function isBad({ isHostile, isUntraceable, module }: MessagePlan): boolea
 const CALL_BYTES = 1_200n;
 
 /** What a delivery by itself costs, with so many proofs of the hub ahead of it, wei. */
-export function costAloneWei(plan: MessagePlan, node: MemoryNode, proofs = 0n): bigint {
+export function costAloneWei(
+  plan: Pick<MessagePlan, "bodyBytes" | "module">,
+  node: MemoryNode,
+  proofs = 0n,
+): bigint {
   const bytes = CALL_BYTES * (1n + proofs) + BigInt(plan.bodyBytes ?? 3);
   return (gasAlone(plan, node) + proofs * node.proofGas) * node.priceWei + bytes * node.dataWeiPerByte;
 }
 
 /** Gas of a message's delivery by itself, with what its bytes and its module take. */
-export function gasAlone({ bodyBytes = 3, module }: MessagePlan, { messageGas }: MemoryNode): bigint {
+export function gasAlone(
+  { bodyBytes = 3, module }: Pick<MessagePlan, "bodyBytes" | "module">,
+  { messageGas }: MemoryNode,
+): bigint {
   const ofModule = typeof module?.gas === "bigint" ? module.gas * 65n / 64n : 0n;
   return messageGas + 46n * BigInt(bodyBytes) + ofModule;
 }

@@ -24,7 +24,6 @@ import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { connectEvm, type Endpoint, MIN_PAYMENT, type Process, SimHub } from "./chains.ts";
-import { spentOnRace } from "./attacks.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
 import type { HttpFault, Mood } from "./endpoints.ts";
@@ -162,13 +161,10 @@ export class Course {
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
-  /** Kinds of open defects that it showed. */
-  excused: readonly string[] = [];
   /** What the attack in it cost both sides. */
   attacked: AttackCost | undefined;
-  /** Races that somebody ran on purpose, and what they cost, dollars x 10^18. */
-  racesRun = 0;
-  spentOnRaces = 0n;
+  /** Messages that somebody delivered on purpose ahead of a transaction of ours, with the proofs of the hub in it. */
+  readonly races: { readonly node: MemoryNode; readonly message: Message; readonly proofs: number }[] = [];
   /** Transactions of which somebody has decided whether to run ahead of them. */
   readonly #judged = new Set<Hash256>();
   #isLost = false;
@@ -355,9 +351,9 @@ export class Course {
         if (last === undefined || this.#judged.has(transaction.hash)) continue;
         this.#judged.add(transaction.hash);
         if (!this.#chance(attack.frontRunPercent)) continue;
-        const number = attack.kind === "front-running by many" ? this.racesRun + 1 : 0;
-        this.racesRun++;
-        this.spentOnRaces += spentOnRace(node.priceWei, PRICE_27);
+        const proofs = transaction.delivery.steps.filter(({ kind }) => kind === "consensus").length;
+        const count = this.races.push({ node, message: last, proofs });
+        const number = attack.kind === "front-running by many" ? count : 0;
         node.deliverFirst(last, keccak256(Uint8Array.of(9, number)).slice(0, 20));
       }
     }

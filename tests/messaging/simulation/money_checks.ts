@@ -7,6 +7,7 @@ import type { PaidFacts } from "../../support/relayer_invariants.ts";
 import { type AttackKind, spentOn } from "./attacks.ts";
 import {
   canonical,
+  costAloneWei,
   feeWhenDelivered,
   finalState,
   handledIn,
@@ -57,10 +58,20 @@ export class MoneyChecks {
     const spent = this.#course.sent.filter(({ plan }) => plan.isHostile === true)
       .reduce(
         (sum, { plan, source }) => sum + spentOn(plan, source.priceWei, PRICE_27),
-        this.#course.spentOnRaces,
+        this.#spentOnRaces(),
       );
     const lost = this.#course.nodes.slice(0, 2).reduce((sum, node) => sum + this.#lostOn(node), 0n);
     return { kind: attack.kind, lost: Number(lost) / 1e18, spent: Number(spent) / 1e18 };
+  }
+
+  /** What it costs to deliver messages ahead of us: each by itself, with the proofs of the hub that it needs. */
+  #spentOnRaces(): bigint {
+    const plans = new Map(this.#course.sent.map(({ message, plan }) => [message.commitment, plan]));
+    return this.#course.races.reduce(
+      (sum, { node, message: { commitment }, proofs }) =>
+        sum + costAloneWei(plans.get(commitment) ?? {}, node, BigInt(proofs)) * PRICE_27 / 10n ** 27n,
+      0n,
+    );
   }
 
   /**
@@ -157,9 +168,8 @@ export class MoneyChecks {
     const index = chainNames.findIndex((name) => name === chain);
     const node = this.#course.nodes[index];
     if (node === undefined) throw new Error(`No chain ${chain}`);
-    const gas = node.messageGas + mostProofsFor(node, this.#hub) * node.proofGas;
-    const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
-    return costUsd18 * 10n >= this.#course.toDollars(node, amount);
+    const costWei = costAloneWei({}, node, mostProofsFor(node, this.#hub));
+    return costWei * PRICE_27 / 10n ** 26n >= this.#course.toDollars(node, amount);
   }
 
   /** Posts with a fee that carry our receipt on their destination. */

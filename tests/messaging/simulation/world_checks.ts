@@ -7,7 +7,6 @@ import type { MemoryNode } from "../../support/memory_node.ts";
 import { LOSS_ALLOWED, lossBounds } from "./attacks.ts";
 import { canonical, isBad } from "./chain_facts.ts";
 import type { Course, Sent } from "./course.ts";
-import { OPEN_LOSSES } from "./open_defects.ts";
 import type { MoneyChecks } from "./money_checks.ts";
 
 /** Chain time within which an honest message arrives that pays alone, once nothing else goes wrong, seconds. */
@@ -85,7 +84,7 @@ export class WorldChecks {
     const found = money.attacked();
     if (found === undefined) return [];
     const { kind, lost, spent } = found;
-    const most = Math.max(lossBounds[kind], OPEN_LOSSES[kind] ?? 0) * spent + LOSS_ALLOWED;
+    const most = lossBounds[kind] * spent + LOSS_ALLOWED;
     return lost <= most
       ? []
       : [`World (c): "${kind}" cost ${spent.toFixed(2)} dollars and made us lose ${lost.toFixed(2)}`];

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import type { RunningProgram } from "../../../src/core/checks/program_status.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
-import { HourlyMaxima } from "../../../src/core/checks/hours.ts";
-import { buildStatus, type StatusInput, sumHistory } from "../../../src/messaging/status/build_status.ts";
-import type { RelayStatus } from "../../../src/messaging/status/relay_status.ts";
+import { HourlyMaxima } from "../../../src/core/telemetry/status_sections.ts";
+import { type StatusInput, sumHistory } from "../../../src/messaging/status/relay_facts.ts";
+import { buildStatus, type RelayStatus } from "../../../src/messaging/status/relay_status.ts";
 import { formatStatus } from "../../../src/messaging/status/status_view.ts";
 import type { Spent } from "../../../src/messaging/ledger/ledger.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";

@@ -19,36 +19,34 @@ const MAX_SCRYPT_BYTES = 2 ** 29;
 const MAX_SCRYPT_WORK = 2 ** 22;
 const MAX_PBKDF2_ROUNDS = 5_000_000;
 
-const hexBytes = z.string().regex(/^(?:0x)?(?:[0-9a-fA-F]{2})*$/).transform((text) =>
-  fromHex(text.replace(/^0x/, ""))
-);
+const hexBytes = z.string().regex(/^(?:0x)?(?:[0-9a-fA-F]{2})*$/)
+  .transform((text) => fromHex(text.replace(/^0x/, "")));
 const count = z.int().min(1);
 
-const scryptParams = z.object({ dklen: count, n: count, r: count, p: count, salt: hexBytes });
-const pbkdf2Params = z.object({ dklen: count, c: count, prf: z.literal("hmac-sha256"), salt: hexBytes });
-
-const cryptoShape = z.intersection(
-  z.object({
-    cipher: z.literal("aes-128-ctr"),
-    cipherparams: z.object({ iv: hexBytes }),
-    ciphertext: hexBytes,
-    mac: hexBytes,
-  }),
-  z.discriminatedUnion("kdf", [
-    z.object({ kdf: z.literal("scrypt"), kdfparams: scryptParams }),
-    z.object({ kdf: z.literal("pbkdf2"), kdfparams: pbkdf2Params }),
-  ]),
-);
-
-type CryptoSection = z.infer<typeof cryptoShape>;
-
-/** Sections `crypto` and, in old files, `Crypto`; `address` is optional and may have `0x`. */
 const keystoreShape = z.object({
   version: z.literal(3),
   address: z.string().regex(/^(?:0x)?[0-9a-fA-F]{40}$/).optional(),
-  crypto: cryptoShape.optional(),
-  Crypto: cryptoShape.optional(),
+  crypto: z.intersection(
+    z.object({
+      cipher: z.literal("aes-128-ctr"),
+      cipherparams: z.object({ iv: hexBytes.refine(({ length }) => length === 16) }),
+      ciphertext: hexBytes,
+      mac: hexBytes.refine(({ length }) => length === 32),
+    }),
+    z.discriminatedUnion("kdf", [
+      z.object({
+        kdf: z.literal("scrypt"),
+        kdfparams: z.object({ dklen: count, n: count, r: count, p: count, salt: hexBytes }),
+      }),
+      z.object({
+        kdf: z.literal("pbkdf2"),
+        kdfparams: z.object({ dklen: count, c: count, prf: z.literal("hmac-sha256"), salt: hexBytes }),
+      }),
+    ]),
+  ),
 });
+
+type CryptoSection = z.infer<typeof keystoreShape>["crypto"];
 
 /** Costs of new keystores: those of `geth account new` (ethereum/go-ethereum: accounts/keystore/passphrase.go). */
 const NEW_SCRYPT = { n: 2 ** 18, r: 8, p: 1, dklen: 32 };
@@ -93,9 +91,9 @@ export function isEthereumKeystore(json: object): boolean {
   return "crypto" in json || "Crypto" in json;
 }
 
-/** The key of an account. */
+/** The key of an account; the section is `crypto` or, in old files, `Crypto`. */
 export function openEthereumKeystore(json: object, password: string): OpenedKeystore {
-  const parsed = keystoreShape.safeParse(json);
+  const parsed = keystoreShape.safeParse("Crypto" in json ? { crypto: json.Crypto, ...json } : json);
   if (!parsed.success) {
     const path = parsed.error.issues[0]?.path.join(".") ?? "";
     return {
@@ -103,9 +101,7 @@ export function openEthereumKeystore(json: object, password: string): OpenedKeys
       hint: "AES-128-CTR with scrypt or PBKDF2 (hmac-sha256) is supported",
     };
   }
-  const { address, crypto = parsed.data.Crypto } = parsed.data;
-  if (crypto === undefined) return damaged("no crypto");
-  if (crypto.cipherparams.iv.length !== 16 || crypto.mac.length !== 32) return damaged("lengths");
+  const { address, crypto } = parsed.data;
   const derived = deriveKey(crypto, new TextEncoder().encode(password));
   if (derived === undefined) {
     const hint = "opening it would need too much time or memory: encrypt the key again (keys encrypt)";
@@ -136,7 +132,9 @@ function deriveKey(crypto: CryptoSection, password: Uint8Array): Uint8Array | un
 function checkAddress(key: Uint8Array, address: string | undefined): OpenedKeystore {
   try {
     const own = toHex(toEvmAddress(key));
-    if (address === undefined || `0x${address.replace(/^0x/, "").toLowerCase()}` === own) return { key };
+    if (address === undefined || `0x${address.replace(/^0x/, "").toLowerCase()}` === own) {
+      return { value: key };
+    }
     return { found: `a keystore that names the address of another key; its key has ${own}` };
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;

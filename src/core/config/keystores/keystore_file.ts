@@ -1,6 +1,7 @@
 /** Encrypted keystores in files, with their passwords in other files. */
 import { keccak256, toHex } from "../../encoding/bytes.ts";
-import { type ConfigFiles, fileFailure, type TomlValue } from "../toml.ts";
+import type { Checked } from "../diagnostics.ts";
+import { type ConfigFiles, readTextFile, type TomlValue } from "../toml.ts";
 import { quoted } from "../redact.ts";
 import { isEthereumKeystore, openEthereumKeystore } from "./ethereum_keystore.ts";
 import type { OpenedKeystore } from "./opened_keystore.ts";
@@ -22,48 +23,29 @@ export function openKeystoreFile(
   path: string,
   { account, passwordFile }: KeystoreUse,
 ): OpenedKeystore {
-  const file = readFile(files, path);
+  const file = readTextFile(files, path);
   if ("found" in file) return { found: `a keystore at a path with ${file.found}` };
   if (typeof passwordFile !== "string") {
-    return {
-      found: "a keystore without a password",
-      hint: "name the file of its password in keystore_password_file",
-    };
+    const hint = "name the file of its password in keystore_password_file";
+    return { found: "a keystore without a password", hint };
   }
   const password = readPassword(files, passwordFile.trim());
   if ("found" in password) return { found: "a keystore whose password cannot be read" };
   // Opening takes a second: several sections, and later readings of the file, share it.
-  const name = toHex(
-    keccak256(new TextEncoder().encode(JSON.stringify([account, file.text, password.text]))),
-  );
+  const facts = JSON.stringify([account, file.value, password.value]);
+  const name = toHex(keccak256(new TextEncoder().encode(facts)));
   const known = files.openedKeystores?.get(name);
-  if (known !== undefined) return { key: known };
-  const opened = openKeystore(file.text, account, password.text);
+  if (known !== undefined) return { value: known };
+  const opened = openKeystore(file.value, account, password.value);
   if ("found" in opened) return { ...opened, found: `${opened.found} (${quoted(path)})` };
-  files.openedKeystores?.set(name, opened.key);
+  files.openedKeystores?.set(name, opened.value);
   return opened;
 }
 
 /** A password: the first line of a file. */
-export function readPassword(
-  files: ConfigFiles,
-  path: string,
-): { readonly text: string } | { readonly found: string } {
-  const file = readFile(files, path);
-  if ("found" in file) return file;
-  return { text: file.text.split(/\r?\n/, 1)[0] ?? "" };
-}
-
-function readFile(
-  files: ConfigFiles,
-  path: string,
-): { readonly text: string } | { readonly found: string } {
-  if (path === "") return { found: "an empty text" };
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true }).decode(files.readFile(path)) };
-  } catch (error) {
-    return { found: error instanceof TypeError ? "bytes that are not UTF-8" : fileFailure(error) };
-  }
+export function readPassword(files: ConfigFiles, path: string): Checked<string> {
+  const file = readTextFile(files, path);
+  return "found" in file ? file : { value: file.value.split(/\r?\n/, 1)[0] ?? "" };
 }
 
 /** Opens the text of a keystore of either kind. */

@@ -146,7 +146,7 @@ function readPair(plain: Uint8Array, address: string | undefined): OpenedKeystor
     const named = address === undefined ? publicKey : ss58PublicKey(address);
     if (named === undefined) return damaged("address");
     return equalBytes(named, publicKey)
-      ? { key }
+      ? { value: key }
       : { found: "a keystore that names the address of another key" };
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;

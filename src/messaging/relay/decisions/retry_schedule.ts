@@ -159,7 +159,7 @@ export const CONFIRM_AFTER_MS = 2 * 3_600_000;
 const DOUBT_MS = 60_000;
 
 /** Reasons for which a reading, and not a transaction, leaves a message undelivered. */
-export const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>([
+const READINGS: ReadonlySet<MessageReason | undefined> = new Set<MessageReason>([
   "unprofitable",
   "simulation_failed",
   "too_large",

@@ -8,7 +8,6 @@
  */
 import * as z from "zod";
 import { concatBytes, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
-import { READINGS } from "../decisions/retry_schedule.ts";
 import type { Leg, TargetContext } from "../leg.ts";
 import { type Candidate, transition } from "../messages.ts";
 import { keepOn } from "./spending.ts";
@@ -16,20 +15,25 @@ import type { MessageRow } from "../../ledger/ledger.ts";
 
 /** Memory of other relayers on one chain. */
 export interface Competition {
-  /** Transactions of ours that went through since the last lost race, counted up to {@link MAX_IN_FLIGHT}. */
-  readonly wins: number;
+  /** True once a transaction of ours went through after the last lost race. */
+  readonly hasWon: boolean;
+  /** Races lost since others were forgotten. */
+  readonly losses: number;
   /** Time of our last revert because another transaction came first, ms; `undefined`: never. */
   readonly lostAtMs: number | undefined;
   /** Time of the last delivery of another relayer, ms; `undefined`: never. */
   readonly seenAtMs: number | undefined;
   /** The latest competitor; however many addresses one has, they make nobody wait for longer. */
   readonly competitor?: Hex | undefined;
-  /** Most messages of the next transaction, since one was lost; `undefined`: as many as it takes. */
-  readonly batchLimit?: number | undefined;
 }
 
 /** Initial state. */
-export const NO_COMPETITION: Competition = { wins: 0, lostAtMs: undefined, seenAtMs: undefined };
+export const NO_COMPETITION: Competition = {
+  hasWon: false,
+  losses: 0,
+  lostAtMs: undefined,
+  seenAtMs: undefined,
+};
 
 /**
  * Maximum number of transactions of one account that may wait for inclusion at the same time. Half of what every node
@@ -38,33 +42,21 @@ export const NO_COMPETITION: Competition = { wins: 0, lostAtMs: undefined, seenA
  */
 export const MAX_IN_FLIGHT = 8;
 
-/** Batch limit at which it is no limit any more: more than a transaction takes. */
-const MAX_BATCH_LIMIT = 128;
-
 /** Time after which competitors that are no longer seen are forgotten, ms (1 hour). */
 const FORGET_AFTER_MS = 3_600_000;
 
 /** Time that another relayer is given to get a transaction mined, ms: a few blocks of a slow chain. */
 const BACKOFF_MS = 30_000;
 
+/** Number of lost races from which more of them do not slow the growth of batches down any further. */
+const MAX_LOSSES = 8;
+
 /** Drops what no longer counts at `nowMs`, also what was noted before the machine's clock was set back. */
 export function recall(competition: Competition, nowMs: number): Competition {
   const lastMs = Math.max(competition.lostAtMs ?? 0, competition.seenAtMs ?? 0);
   return lastMs > 0 && Math.abs(nowMs - lastMs) > FORGET_AFTER_MS
-    ? { ...NO_COMPETITION, wins: competition.wins }
+    ? { ...NO_COMPETITION, hasWon: competition.hasWon }
     : competition;
-}
-
-/** State after a successful transaction of ours, after which batches are twice as large again. */
-export function afterWin(competition: Competition): Competition {
-  const { wins, batchLimit } = competition;
-  if (wins >= MAX_IN_FLIGHT && batchLimit === undefined) return competition;
-  const doubled = (batchLimit ?? Infinity) * 2;
-  return {
-    ...competition,
-    wins: Math.min(MAX_IN_FLIGHT, wins + 1),
-    batchLimit: doubled > MAX_BATCH_LIMIT ? undefined : doubled,
-  };
 }
 
 /** Deliveries of other relayers. */
@@ -72,17 +64,12 @@ export interface SeenCompetitors {
   readonly relayers: readonly Uint8Array[];
   /** True: because of them a transaction of ours was reverted. */
   readonly isLoss: boolean;
-  /** Number of messages that it carried. */
-  readonly carried?: number | undefined;
 }
 
-/**
- * State after deliveries of other relayers were seen. A lost batch is halved, and the next messages go alone: a relayer that
- * is first with the last message of a batch makes it cost nearly as much as if all of it had been delivered.
- */
+/** State after deliveries of other relayers were seen. */
 export function afterCompetitorSeen(
   competition: Competition,
-  { relayers, isLoss, carried, nowMs }: SeenCompetitors & { readonly nowMs: number },
+  { relayers, isLoss, nowMs }: SeenCompetitors & { readonly nowMs: number },
 ): Competition {
   const last = relayers.at(-1);
   const seen = {
@@ -90,10 +77,18 @@ export function afterCompetitorSeen(
     seenAtMs: nowMs,
     competitor: last === undefined ? competition.competitor : toHex(last),
   };
-  if (!isLoss) return seen;
-  const halved = carried === undefined ? undefined : Math.max(1, Math.floor(carried / 2));
-  const batchLimit = competition.batchLimit === undefined ? halved : 1;
-  return { ...seen, wins: 0, lostAtMs: nowMs, batchLimit };
+  return isLoss ? { ...seen, hasWon: false, losses: competition.losses + 1, lostAtMs: nowMs } : seen;
+}
+
+/**
+ * Maximum number of messages of a transaction: none right after a lost race, then one, and twice as many with each
+ * further pause, which is longer the more races were lost. A relayer that is first with the last message of a batch makes
+ * it cost nearly as much as if all of it had been delivered; messages that pay only together still get their turn.
+ */
+export function batchLimit({ lostAtMs, losses }: Competition, nowMs: number): number {
+  if (lostAtMs === undefined) return Infinity;
+  const quietMs = Math.abs(nowMs - lostAtMs) - BACKOFF_MS;
+  return quietMs < 0 ? 0 : 2 ** Math.floor(quietMs / (BACKOFF_MS * Math.min(losses, MAX_LOSSES)));
 }
 
 /**
@@ -102,9 +97,8 @@ export function afterCompetitorSeen(
  * relayer was seen, the limit is at its maximum at once. For a moment after a lost one there is none.
  */
 export function inFlightLimit(competition: Competition, nowMs: number): number {
-  const { seenAtMs, lostAtMs = 0, wins, batchLimit } = competition;
-  if (batchLimit !== undefined && Math.abs(nowMs - lostAtMs) < BACKOFF_MS) return 0;
-  return seenAtMs === undefined && wins > 0 ? MAX_IN_FLIGHT : 1;
+  if (batchLimit(competition, nowMs) === 0) return 0;
+  return competition.seenAtMs === undefined && competition.hasWon ? MAX_IN_FLIGHT : 1;
 }
 
 /**
@@ -125,11 +119,11 @@ export function competitorBackoffMs(
 const competition = keepOn(
   "competitors",
   z.object({
-    wins: z.number(),
+    hasWon: z.boolean().default(false),
+    losses: z.number().default(1),
     lostAtMs: z.number().optional(),
     seenAtMs: z.number().optional(),
     competitor: z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value)).optional(),
-    batchLimit: z.number().optional(),
   }).transform(({ lostAtMs, seenAtMs, ...known }): Competition => ({ lostAtMs, seenAtMs, ...known })),
 );
 
@@ -143,8 +137,7 @@ export function readCompetition(context: TargetContext): Competition {
 export function rememberWin(context: TargetContext): void {
   if (!context.target.capabilities.losesGasOnRace) return;
   const old = readCompetition(context);
-  const now = afterWin(old);
-  if (now !== old) competition.write(context, now);
+  if (!old.hasWon) competition.write(context, { ...old, hasWon: true });
 }
 
 /**
@@ -159,7 +152,7 @@ export function rememberCompetitors(context: TargetContext, seen: SeenCompetitor
 
 /** Most messages that one transaction may carry now, since one was lost to another relayer; `Infinity`: any number. */
 export function readBatchLimit(context: TargetContext): number {
-  return readCompetition(context).batchLimit ?? Infinity;
+  return batchLimit(readCompetition(context), context.clock.now());
 }
 
 /** Computes for how long a message is left to competitors, ms; 0 where a late delivery costs nothing. */
@@ -173,14 +166,13 @@ export function readBackoffMs(
   return competitorBackoffMs(readCompetition(context), { height, ourself, pollIntervalMs });
 }
 
-/** Holds messages that faster competitors may deliver first; returns the others. */
+/** Holds new messages that faster competitors may deliver first; returns the others. */
 export function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+  const nowMs = leg.clock.now();
   return candidates.filter(({ row }) => {
-    // Competitors had their chance.
-    if (row.reason === "race" || row.reason === "reverted" || READINGS.has(row.reason)) return true;
-    const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs);
-    if (waitMs === 0) return true;
-    const nextAttemptAtMs = leg.clock.now() + waitMs;
+    const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs) - Math.abs(nowMs - row.createdAtMs);
+    if (waitMs <= 0) return true;
+    const nextAttemptAtMs = nowMs + waitMs;
     const detail = "left to another relayer first";
     transition(leg, row, { to: "held", reason: "race", detail, nextAttemptAtMs });
     return false;

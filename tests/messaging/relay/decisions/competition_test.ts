@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {
   afterCompetitorSeen,
-  afterWin,
+  batchLimit,
   type Competition,
   competitorBackoffMs,
   inFlightLimit,
@@ -12,8 +12,8 @@ import {
 
 const us = new Uint8Array(20).fill(1);
 const them = new Uint8Array(20).fill(2);
-const lost = (by: Uint8Array, from: Competition = NO_COMPETITION, carried?: number): Competition =>
-  afterCompetitorSeen(from, { relayers: [by], nowMs: 1_000, isLoss: true, carried });
+const lost = (by: Uint8Array, from: Competition = NO_COMPETITION): Competition =>
+  afterCompetitorSeen(from, { relayers: [by], nowMs: 1_000, isLoss: true });
 const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBackoffMs>[1] => ({
   height,
   ourself,
@@ -21,20 +21,12 @@ const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBa
 });
 
 Deno.test("competition: the first transaction goes alone, many may follow it, and one while others are seen", () => {
-  const limits = [];
-  let competition = NO_COMPETITION;
-  for (let win = 0; win < MAX_IN_FLIGHT + 2; win++) {
-    limits.push(inFlightLimit(competition, 0));
-    competition = afterWin(competition);
-  }
-  assert.deepEqual(limits.slice(0, 4), [1, 8, 8, 8]);
-  assert.deepEqual(new Set(limits.slice(1)), new Set([MAX_IN_FLIGHT]));
-  assert.equal(
-    inFlightLimit(afterCompetitorSeen(competition, { relayers: [them], nowMs: 1, isLoss: false }), 1),
-    1,
-  );
+  const won = { ...NO_COMPETITION, hasWon: true };
+  const seen = afterCompetitorSeen(won, { relayers: [them], nowMs: 1, isLoss: false });
+  const limits = [NO_COMPETITION, won, seen].map((competition) => inFlightLimit(competition, 1));
+  assert.deepEqual(limits, [1, MAX_IN_FLIGHT, 1]);
   assert.deepEqual(
-    [1_000, 30_999, 31_000].map((nowMs) => inFlightLimit(lost(them, NO_COMPETITION, 9), nowMs)),
+    [1_000, 30_999, 31_000].map((nowMs) => inFlightLimit(lost(them), nowMs)),
     [0, 0, 1],
   );
 });
@@ -63,17 +55,15 @@ Deno.test("competition: others that are not seen for an hour are forgotten", () 
   assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_COMPETITION);
 });
 
-Deno.test("competition: a lost batch is halved, what is lost after it goes alone, and wins double it", () => {
-  const half = lost(them, NO_COMPETITION, 40);
-  const single = lost(them, half, 20);
-  const limits = [half, single, afterWin(single), afterWin(afterWin(single))].map(({ batchLimit }) =>
-    batchLimit
-  );
-  assert.deepEqual(limits, [20, 1, 2, 4]);
-  assert.equal(lost(them, NO_COMPETITION, 1).batchLimit, 1);
-  let won = single;
-  for (let win = 0; win < 8; win++) won = afterWin(won);
-  assert.equal(won.batchLimit, undefined);
+Deno.test("competition: after a lost race messages pause, go alone, and then in batches that grow more slowly with each loss", () => {
+  const limitsOf = (competition: Competition): readonly number[] =>
+    [0, 29_999, 30_000, 60_000, 90_000, 270_000].map((afterMs) => batchLimit(competition, 1_000 + afterMs));
+  assert.deepEqual(limitsOf(lost(them)), [0, 0, 1, 2, 4, 256]);
+  assert.deepEqual(limitsOf(lost(them, lost(them))), [0, 0, 1, 1, 2, 16]);
+  let often = lost(them);
+  for (let loss = 0; loss < 100; loss++) often = lost(them, often);
+  assert.deepEqual(limitsOf(often), [0, 0, 1, 1, 1, 2]);
+  assert.equal(batchLimit(NO_COMPETITION, 1_000), Infinity);
 });
 
 Deno.test("competition: many addresses of one competitor make nobody wait for longer than one of them", () => {

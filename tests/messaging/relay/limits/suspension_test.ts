@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/commands/hold.ts";
+import { releaseSuspended } from "../../../../src/messaging/commands/hold.ts";
+import type { HoldSubject } from "../../../../src/messaging/relay/decisions/route.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { outbound, round, settle, trust } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
@@ -161,12 +162,16 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   fixture.two.deceivers.clear();
   const { ledger } = relayer;
   const scope = { ledger, hub: names.hub, chains: [names.one, names.two] };
-  const { from, to } = toSuspensionKey(last, names.two);
-  const others: readonly ReleaseChoice[] = [{ chain: names.one }, { from: toHex(to) }, { to: toHex(from) }];
-  for (const other of others) assert.deepEqual(releaseAll(scope, other), []);
-  const choice = { chain: names.two, from: toHex(from), to: toHex(to) };
-  assert.deepEqual(releaseAll(scope, choice).map((pair) => pair.failures), [3]);
-  assert.deepEqual(releaseAll(scope, {}), []);
+  const { from } = toSuspensionKey(last, names.two);
+  const others: readonly HoldSubject[] = [
+    { kind: "route", source: undefined, dest: names.one },
+    { kind: "route", source: names.one, dest: names.two },
+    { kind: "module", module: "0xdead" },
+  ];
+  for (const other of others) assert.deepEqual(releaseSuspended(scope, other), []);
+  const released = releaseSuspended(scope, { kind: "module", module: toHex(from) });
+  assert.deepEqual(released.map((pair) => pair.failures), [3]);
+  assert.deepEqual(releaseSuspended(scope, undefined), []);
   await work(fixture, relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });
