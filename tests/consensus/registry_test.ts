@@ -101,7 +101,9 @@ for (const type of CHAIN_TYPES) {
     const title = `\n## \`[<chain>.host]\` of type \`${type}\`\n`;
     assert.ok(REFERENCE.includes(title));
     const [table = ""] = REFERENCE.slice(REFERENCE.indexOf(title) + title.length).split("\n## ");
-    for (const { name } of allKeys(host)) assert.ok(table.includes(`\n| \`${name}\``), name);
+    for (const { name } of allKeys(host)) {
+      assert.match(table, new RegExp(`^(?:\\| |Above: .*)\`${name}\``, "m"));
+    }
     for (const name of [type, ...Object.keys(networks)]) assert.ok(REFERENCE.includes(`\`${name}\``), name);
     await connect(config, ({ proved }) => {
       const prover = proved.find((each) => each.chain === chain?.stateMachine);
