@@ -57,7 +57,10 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
         ((signal) => unlessUnreadable(fetchRollupCore(deps.hub, section, signal))),
     }),
   createProver: (context, section) =>
-    createArbitrumProver(openRollup(context, section), { ...section.host, ...toRollupOptions(section) }),
+    createArbitrumProver(openRollup(context, section), {
+      ...toRollupOptions(section),
+      rollupCore: section.host.rollupCore,
+    }),
 };
 
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */

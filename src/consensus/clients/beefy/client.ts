@@ -129,7 +129,20 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
-  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
+  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
+  return createEvmChain(network, {
+    stateMachine,
+    consensusStateId,
+    rpcUrls,
+    ismpHost,
+    signer,
+    clientType,
+    gasPriceBufferPercent,
+    maximumGasPriceGwei,
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
 }
 
 /** Followers whose hosts and sources check the votes of a proof once. */
@@ -206,11 +219,18 @@ function connectSources(context: VoteContext, values: ProverValues | undefined):
 /** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
-  hub: HubSubstrateConfig,
-  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
+  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
-  const { stateMachine, consensusStateId } = hub;
-  return createHubChain(network, { ...hub, ...node, id: { stateMachine, consensusStateId } });
+  const id = { stateMachine, consensusStateId };
+  return createHubChain(network, {
+    id,
+    hashing,
+    rpcWs,
+    maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
+    signer,
+  });
 }
 
 /** Connects the hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */

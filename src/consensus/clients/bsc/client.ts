@@ -117,8 +117,8 @@ interface TrustedState extends ClientState<BscConsensusState> {
 export class BscProver extends BaseProver<BscProverOptions> implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
-  /** Blocks of an epoch, as last read. */
-  #epochLength: bigint;
+  /** Blocks of an epoch, as last read; `undefined` before the first poll. */
+  #epochLength: bigint | undefined;
   /** Blocks of a turn in the epoch that was read last. */
   #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
@@ -132,13 +132,13 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     }
     this.#deps = deps;
     this.#network = network;
-    this.#epochLength = options.epochLength;
     const clientId = consensusClientIds.bsc;
     this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
   override get intervalMs(): number {
+    if (this.#epochLength === undefined) return this.options.intervalMs;
     const epochMs = Number(this.#epochLength) * USUAL_BLOCK_MS;
     return Math.min(this.options.intervalMs, epochMs / POLLS_PER_EPOCH);
   }

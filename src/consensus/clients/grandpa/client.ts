@@ -81,10 +81,14 @@ function connectFollower(
   chain: FollowerConfig,
 ): HubFollower {
   const { network, hub, parachains, watch } = context;
-  const { stateMachine, consensusStateId } = chain;
+  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
+    chain;
   const follower = createFollowerTarget(network, {
-    ...chain,
     id: { stateMachine, consensusStateId },
+    hashing,
+    rpcWs,
+    maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
     // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.signer,
   });
@@ -128,8 +132,8 @@ export function proverByClient(
 
 function toProverOptions(
   { hub: { stateMachine, consensusStateId } }: HubContext,
-  values: GrandpaValues,
+  { paraIds, maxBlockRange, slotDurationMs, consensusUpdateFrequencySec }: GrandpaValues,
 ): GrandpaProverOptions {
-  const intervalMs = values.consensusUpdateFrequencySec * 1_000;
-  return { ...values, stateMachine, consensusStateId, intervalMs };
+  const intervalMs = consensusUpdateFrequencySec * 1_000;
+  return { stateMachine, consensusStateId, paraIds, maxBlockRange, slotDurationMs, intervalMs };
 }

@@ -90,8 +90,12 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
         )),
       l2: toAddress(section.host.messageParser),
     }),
-  createProver: (context, section) =>
-    createOpStackProver(openRollup(context, section), { ...section.host, ...toRollupOptions(section) }),
+  createProver: (context, section) => {
+    const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = section.host;
+    const contracts = { disputeGameFactory, messageParser, l2Oracle };
+    const options = { ...toRollupOptions(section), ...contracts, respectedGameType };
+    return createOpStackProver(openRollup(context, section), options);
+  },
 };
 
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
