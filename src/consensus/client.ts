@@ -53,6 +53,13 @@ export interface ChainClientSection<Host extends object = object> extends EvmCha
   readonly host: Host;
 }
 
+/** Options of the prover of a chain. */
+export function toProverOptions(
+  { stateMachine, consensusStateId, host }: ChainClientSection<{ consensusUpdateFrequencySec: number }>,
+): ProverOptions {
+  return { stateMachine, consensusStateId, intervalMs: host.consensusUpdateFrequencySec * 1_000 };
+}
+
 /** Section of a chain in the example file, where it differs from the schema's examples. */
 export interface ExampleChain {
   /** Name of the section. */

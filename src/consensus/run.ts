@@ -6,7 +6,7 @@ import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { consensusControlWorker } from "./commands/commands.ts";
 import { provableSections } from "./config/schema.ts";
-import { observeCheck, ProverTurns } from "./poll_loop.ts";
+import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
 import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import type { CheckRow } from "../core/checks/check_row.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
@@ -16,7 +16,7 @@ import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
+import { checkFollowers, planHubConsensus, type StartCheck } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
@@ -105,34 +105,25 @@ function createGates(
     hubSetting: `[${config.hub.section}.substrate].rpc_ws`,
     check: (signal) => hub.check(signal),
   });
+  const gateOf = (route: UpdateRoute, name: string, check: StartCheck["check"]): ChainGate =>
+    new ChainGate(gateDeps, {
+      name,
+      behind: hubGate,
+      check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
+    });
   const provers = proved.map((prover) => {
-    const route = { chain: prover.chain, target: hubName };
+    const { chain } = prover;
     const check = async (signal: AbortSignal): Promise<readonly CheckRow[]> => [
       ...await checkProver(prover, signal),
       ...await checkAccepted(hub, prover, signal),
     ];
-    return [
-      prover,
-      new ChainGate(gateDeps, {
-        name: prover.chain,
-        behind: hubGate,
-        check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
-      }),
-    ] as const;
+    return [prover, gateOf({ chain, target: hubName }, chain, check)] as const;
   });
   const hosts = (hubConsensus?.hosts ?? []).map(({ id, check }) => ({ name: id.stateMachine, check }));
   const others = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
-  const followers = [...hosts, ...others].map(({ name, check }) => {
-    const route = { chain: hubName, target: name };
-    return [
-      name,
-      new ChainGate(gateDeps, {
-        name,
-        behind: hubGate,
-        check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
-      }),
-    ] as const;
-  });
+  const followers = [...hosts, ...others].map(({ name, check }) =>
+    [name, gateOf({ chain: hubName, target: name }, name, check)] as const
+  );
   return { hub: hubGate, provers: new Map(provers), followers: new Map(followers) };
 }
 

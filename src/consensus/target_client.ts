@@ -101,6 +101,11 @@ export class TargetClient<State> {
       this.#reads.fetchClient(this.#id.consensusStateId, "best", signal),
       this.#reads.fetchNowSec(signal),
     ]);
+    return this.use(client, nowSec);
+  }
+
+  /** Takes the client as it was fetched. @param nowSec as in {@link ClientState}. @throws {ProverFault} as {@link fetch} */
+  use(client: ConsensusClientView | undefined, nowSec: bigint): ClientState<State> {
     if (client === undefined) {
       throw this.fault(
         `${this.#owner} has no client ${this.#id.consensusStateId}: its governance creates it (log-consensus-state)`,

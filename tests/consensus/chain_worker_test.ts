@@ -11,7 +11,9 @@ import { firstState, ScriptedProver, updateTo } from "../support/scripted_prover
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 
-class Scene {
+const EVM_1 = idOf("EVM-1/ETH0").stateMachine;
+
+class Scene implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
@@ -27,18 +29,18 @@ class Scene {
       readonly storedUnder?: string;
       readonly l1?: StateMachineId;
       readonly intervalMs?: number;
-      readonly prepare?: (prover: ScriptedProver) => void;
+      readonly find?: ScriptedProver["find"];
     } = {},
   ): ScriptedProver {
     const prover = new ScriptedProver(this.clock, { id, ...options });
     this.hub.commitmentsOf.set(prover.consensusStateId, prover.commitmentId);
-    options.prepare?.(prover);
+    if (options.find !== undefined) prover.find = options.find;
     const worker = chainWorker(this, prover);
     worker.run(this.stop.signal).catch((error: unknown) => this.ends.push(error));
     return prover;
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.stop.abort(new Error("stop"));
     await this.clock.settle();
     assert.equal(this.clock.pending, 0, "timers are left");
@@ -52,15 +54,14 @@ class Scene {
 }
 
 Deno.test("chain worker: it polls at once, and then every interval", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
   await scene.clock.advance(180_000);
   assert.deepEqual(scene.seconds(prover), [0, 60, 120, 180]);
-  await scene.end();
 });
 
 Deno.test("chain worker: while nothing is to prove it says so every five minutes, with the reason", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
   await scene.clock.advance(600_000);
   const lines = scene.log.lines.filter(({ level }) => level === "info");
@@ -68,42 +69,39 @@ Deno.test("chain worker: while nothing is to prove it says so every five minutes
     ["long_wait.update", "nothing is new"],
     ["long_wait.update", "nothing is new"],
   ]);
-  await scene.end();
 });
 
 Deno.test("chain worker: an update is submitted and logged, and further ones follow at once", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) => made.find = (look) => updateTo(BigInt(look * 10), look < 3),
+    find: (look) => updateTo(BigInt(look * 10), look < 3),
   });
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.hub.sent, [10n, 20n, 30n]);
   assert.deepEqual(scene.seconds(prover), [0, 1, 2]);
   const told = scene.log.lines.filter(({ event }) => event === "update_accepted");
   assert.deepEqual(told.map(({ fields }) => fields.heights), ["10", "20", "30"]);
-  await scene.end();
 });
 
 Deno.test("chain worker: accepted without a height is reported as such", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   scene.hub.plannedOutcomes.push({ ...included(true), advanced: [] });
-  scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
   await scene.clock.advance(1_000);
   assert.deepEqual(scene.log.events("info"), [
     "update_overtaken.superseded",
   ]);
-  await scene.end();
 });
 
 Deno.test("chain worker: a competitor's update is no fault, neither before nor while ours is sent", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   scene.hub.store(eth, 15n);
   scene.hub.onTry = () => scene.hub.store(eth, 25n);
   scene.hub.refusals.push({ code: "unspecified", detail: "BadProof" });
   const prover = scene.start("EVM-1/ETH0", {
     intervalMs: 60_000,
-    prepare: (made) => made.find = (look) => updateTo(BigInt(look * 10)),
+    find: (look) => updateTo(BigInt(look * 10)),
   });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
@@ -113,27 +111,25 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
   ]);
   assert.deepEqual(scene.hub.sent, []);
   assert.deepEqual(scene.seconds(prover), [0, 60], "no hurry");
-  await scene.end();
 });
 
 Deno.test("chain worker: after another's update ours is made again at once", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const { consensusStateId } = idOf("EVM-1/ETH0");
   scene.hub.setState(consensusStateId, firstState);
   scene.hub.onTry = () => scene.hub.setState(consensusStateId, Uint8Array.of(2));
   scene.hub.refusals.push({ code: "unspecified", detail: "BadProof" });
-  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1]);
   assert.deepEqual(scene.log.events("info"), ["update_overtaken.already_submitted", "update_accepted"]);
-  await scene.end();
 });
 
 Deno.test("chain worker: a refusal is chance once and a warning from then on, with backoff", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const refusal = { code: "bad_proof", detail: "InvalidBranch" } as const;
   scene.hub.refusals.push(refusal, refusal, refusal);
-  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7]);
   const lines = scene.log.lines.filter(({ event }) => event === "update_failed.rejected");
@@ -143,19 +139,16 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
     ["warn", "InvalidBranch"],
   ]);
   assert.deepEqual(scene.hub.sent, [10n], "the fourth time it was taken");
-  await scene.end();
 });
 
 Deno.test("chain worker: an update that no extrinsic carries is an error with what makes it smaller", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   scene.hub.refusals.push({ code: "too_large", detail: "Invalid.ExhaustsResources" });
   const adviceIfTooLarge = "try a smaller [hub.grandpa].max_block_range (it is 2400)";
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) => {
-      made.find = () => {
-        const finding = updateTo(10n);
-        return finding.kind === "updates" ? { ...finding, adviceIfTooLarge } : finding;
-      };
+    find: () => {
+      const finding = updateTo(10n);
+      return finding.kind === "updates" ? { ...finding, adviceIfTooLarge } : finding;
     },
   });
   await scene.clock.advance(2_000);
@@ -166,19 +159,16 @@ Deno.test("chain worker: an update that no extrinsic carries is an error with wh
   assert.match(String(line?.fields.explanation), /smaller \[hub\.grandpa\]\.max_block_range/);
   assert.equal(line?.fields.detail, "Invalid.ExhaustsResources");
   assert.deepEqual(scene.hub.sent, [10n]);
-  await scene.end();
 });
 
 Deno.test("chain worker: a client that cannot be advanced is polled every ten minutes", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) => {
-      made.find = () => {
-        throw new ProverFault("unrecoverable", {
-          chain: made.chain,
-          detail: "block 9 forces a change of the authorities",
-        });
-      };
+    find: () => {
+      throw new ProverFault("unrecoverable", {
+        chain: EVM_1,
+        detail: "block 9 forces a change of the authorities",
+      });
     },
   });
   await scene.clock.advance(1_200_000);
@@ -186,28 +176,25 @@ Deno.test("chain worker: a client that cannot be advanced is polled every ten mi
   const errors = scene.log.lines.filter(({ level }) => level === "error");
   assert.equal(errors[0]?.event, "client_unusable.unrecoverable");
   assert.match(String(errors[0]?.fields.error), /block 9 forces/);
-  await scene.end();
 });
 
 Deno.test("chain worker: an update that is lost is chance once and a warning from then on", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   scene.hub.plannedOutcomes.push({ kind: "unknown" }, { kind: "unknown" });
-  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
   const lines = scene.log.lines.filter(({ event }) => event === "update_failed.lost");
   assert.deepEqual(lines.map(({ level }) => level), ["info", "warn"]);
   assert.deepEqual(scene.hub.sent, [10n, 10n, 10n]);
-  await scene.end();
 });
 
 Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s, up to 15 s", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) =>
-      made.find = () => {
-        throw faultOf("unreachable");
-      },
+    find: () => {
+      throw faultOf("unreachable");
+    },
   });
   await scene.clock.advance(70_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7, 15, 30, 45, 60]);
@@ -225,22 +212,20 @@ Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s
     [375, 376, 378],
     "after a success it begins again",
   );
-  await scene.end();
 });
 
 Deno.test("chain worker: a lying endpoint is an error that names it, so is one that serves another chain, and it is asked again", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) =>
-      made.find = (look) => {
-        const where = { chain: "EVM-1", endpointHost: "relay.example.org", method: "chain_getBlockHash" };
-        if (look > 1) throw new RpcFault("wrong_chain", where);
-        throw new ProverFault("bad_data", {
-          chain: made.chain,
-          endpoint: "beacon.example.org",
-          detail: "the signature is wrong",
-        });
-      },
+    find: (look) => {
+      const where = { chain: "EVM-1", endpointHost: "relay.example.org", method: "chain_getBlockHash" };
+      if (look > 1) throw new RpcFault("wrong_chain", where);
+      throw new ProverFault("bad_data", {
+        chain: EVM_1,
+        endpoint: "beacon.example.org",
+        detail: "the signature is wrong",
+      });
+    },
   });
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 5), [0, 1, 3, 7, 15]);
@@ -248,21 +233,19 @@ Deno.test("chain worker: a lying endpoint is an error that names it, so is one t
   assert.equal(lie?.event, "endpoint_data_invalid.contradiction");
   assert.match(String(lie?.fields.error), /EVM-1 \(beacon\.example\.org\): the signature is wrong/);
   assert.equal(wrong?.event, "endpoint_unusable.wrong_chain");
-  await scene.end();
 });
 
 Deno.test("chain worker: a node without a needed method is asked every minute, and the operator learns what helps", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) =>
-      made.find = (look) => {
-        const where = {
-          chain: "relay chain",
-          endpointHost: "relay.example.org",
-          method: look === 1 ? "state_getReadProof" : "beefy_getFinalizedHead",
-        };
-        throw new RpcFault("missing_method", where);
-      },
+    find: (look) => {
+      const where = {
+        chain: "relay chain",
+        endpointHost: "relay.example.org",
+        method: look === 1 ? "state_getReadProof" : "beefy_getFinalizedHead",
+      };
+      throw new RpcFault("missing_method", where);
+    },
   });
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
@@ -272,40 +255,36 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   assert.match(String(proof?.explanation), /--rpc-methods=unsafe/);
   assert.equal(head?.method, "beefy_getFinalizedHead");
   assert.match(String(head?.explanation), /--no-beefy/);
-  await scene.end();
 });
 
 Deno.test("chain worker: a poll that never ends is reported every five minutes and ended after thirty", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
-    prepare: (made) => made.find = () => new Promise(() => {}),
+    find: () => new Promise(() => {}),
   });
   await scene.clock.advance(1_801_000);
   assert.deepEqual(scene.log.events("info"), Array(5).fill("long_wait.poll"));
   assert.deepEqual(scene.seconds(prover), [0, 1_801]);
-  await scene.end();
 });
 
 Deno.test("chain worker: one failing chain of three stops neither of the others", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const bad = scene.start("EVM-10/OPT0", {
     storedUnder: "ETH0",
-    prepare: (made) =>
-      made.find = () => {
-        throw faultOf("timeout", "EVM-10");
-      },
+    find: () => {
+      throw faultOf("timeout", "EVM-10");
+    },
   });
   const find = (look: number): ReturnType<typeof updateTo> => updateTo(BigInt(look));
-  scene.start("EVM-1/ETH0", { intervalMs: 60_000, prepare: (made) => made.find = find });
-  scene.start("EVM-56/BSC0", { intervalMs: 60_000, prepare: (made) => made.find = find });
+  scene.start("EVM-1/ETH0", { intervalMs: 60_000, find: find });
+  scene.start("EVM-56/BSC0", { intervalMs: 60_000, find: find });
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.hub.sent, [1n, 1n, 2n, 2n, 3n, 3n]);
   assert.ok(bad.looks.length > 6);
-  await scene.end();
 });
 
 Deno.test("chain worker: a rollup is polled again as soon as the hub knows a newer block of its L1", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
   heightNotifierWorker({ ...scene, notifier: scene.notifier }, eth, 10_000).run(scene.stop.signal)
@@ -317,22 +296,20 @@ Deno.test("chain worker: a rollup is polled again as soon as the hub knows a new
   await scene.clock.advance(30_000);
   assert.deepEqual(scene.seconds(rollup), [0, 30], "delivered by another relayer: seen at the next question");
 
-  scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(102n) });
+  scene.start("EVM-1/ETH0", { find: () => updateTo(102n) });
   await scene.clock.advance(0);
   assert.deepEqual(scene.seconds(rollup), [0, 30, 50], "delivered by us: at once");
-  await scene.end();
 });
 
 Deno.test("chain worker: a new height does not shorten the pause after a failure", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", {
     storedUnder: "ETH0",
     l1: eth,
-    prepare: (made) =>
-      made.find = () => {
-        throw faultOf("timeout", "EVM-10");
-      },
+    find: () => {
+      throw faultOf("timeout", "EVM-10");
+    },
   });
   await scene.clock.advance(20_000);
   const before = rollup.looks.length;
@@ -340,18 +317,15 @@ Deno.test("chain worker: a new height does not shorten the pause after a failure
   scene.notifier.notify({ id: eth, height: 2n });
   await scene.clock.advance(1_000);
   assert.equal(rollup.looks.length, before);
-  await scene.end();
 });
 
 Deno.test("chain worker: a defect is rethrown to the supervisor", async () => {
-  const scene = new Scene();
+  await using scene = new Scene();
   scene.start("EVM-1/ETH0", {
-    prepare: (made) =>
-      made.find = () => {
-        throw new TypeError("a defect");
-      },
+    find: () => {
+      throw new TypeError("a defect");
+    },
   });
   await scene.clock.settle();
   assert.match(String(scene.ends[0]), /a defect/);
-  await scene.end();
 });

@@ -1,6 +1,11 @@
 /** What every light client of the registry has: a folder, sections, documents, a prover, an initial state, tests. */
+import { L1Readers } from "../../src/consensus/evm_reader.ts";
+import type { ConsensusClientView } from "../../src/core/chains/consensus_target.ts";
+import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
+import { MemoryTarget } from "../support/memory_target.ts";
+import { catchProverFault } from "./prover_faults.ts";
 import assert from "node:assert/strict";
-import { connectChains } from "../../src/consensus/connect.ts";
+import { connectChains, isProved } from "../../src/consensus/connect.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
 import {
@@ -96,13 +101,70 @@ for (const type of CHAIN_TYPES) {
     const title = `\n## \`[<chain>.host]\` of type \`${type}\`\n`;
     assert.ok(REFERENCE.includes(title));
     const [table = ""] = REFERENCE.slice(REFERENCE.indexOf(title) + title.length).split("\n## ");
-    for (const { name } of allKeys(host)) assert.ok(table.includes(`\n| \`${name}\``), name);
+    for (const { name } of allKeys(host)) {
+      assert.match(table, new RegExp(`^(?:\\| |Above: .*)\`${name}\``, "m"));
+    }
     for (const name of [type, ...Object.keys(networks)]) assert.ok(REFERENCE.includes(`\`${name}\``), name);
     await connect(config, ({ proved }) => {
       const prover = proved.find((each) => each.chain === chain?.stateMachine);
       assert.equal(prover?.consensusStateId, example.consensusStateId);
       assert.equal(typeof prover?.fetchInitialState, "function");
     });
+  });
+}
+
+// That of parachains has no state, and is found by what governance does.
+for (const type of CHAIN_TYPES.filter((each) => each !== "substrate_evm")) {
+  Deno.test(`registry: of type ${type}, a client of no use is named, and no node is asked`, async () => {
+    const chain = accept(EXAMPLE).chains.find(({ section }) =>
+      section === chainClients[type].example.section
+    );
+    assert.ok(chain !== undefined && isProved(chain));
+    const id = chain.consensusStateId;
+    const hub = new MemoryTarget();
+    const refuse = (): never => assert.fail("No node is asked");
+    const prover = chainClients[type].createProver({
+      clock: new FakeClock(),
+      log: new RecordedLog(),
+      hub,
+      randomness: fixedRandomness(0),
+      fetch: refuse,
+      openSocket: refuse,
+      l1Readers: new L1Readers(),
+      cachedText: undefined,
+    }, chain);
+    const problem = async (change?: Partial<ConsensusClientView>): Promise<string> => {
+      if (change !== undefined) hub.clients.set(id, { ...view, ...change });
+      const { code, detail } = await catchProverFault(prover.next(AbortSignal.timeout(1_000)));
+      return `${code}: ${detail}`;
+    };
+    const where = `client ${id} of the hub`;
+    const view = {
+      clientId: toConsensusClientId("NONE"),
+      state: Uint8Array.of(1),
+      updatedSec: 0n,
+      unbondingSec: 60n,
+      isFrozen: false,
+    };
+    assert.equal(
+      await problem(),
+      `hub_state: the hub has no client ${id}: its governance creates it (log-consensus-state)`,
+    );
+    assert.equal(
+      await problem({ isFrozen: true }),
+      `frozen: ${where} is frozen: its governance must thaw it`,
+    );
+    const other = /^hub_state: client \w+ of the hub is NONE, not (\w+)$/.exec(await problem({}))?.[1] ?? "";
+    const clientId = toConsensusClientId(other);
+    assert.equal(await problem({ clientId }), `hub_state: the state of ${where} is unreadable`);
+    hub.nowSec = 59n;
+    assert.equal(await problem({ clientId }), `hub_state: the state of ${where} is unreadable`);
+    hub.nowSec = 60n;
+    assert.match(
+      await problem({ clientId }),
+      /^expired: client \w+ of the hub has expired: its last update was 60 s ago and 60 s are allowed; .* must create it again$/,
+    );
+    await prover.close();
   });
 }
 

@@ -18,7 +18,7 @@ import {
 } from "../../core/ismp/state_machine.ts";
 import { checkChainIds } from "../evm_reader.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { requireUsable, TargetClient } from "../target_client.ts";
+import { TargetClient } from "../target_client.ts";
 import {
   BaseProver,
   type ConsensusProver,
@@ -101,7 +101,8 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
     }
     if (view === undefined) return rows;
     try {
-      const state = this.#readState(view);
+      const state = this.#target.read(view);
+      this.#requireChains(state);
       rows.push(...await this.#kind.checkContracts(state, signal));
       if (state.consensusType === "unknown") {
         const found = `client ${this.#id} of the hub is of a consensus type that this version does not ` +
@@ -128,13 +129,9 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const view = await this.#findClient(signal);
     if (this.#id === undefined) throw this.fault("hub_state", this.#unknownIdText());
-    if (view === undefined) return { kind: "nothing", reason: `the hub has no consensus client ${this.#id}` };
     const nowSec = await this.#deps.hub.reads.fetchNowSec(signal);
-    requireUsable({ stateMachine: this.chain, consensusStateId: this.#id }, "the hub", {
-      client: view,
-      nowSec,
-    });
-    const state = this.#readState(view);
+    const { state, bytes } = this.#target.use(view, nowSec);
+    this.#requireChains(state);
     const l1Id = state.l1StateMachineId;
     const [l1Height, hubHeight] = await Promise.all([
       this.#deps.hub.reads.fetchLatestHeight(l1Id, signal),
@@ -147,7 +144,7 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
       return { kind: "nothing", reason: `the hub does not hold block ${l1Height} of ${name} any more` };
     }
     const l1 = { height: l1Height, ...commitment };
-    return await this.#find({ state, l1, hubHeight }, view.state, signal);
+    return await this.#find({ state, l1, hubHeight }, bytes, signal);
   }
 
   async #find(
@@ -200,19 +197,21 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
     return await reads.fetchClient(this.#id, "best", signal);
   }
 
-  /** @throws {ProverFault} `hub_state` */
-  #readState(view: ConsensusClientView): State {
+  get #target(): TargetClient<State> {
     const { clientId, decodeState: decode } = this.#kind;
     const id = { stateMachine: this.chain, consensusStateId: this.consensusStateId };
-    const state = new TargetClient(this.#deps.hub, id, { clientId, decode }).read(view);
+    return new TargetClient(this.#deps.hub, id, { clientId, decode });
+  }
+
+  /** @throws {ProverFault} `hub_state` */
+  #requireChains(state: State): void {
     const refuse = (detail: string): ProverFault =>
-      this.fault("hub_state", `client ${id.consensusStateId}: ${detail}`);
+      this.fault("hub_state", `client ${this.consensusStateId}: ${detail}`);
     if (state.stateMachineId.stateMachine !== this.chain) {
       throw refuse(`it is the client of ${state.stateMachineId.stateMachine}`);
     }
     const [l1, configured] = [state.l1StateMachineId, this.options.l1].map(stateMachineIdKey);
     if (l1 !== configured) throw refuse(`its L1 is ${l1}, and ${configured} is configured`);
-    return state;
   }
 
   #unknownIdText(): string {

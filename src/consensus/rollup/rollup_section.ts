@@ -1,7 +1,7 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
 import { mapError } from "../spec/client_error.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
-import type { ProverContext } from "../client.ts";
+import { type ProverContext, toProverOptions } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
 import { byteConsensusStateId, frequencyKey } from "../config/shared_keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
@@ -72,13 +72,10 @@ export function openRollup(context: ProverContext, section: RollupSection): Roll
 }
 
 /** Returns the options that all kinds of rollups have. */
-export function toRollupOptions({ stateMachine, consensusStateId, host }: RollupSection): RollupOptions {
-  return {
-    stateMachine,
-    consensusStateId,
-    l1: { stateMachine: host.l1StateMachine, consensusStateId: host.l1ConsensusStateId },
-    intervalMs: host.consensusUpdateFrequencySec * 1_000,
-  };
+export function toRollupOptions(section: RollupSection): RollupOptions {
+  const { l1StateMachine, l1ConsensusStateId } = section.host;
+  const l1 = { stateMachine: l1StateMachine, consensusStateId: l1ConsensusStateId };
+  return { ...toProverOptions(section), l1 };
 }
 
 /**

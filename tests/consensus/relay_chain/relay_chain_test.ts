@@ -101,6 +101,6 @@ Deno.test("relay chain: blocks that do not fit into an answer are asked for in s
     method === "chain_getBlock" ? { kind: "error", code: -32008, message: "Response is too big" } : undefined;
   await assert.rejects(
     reader.chain.fetchJustifications(hashes, "BEEF", never),
-    (error) => error instanceof RpcFault && error.code === "too_large",
+    { name: "RpcFault", code: "too_large" },
   );
 });

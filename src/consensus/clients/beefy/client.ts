@@ -220,13 +220,14 @@ function connectSources(context: VoteContext, values: ProverValues | undefined):
 function connectHubNode(
   network: SubstrateChainDeps,
   { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
-  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
+  const id = { stateMachine, consensusStateId };
   return createHubChain(network, {
-    id: { stateMachine, consensusStateId },
+    id,
     hashing,
-    rpcWs: node.rpcWs,
-    maxRpcPayloadSizeBytes: node.maxRpcPayloadSizeBytes,
+    rpcWs,
+    maxRpcPayloadSizeBytes,
     maxConcurrentQueries,
     signer,
   });

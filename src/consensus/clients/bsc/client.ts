@@ -1,7 +1,7 @@
 /** Light client of BSC-type chains, as the registry lists it. */
 import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
-import type { ChainClient } from "../../client.ts";
+import { type ChainClient, toProverOptions } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
 import {
   BscError,
@@ -82,14 +82,11 @@ export const bscClient: ChainClient<BscHost> = {
   },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
-  createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
+  createProver: (context, section) => {
+    const { stateMachine, rpcUrls, host } = section;
     const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return new BscProver({ hub: context.hub, headers }, {
-      stateMachine,
-      consensusStateId,
-      epochLength: BigInt(host.epochLength),
-      intervalMs: host.consensusUpdateFrequencySec * 1_000,
-    });
+    const options = { ...toProverOptions(section), epochLength: BigInt(host.epochLength) };
+    return new BscProver({ hub: context.hub, headers }, options);
   },
 };
 
@@ -120,8 +117,8 @@ interface TrustedState extends ClientState<BscConsensusState> {
 export class BscProver extends BaseProver<BscProverOptions> implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
-  /** Blocks of an epoch, as last read. */
-  #epochLength: bigint;
+  /** Blocks of an epoch, as last read; `undefined` before the first poll. */
+  #epochLength: bigint | undefined;
   /** Blocks of a turn in the epoch that was read last. */
   #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
@@ -135,13 +132,13 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     }
     this.#deps = deps;
     this.#network = network;
-    this.#epochLength = options.epochLength;
     const clientId = consensusClientIds.bsc;
     this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
   override get intervalMs(): number {
+    if (this.#epochLength === undefined) return this.options.intervalMs;
     const epochMs = Number(this.#epochLength) * USUAL_BLOCK_MS;
     return Math.min(this.options.intervalMs, epochMs / POLLS_PER_EPOCH);
   }

@@ -134,12 +134,6 @@ function toProverOptions(
   { hub: { stateMachine, consensusStateId } }: HubContext,
   { paraIds, maxBlockRange, slotDurationMs, consensusUpdateFrequencySec }: GrandpaValues,
 ): GrandpaProverOptions {
-  return {
-    stateMachine,
-    consensusStateId,
-    paraIds,
-    maxBlockRange,
-    slotDurationMs,
-    intervalMs: consensusUpdateFrequencySec * 1_000,
-  };
+  const intervalMs = consensusUpdateFrequencySec * 1_000;
+  return { stateMachine, consensusStateId, paraIds, maxBlockRange, slotDurationMs, intervalMs };
 }

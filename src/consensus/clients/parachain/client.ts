@@ -4,7 +4,7 @@ import { required, type SectionValues, withDefault } from "../../../core/config/
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
-import type { ChainClient, ParachainClient } from "../../client.ts";
+import { type ChainClient, type ParachainClient, toProverOptions } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
@@ -72,15 +72,14 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     });
     return () => [...endpoints(), ...relay()];
   },
-  createProver: (context, { section, stateMachine, rpcUrls, consensusStateId, ismpHost, host }) => {
+  createProver: (context, chain) => {
+    const { section, stateMachine, rpcUrls, ismpHost, host } = chain;
     const { hub: target } = context;
     const { stateMachine: hub } = target.id;
     const relay = connectFinality(context, hub, host.relayRpcWs);
     const reader = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return new ParachainProver({ relay, target, host: { reader, address: ismpHost } }, {
-      stateMachine,
-      consensusStateId,
-      intervalMs: host.consensusUpdateFrequencySec * 1_000,
+      ...toProverOptions(chain),
       hub,
       relayKey: relayKeyOf(section),
     });

@@ -1,7 +1,7 @@
 /** Light client of Polygon, as the registry lists it. */
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
-import type { ChainClient } from "../../client.ts";
+import { type ChainClient, toProverOptions } from "../../client.ts";
 import { collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
 import { checkHeimdallNode, type HeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
 import { hashCometHeader, hashValidators, parseCometTime } from "./spec/comet_header.ts";
@@ -81,15 +81,12 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
     const heimdall = checkHeimdallNode(deps.clock, chain, node);
     return () => [...bor(), ...heimdall()];
   },
-  createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
+  createProver: (context, section) => {
+    const { stateMachine, rpcUrls, host } = section;
     const { heimdallChain } = networkOf(stateMachine);
     const node = openHeimdallNode(context, { stateMachine, heimdallChain, url: host.heimdallRpcUrl });
     const bor = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return new PolygonProver({ hub: context.hub, node, bor }, {
-      stateMachine,
-      consensusStateId,
-      intervalMs: host.consensusUpdateFrequencySec * 1_000,
-    });
+    return new PolygonProver({ hub: context.hub, node, bor }, toProverOptions(section));
   },
 };
 

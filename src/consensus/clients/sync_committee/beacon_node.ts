@@ -11,7 +11,6 @@ import { readForkSchedule } from "./spec/fork_schedule.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,
-  LightClientJsonError,
   type LightClientUpdate,
   parseBeaconBlockHeader,
   parseFinalityUpdate,
@@ -80,8 +79,8 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
   try {
     return read();
   } catch (cause) {
-    const isRefusal = cause instanceof LightClientJsonError || cause instanceof DerivationError ||
-      cause instanceof SyncCommitteeError || cause instanceof z.ZodError;
+    const isRefusal = cause instanceof DerivationError || cause instanceof SyncCommitteeError ||
+      cause instanceof z.ZodError;
     if (!isRefusal) throw cause;
     const detail = cause instanceof z.ZodError
       ? `unexpected shape at ${cause.issues[0]?.path.join(".") ?? ""}`

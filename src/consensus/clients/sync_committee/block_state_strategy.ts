@@ -59,7 +59,9 @@ export class BlockStateStrategy {
       return { checkpoint, head };
     }, signal);
     const { checkpoint, head } = position;
-    if (checkpoint.root === ZERO_NODE) return { kind: "wait", reason: "the chain has finalized nothing yet" };
+    if (checkpoint.root === ZERO_NODE) {
+      return { kind: "nothing", reason: "the chain has finalized nothing yet" };
+    }
     if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
     const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
     const selection = await endpoints.ask(

@@ -4,7 +4,7 @@ import { cappedSeconds, httpUrls } from "../../../core/config/values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
-import type { ChainClient } from "../../client.ts";
+import { type ChainClient, toProverOptions } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
@@ -57,16 +57,15 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     const execution = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
     return () => [...execution(), ...beacon()];
   },
-  createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
+  createProver: (context, section) => {
+    const { stateMachine, rpcUrls, host } = section;
     const network = beaconNetworkOf(evmChainId(stateMachine));
     if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);
     const execution = openEvmReader(context, { stateMachine, urls: rpcUrls });
     return new SyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
-      stateMachine,
+      ...toProverOptions(section),
       network,
-      consensusStateId,
       beaconUrls: host.beaconHttpUrls,
-      intervalMs: host.consensusUpdateFrequencySec * 1_000,
     });
   },
 };

@@ -7,10 +7,22 @@ import { usualPeriods } from "../../prover.ts";
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./spec/beacon_network.ts";
-import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/update.ts";
+import {
+  type BeaconNetwork,
+  epochOfSlot,
+  periodOfSlot,
+  type StateIndices,
+  stateIndicesAt,
+} from "./spec/beacon_network.ts";
+import {
+  type BeaconBlockHeader,
+  type BeaconConsensusState,
+  beaconConsensusStateCodec,
+  type VerifierState,
+} from "./spec/update.ts";
 import type { LightClientBootstrap, LightClientUpdate } from "./spec/light_client_data.ts";
-import { branchRoot, committeeRoot, depthOf, withoutPadding } from "./spec/ssz_roots.ts";
+import { committeeRoot } from "./spec/ssz_roots.ts";
+import { paddedRoot } from "./spec/build_update.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import { checkSignature } from "./spec/verify_update.ts";
 import { fetchWholeState } from "./state_bytes.ts";
@@ -67,14 +79,22 @@ async function fromLightClient(node: BeaconNode): Promise<BeaconConsensusState> 
 async function fromState(node: BeaconNode): Promise<BeaconConsensusState> {
   const { network } = node;
   const { header } = await node.fetchHeader("finalized");
-  const parts = await fetchWholeState(node, { network, header });
+  return trustedState(network, header, await fetchWholeState(node, { network, header }));
+}
+
+function trustedState(
+  network: BeaconNetwork,
+  header: BeaconBlockHeader,
+  committees: Pick<VerifierState, "currentSyncCommittee" | "nextSyncCommittee">,
+): BeaconConsensusState {
+  const { currentSyncCommittee, nextSyncCommittee } = committees;
   return {
     frozenHeight: undefined,
     lightClientState: {
       finalizedHeader: header,
       latestFinalizedEpoch: epochOfSlot(network, header.slot),
-      currentSyncCommittee: parts.currentSyncCommittee,
-      nextSyncCommittee: parts.nextSyncCommittee,
+      currentSyncCommittee,
+      nextSyncCommittee,
       statePeriod: periodOfSlot(network, header.slot),
     },
     l2Consensus: new Map(),
@@ -96,60 +116,28 @@ export function initialBeaconState(
   update: LightClientUpdate,
 ): BeaconConsensusState {
   const header = bootstrap.header.beacon;
-  const statePeriod = periodOfSlot(network, header.slot);
-  if (periodOfSlot(network, update.attestedHeader.slot) !== statePeriod) {
+  const { currentSyncCommittee, currentSyncCommitteeBranch } = bootstrap;
+  const { attestedHeader, nextSyncCommittee, nextSyncCommitteeBranch } = update;
+  if (periodOfSlot(network, attestedHeader.slot) !== periodOfSlot(network, header.slot)) {
     throw new DerivationError("committee_pair");
   }
-  checkCommittee(
-    network,
-    header,
-    {
-      field: "currentSyncCommittee",
-      committee: bootstrap.currentSyncCommittee,
-      branch: bootstrap.currentSyncCommitteeBranch,
-    },
-  );
-  checkCommittee(
-    network,
-    update.attestedHeader,
-    {
-      field: "nextSyncCommittee",
-      committee: update.nextSyncCommittee,
-      branch: update.nextSyncCommitteeBranch,
-    },
-  );
-  checkSignature(network, bootstrap.currentSyncCommittee, update);
-  return {
-    frozenHeight: undefined,
-    lightClientState: {
-      finalizedHeader: header,
-      latestFinalizedEpoch: epochOfSlot(network, header.slot),
-      currentSyncCommittee: bootstrap.currentSyncCommittee,
-      nextSyncCommittee: update.nextSyncCommittee,
-      statePeriod,
-    },
-    l2Consensus: new Map(),
-    chainId: network.chainId,
-  };
+  const isProved = paddedRoot(
+        committeeRoot(currentSyncCommittee),
+        currentSyncCommitteeBranch,
+        indicesOf(network, header).currentSyncCommittee,
+      ) === header.stateRoot &&
+    paddedRoot(
+        committeeRoot(nextSyncCommittee),
+        nextSyncCommitteeBranch,
+        indicesOf(network, attestedHeader).nextSyncCommittee,
+      ) === attestedHeader.stateRoot;
+  if (!isProved) throw new DerivationError("committee_pair");
+  checkSignature(network, currentSyncCommittee, update);
+  return trustedState(network, header, { currentSyncCommittee, nextSyncCommittee });
 }
 
-/** A committee with its branch in a state. */
-interface ProvedCommittee {
-  readonly field: "currentSyncCommittee" | "nextSyncCommittee";
-  readonly committee: LightClientBootstrap["currentSyncCommittee"];
-  readonly branch: LightClientBootstrap["currentSyncCommitteeBranch"];
-}
-
-function checkCommittee(
-  network: BeaconNetwork,
-  header: LightClientBootstrap["header"]["beacon"],
-  { field, committee, branch }: ProvedCommittee,
-): void {
-  const index = stateIndicesAt(network, header.slot)?.[field];
-  if (index === undefined) throw new DerivationError("branch_length");
-  const nodes = withoutPadding(branch, index);
-  if (nodes.length !== depthOf(index)) throw new DerivationError("branch_length");
-  if (branchRoot(committeeRoot(committee), nodes, index) !== header.stateRoot) {
-    throw new DerivationError("committee_pair");
-  }
+function indicesOf(network: BeaconNetwork, { slot }: BeaconBlockHeader): StateIndices {
+  const indices = stateIndicesAt(network, slot);
+  if (indices === undefined) throw new DerivationError("branch_length");
+  return indices;
 }

@@ -79,7 +79,7 @@ export class LightClientStrategy {
     if (offer === undefined) return { kind: "unserved" };
     if (offer === "behind") {
       return {
-        kind: "wait",
+        kind: "nothing",
         reason: "the beacon nodes are behind: they are syncing, or their finality has stalled",
       };
     }
@@ -90,7 +90,7 @@ export class LightClientStrategy {
     const { execution } = update.finalizedHeader;
     const isKnown = typeof execution === "object" && trusted.height !== undefined &&
       execution.blockNumber <= trusted.height;
-    if (isKnown) return { kind: "wait", reason: `the hub knows height ${trusted.height} already` };
+    if (isKnown) return { kind: "nothing", reason: `the hub knows height ${trusted.height} already` };
     return await this.#finish(trusted, { network, source: update, committee: undefined }, signal);
   }
 
@@ -168,7 +168,7 @@ export class LightClientStrategy {
     trusted: TrustedBeaconState,
     { network, update }: Offer,
     signal: AbortSignal,
-  ): Promise<AuthenticUpdate | Extract<UpdateAttempt, { kind: "wait" }> | undefined> {
+  ): Promise<AuthenticUpdate | Extract<UpdateAttempt, { kind: "nothing" }> | undefined> {
     const { endpoints } = this.#context;
     const period = periodOfSlot(network, update.attestedHeader.slot);
     const route = beaconRoutes.updates;
@@ -184,14 +184,14 @@ export class LightClientStrategy {
       if (found !== undefined) return found;
       const epochs = epochOfSlot(network, update.attestedHeader.slot - firstSlotOfPeriod(network, period));
       if (epochs >= MAX_EPOCHS_TO_FINALITY) return undefined;
-      return { kind: "wait", reason: "the best update of the new period is not final yet", againInMs };
+      return { kind: "nothing", reason: "the best update of the new period is not final yet", againInMs };
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
       const polls = this.#unserved.period === period ? this.#unserved.polls + 1 : 1;
       this.#unserved = { period, polls };
       if (polls > MAX_POLLS_WITHOUT_UPDATE) return this.#noteUnserved(period);
       if (!isAbsence(fault)) throw fault;
-      return { kind: "wait", reason: "the committee of the next period is not served yet", againInMs };
+      return { kind: "nothing", reason: "the committee of the next period is not served yet", againInMs };
     }
   }
 

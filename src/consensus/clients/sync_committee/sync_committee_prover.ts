@@ -204,10 +204,8 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     signal: AbortSignal,
   ): Promise<ProverFinding> {
     switch (attempt.kind) {
-      case "wait": {
-        const { reason, againInMs } = attempt;
-        return { kind: "nothing", reason, ...(againInMs === undefined ? {} : { againInMs }) };
-      }
+      case "nothing":
+        return attempt;
       case "unserved":
         return { kind: "nothing", reason: "no beacon node serves what is needed" };
       case "update": {

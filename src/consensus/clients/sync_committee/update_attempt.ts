@@ -1,6 +1,7 @@
 /**
  * Context and result of an update attempt, for both strategies.
  */
+import type { ProverFinding } from "../../prover.ts";
 import type { VerifiedUpdate } from "../../spec/header_commitment.ts";
 import { verifyBeaconUpdate } from "./spec/verify_update.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
@@ -32,7 +33,7 @@ export interface TrustedBeaconState {
 
 /** Result of an attempt. */
 export type UpdateAttempt =
-  | { readonly kind: "wait"; readonly reason: string; readonly againInMs?: number }
+  | Extract<ProverFinding, { kind: "nothing" }>
   | {
     readonly kind: "update";
     readonly network: BeaconNetwork;
@@ -66,7 +67,7 @@ const passing: ReadonlySet<WaitReason> = new Set([
 /** Creates the result of an attempt that has to wait for this reason. */
 export function waitingAttempt(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
   const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
-  return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };
+  return { kind: "nothing", reason: reasons[reason], ...againInMs !== undefined && { againInMs } };
 }
 
 /** An update as the signatures prove it, with what its execution block is looked up by. */
@@ -97,7 +98,7 @@ export async function finishUpdate(
   }, signal);
   const update: StateUpdate = { ...signed, executionPayload: found.proof };
   if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
-    return { kind: "wait", reason: `the hub knows height ${trusted.height ?? 0n} already` };
+    return { kind: "nothing", reason: `the hub knows height ${trusted.height ?? 0n} already` };
   }
   return {
     kind: "update",

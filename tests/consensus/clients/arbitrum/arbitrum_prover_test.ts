@@ -5,144 +5,138 @@ import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { alteringFetch } from "../../../support/altered_answers.ts";
 import { never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
-import { rollupId, withArbitrum } from "./fixture.ts";
+import { rollupId, startArbitrum } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 
 Deno.test("arbitrum: each assertion advances the hub once", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
-    const prover = fixture.prover();
-    await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
-    for (let round = 0; round < 3; round++) {
-      for (let made = 0; made < round; made++) {
-        await fixture.mineL2();
-        await contracts.createAssertion(l2);
-      }
+  await using fixture = await startArbitrum("ArbitrumBold");
+  const { contracts, hub, l2 } = fixture;
+  const prover = fixture.prover();
+  await fixture.advanceL1();
+  assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
+  for (let round = 0; round < 3; round++) {
+    for (let made = 0; made < round; made++) {
       await fixture.mineL2();
-      const assertion = await contracts.createAssertion(l2);
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), assertion.l2Height, "the newest");
-      assert.match(await reasonForNothing(prover), /no claim is above/);
+      await contracts.createAssertion(l2);
     }
-    assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
-    assert.deepEqual(fixture.log.events("warn"), []);
-  });
-});
-
-Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, and a false one does not", async () => {
-  await withArbitrum("ArbitrumOrbit", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
-    const prover = fixture.prover();
-    for (let round = 0; round < 2; round++) {
-      await fixture.mineL2();
-      const { l2Height } = await contracts.createNode(l2);
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), l2Height);
-    }
-    await fixture.mineL2();
-    await contracts.createNode(l2, { blockHash: wrongHash });
-    await contracts.createNode(l2, { sendRoot: wrongHash });
-    await fixture.advanceL1();
-    assert.match(
-      await reasonForNothing(prover),
-      /none of 2 claims can be proved \(node 4: send_root_mismatch\)/,
-    );
-    const { l2Height } = await contracts.createNode(l2);
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, prover), l2Height);
-  });
-});
-
-Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one that is not about a block", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
-    const prover = fixture.prover();
-    await fixture.mineL2();
-    const good = await contracts.createAssertion(l2);
-    await fixture.mineL2();
-    const contested = await contracts.createAssertion(l2);
-    await contracts.contestAssertion(contested);
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, prover), good.l2Height);
-    const reasons = fixture.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
-      fields["reason"]
-    );
-    assert.deepEqual(reasons, ["challenged", "challenged"]);
-
-    await fixture.mineL2();
-    const next = await contracts.createAssertion(l2, { parent: good.assertionHash, blockHash: wrongHash });
-    await fixture.advanceL1();
-    // It is a third child of a parent that has two.
-    await reasonForNothing(prover);
-    await contracts.createAssertion(l2, { parent: next.assertionHash, blockHash: wrongHash });
-    await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /block_does_not_exist/);
-    await contracts.createAssertion(l2, { sendRoot: wrongHash });
-    await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /send_root_mismatch/);
-    const newest = await contracts.createAssertion(l2);
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, prover), newest.l2Height);
-  });
-});
-
-Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
     await fixture.mineL2();
     const assertion = await contracts.createAssertion(l2);
     await fixture.advanceL1();
-    const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
-    hub.put(key, new Uint8Array(0));
-    await reasonForNothing(fixture.prover());
-    hub.put(key, undefined);
-    const prover = fixture.prover();
-    fixture.setRollup(undefined);
-    assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
-    assert.match((await prover.check(never))[0]?.found ?? "", /the hub holds no rollup contract/);
-    fixture.setRollup(toAddress(contracts.nodeRollup));
-    assert.match((await prover.check(never))[0]?.found ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
-    fixture.setRollup(toAddress(contracts.rollup));
-    assert.deepEqual(await prover.check(never), []);
-    assert.equal(await relay(hub, prover), assertion.l2Height);
-  });
+    assert.equal(await relay(hub, prover), assertion.l2Height, "the newest");
+    assert.match(await reasonForNothing(prover), /no claim is above/);
+  }
+  assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
+  assert.deepEqual(fixture.log.events("warn"), []);
 });
 
-Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
-  await withArbitrum("ArbitrumOrbit", async (fixture) => {
-    const { contracts, hub, l2, log } = fixture;
-    let isLagging = true;
-    const prover = fixture.prover({
-      l2Transport: alteringFetch((method, result) =>
-        isLagging && method === "eth_getBlockByHash" ? null : result
-      ),
-    });
+Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, and a false one does not", async () => {
+  await using fixture = await startArbitrum("ArbitrumOrbit");
+  const { contracts, hub, l2 } = fixture;
+  const prover = fixture.prover();
+  for (let round = 0; round < 2; round++) {
     await fixture.mineL2();
     const { l2Height } = await contracts.createNode(l2);
     await fixture.advanceL1();
-    for (let poll = 0; poll < 25; poll++) {
-      assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
-    }
-    assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
-    isLagging = false;
     assert.equal(await relay(hub, prover), l2Height);
+  }
+  await fixture.mineL2();
+  await contracts.createNode(l2, { blockHash: wrongHash });
+  await contracts.createNode(l2, { sendRoot: wrongHash });
+  await fixture.advanceL1();
+  assert.match(
+    await reasonForNothing(prover),
+    /none of 2 claims can be proved \(node 4: send_root_mismatch\)/,
+  );
+  const { l2Height } = await contracts.createNode(l2);
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, prover), l2Height);
+});
+
+Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one that is not about a block", async () => {
+  await using fixture = await startArbitrum("ArbitrumBold");
+  const { contracts, hub, l2 } = fixture;
+  const prover = fixture.prover();
+  await fixture.mineL2();
+  const good = await contracts.createAssertion(l2);
+  await fixture.mineL2();
+  const contested = await contracts.createAssertion(l2);
+  await contracts.contestAssertion(contested);
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, prover), good.l2Height);
+  const reasons = fixture.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
+    fields["reason"]
+  );
+  assert.deepEqual(reasons, ["challenged", "challenged"]);
+
+  await fixture.mineL2();
+  const next = await contracts.createAssertion(l2, { parent: good.assertionHash, blockHash: wrongHash });
+  await fixture.advanceL1();
+  // It is a third child of a parent that has two.
+  await reasonForNothing(prover);
+  await contracts.createAssertion(l2, { parent: next.assertionHash, blockHash: wrongHash });
+  await fixture.advanceL1();
+  assert.match(await reasonForNothing(prover), /block_does_not_exist/);
+  await contracts.createAssertion(l2, { sendRoot: wrongHash });
+  await fixture.advanceL1();
+  assert.match(await reasonForNothing(prover), /send_root_mismatch/);
+  const newest = await contracts.createAssertion(l2);
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, prover), newest.l2Height);
+});
+
+Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
+  await using fixture = await startArbitrum("ArbitrumBold");
+  const { contracts, hub, l2 } = fixture;
+  await fixture.mineL2();
+  const assertion = await contracts.createAssertion(l2);
+  await fixture.advanceL1();
+  const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
+  hub.put(key, new Uint8Array(0));
+  await reasonForNothing(fixture.prover());
+  hub.put(key, undefined);
+  const prover = fixture.prover();
+  fixture.setRollup(undefined);
+  assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
+  assert.match((await prover.check(never))[0]?.found ?? "", /the hub holds no rollup contract/);
+  fixture.setRollup(toAddress(contracts.nodeRollup));
+  assert.match((await prover.check(never))[0]?.found ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
+  fixture.setRollup(toAddress(contracts.rollup));
+  assert.deepEqual(await prover.check(never), []);
+  assert.equal(await relay(hub, prover), assertion.l2Height);
+});
+
+Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
+  await using fixture = await startArbitrum("ArbitrumOrbit");
+  const { contracts, hub, l2, log } = fixture;
+  let isLagging = true;
+  const prover = fixture.prover({
+    l2Transport: alteringFetch((method, result) =>
+      isLagging && method === "eth_getBlockByHash" ? null : result
+    ),
   });
+  await fixture.mineL2();
+  const { l2Height } = await contracts.createNode(l2);
+  await fixture.advanceL1();
+  for (let poll = 0; poll < 25; poll++) {
+    assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
+  }
+  assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
+  isLagging = false;
+  assert.equal(await relay(hub, prover), l2Height);
 });
 
 Deno.test("arbitrum: a client of an unknown generation is named, and assertions are proved", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
-    const client = hub.clients.get(rollupId.consensusStateId);
-    assert.ok(client);
-    hub.clients.set(rollupId.consensusStateId, { ...client, state: client.state.with(-1, 7) });
-    await fixture.mineL2();
-    const { l2Height } = await contracts.createAssertion(l2);
-    await fixture.advanceL1();
-    const [finding] = await fixture.prover().check(never);
-    assert.deepEqual([finding?.result, finding?.check], ["warning", "rollup_settings_unknown"]);
-    assert.match(finding?.found ?? "", /consensus type that this version does not know: assertions of BoLD/);
-    assert.equal(updatesOf(await fixture.prover().next(never)).height, l2Height);
-  });
+  await using fixture = await startArbitrum("ArbitrumBold");
+  const { contracts, hub, l2 } = fixture;
+  const client = hub.clients.get(rollupId.consensusStateId);
+  assert.ok(client);
+  hub.clients.set(rollupId.consensusStateId, { ...client, state: client.state.with(-1, 7) });
+  await fixture.mineL2();
+  const { l2Height } = await contracts.createAssertion(l2);
+  await fixture.advanceL1();
+  const [finding] = await fixture.prover().check(never);
+  assert.deepEqual([finding?.result, finding?.check], ["warning", "rollup_settings_unknown"]);
+  assert.match(finding?.found ?? "", /consensus type that this version does not know: assertions of BoLD/);
+  assert.equal(updatesOf(await fixture.prover().next(never)).height, l2Height);
 });

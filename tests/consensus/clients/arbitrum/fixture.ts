@@ -46,7 +46,7 @@ export interface ProverChoice {
 }
 
 /** All of it. */
-export interface ArbitrumFixture {
+export interface ArbitrumFixture extends AsyncDisposable {
   readonly nodes: Nodes;
   /** The rollup as it is shown to others. */
   readonly l2: NodePlace;
@@ -63,13 +63,13 @@ export interface ArbitrumFixture {
   setRollup(address: Address | undefined): void;
 }
 
-/** Runs a test with a fixture of its own. */
-export async function withArbitrum(
+/** Starts the nodes and deploys the contracts. */
+export async function startArbitrum(
   consensusType: ArbitrumConsensusState["consensusType"],
-  work: (fixture: ArbitrumFixture) => Promise<void>,
-): Promise<void> {
-  await using nodes = await startNodes(421614);
-  await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots });
+): Promise<ArbitrumFixture> {
+  await using started = new AsyncDisposableStack();
+  const nodes = started.use(await startNodes(421614));
+  const shown = started.use(await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots }));
   const contracts = await deployArbitrumL1(connectRollupL1(nodes.l1));
   const core = toAddress(consensusType === "ArbitrumBold" ? contracts.rollup : contracts.nodeRollup);
   const hub = new MemoryTarget({ rules: rollupRules });
@@ -84,7 +84,9 @@ export async function withArbitrum(
     hub.put(rollupCoreKey(rollupId), address && addressCodec.enc(address));
   setRollup(core);
   const node = createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) });
-  await work({
+  const resources = started.move();
+  return {
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
     nodes,
     l2: { rpcUrl: shown.rpcUrl, chainId: 421614 },
     hub,
@@ -107,5 +109,5 @@ export async function withArbitrum(
         rollupCore: core,
         ...choice.options,
       }),
-  });
+  };
 }

@@ -14,10 +14,7 @@ for (const missed of [1, 3, 4, 7]) {
     await using target = await startHost(hub);
     for (let each = 0; each < missed; each++) await hub.rotate();
     await using relayer = relay(hub, target);
-    await relayer.until(
-      "the newest set",
-      async () => (await target.state()).current.id === hub.state.current.id,
-    );
+    await relayer.untilNewestSet();
     assert.deepEqual(await target.state(), hub.state);
     assert.equal(await target.sent(), Math.ceil(missed / 3));
     await relayer.looks(2);
@@ -52,7 +49,7 @@ Deno.test("beefy: what another relayer delivers costs nothing, and two at once p
   {
     await using one = relay(hub, target);
     await using two = relay(hub, target, { account: "relayer2" });
-    await one.until("the newest set", async () => (await target.state()).current.id === hub.state.current.id);
+    await one.untilNewestSet();
     await Promise.all([one.looks(3), two.looks(3)]);
   }
   const paid = await target.sent() + await target.sent("relayer2");
@@ -80,20 +77,14 @@ Deno.test("beefy: a host that advances between poll and signature is noticed, an
           simulate: async (delivery, signal) => {
             const simulation = await chain.simulator.simulate(delivery, signal);
             raced++;
-            await competitor.until(
-              "the competitor",
-              async () => (await target.state()).current.id === hub.state.current.id,
-            );
+            await competitor.untilNewestSet();
             return simulation;
           },
         },
       }),
   });
   await hub.rotate();
-  await competitor.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await competitor.untilNewestSet();
   await slow.looks(3);
   assert.equal(await target.sent(), 0);
   const told = slow.log.events("info").filter((event) => event === "proofs_overtaken.delivered");
@@ -150,10 +141,7 @@ Deno.test("beefy: a transaction that waits too long is sent again for more, and 
   const isDearer = (): boolean => relayer.log.events("info").includes("transaction_replaced.repriced");
   await relayer.until("a replacement", isDearer);
   await target.host.node.mine({ blocks: 1 });
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
   assert.equal(await target.sent(), 1);
 });
 
@@ -190,10 +178,7 @@ for (
     const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
     assert.ok(String(explanation).includes(named), String(explanation));
     hub.withheld = undefined;
-    await relayer.until(
-      "the newest set",
-      async () => (await target.state()).current.id === hub.state.current.id,
-    );
+    await relayer.untilNewestSet();
   });
 }
 
@@ -243,10 +228,7 @@ Deno.test("beefy: a frozen host is named, suspended and polled", async () => {
   assert.deepEqual(relayer.log.events("warn"), ["host_unusable.frozen"]);
   assert.equal(await target.sent(), 0);
   await freezeHost(target.host, "none");
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
   assert.ok(relayer.log.events("info").includes("host_resumed"));
 });
 
@@ -271,10 +253,7 @@ Deno.test("beefy: a challenge period is no reason to wait with consensus", async
   const height = await hub.proveNewest();
   await hub.rotate();
   await using relayer = relay(hub, target);
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
   assert.ok(await target.hubHeight() > height);
 });
 
@@ -350,10 +329,7 @@ Deno.test("beefy: a host whose state has an unknown layout gets nothing, which i
   assert.deepEqual(relayer.log.events("error"), []);
   assert.equal(await target.sent(), 0);
   isNew = false;
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
 });
 
 Deno.test("beefy: a host whose consensus client is no router gets nothing, and that is reported", async () => {
@@ -371,10 +347,7 @@ Deno.test("beefy: a host whose consensus client is no router gets nothing, and t
   assert.deepEqual(relayer.log.events("error"), ["host_unusable.other_client"]);
   assert.equal(await target.sent(), 0);
   await updateHostParams(target.host, { consensusClient: target.host.addresses.consensusClient });
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
 });
 
 Deno.test("beefy: an endpoint that is wrong once about a host's client is asked again", async () => {
@@ -393,10 +366,7 @@ Deno.test("beefy: an endpoint that is wrong once about a host's client is asked 
         }),
       }),
   });
-  await relayer.until(
-    "the newest set",
-    async () => (await target.state()).current.id === hub.state.current.id,
-  );
+  await relayer.untilNewestSet();
   await relayer.looks(1);
   assert.equal(asked, 2);
   assert.equal(relayer.log.events("error").length, 1);

@@ -135,7 +135,7 @@ export function relaySource(
     readonly maxMessageLeaves?: number;
     readonly log?: RecordedLog;
   } = {},
-): HostProofSource {
+): HostProofSource & AsyncDisposable {
   const deps = {
     clock: systemClock,
     randomness: fixedRandomness(0),
@@ -144,13 +144,14 @@ export function relaySource(
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
   const work = new HubWork(hub);
-  return new RelaySource({ relay, work, log }, {
+  const source = new RelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
     paraIds,
     batchSize: 200,
     ...maxMessageLeaves === undefined ? {} : { maxMessageLeaves },
   });
+  return Object.assign(source, { [Symbol.asyncDispose]: () => source.close() });
 }
 
 /** Time of the relayers in these tests passes this many times as fast as ours. */
@@ -164,6 +165,8 @@ export interface RunningRelayer extends AsyncDisposable {
   readonly log: RecordedLog;
   /** Waits until `isSo`, looking every few milliseconds. */
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
+  /** Waits until the host knows the hub's authority set. */
+  untilNewestSet(): Promise<void>;
   /** Waits until it has looked `count` more times. */
   looks(count: number): Promise<void>;
 }
@@ -244,6 +247,8 @@ export function relay(
   return {
     log,
     until,
+    untilNewestSet: () =>
+      until("the newest set", async () => (await target.state()).current.id === hub.state.current.id),
     looks: async (count) => {
       const before = looked();
       await until(`${count} more looks`, () => looked() >= before + count);

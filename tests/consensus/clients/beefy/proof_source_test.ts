@@ -19,15 +19,12 @@ for (const missed of [1, 3, 4, 7]) {
     await using hub = await ProvenHub.start({ validators: 7 });
     await using target = await startHost(hub);
     for (let each = 0; each < missed; each++) await hub.rotate(false);
-    const source = relaySource(hub);
-    {
-      await using relayer = relay(hub, target, only(source));
-      const newest = hub.relay.session.beefySetId;
-      await relayer.until("the newest set", async () => await setOf(target) === newest);
-      await relayer.looks(2);
-      assert.equal(await target.sent(), Math.ceil(missed / 3));
-    }
-    await source.close();
+    await using source = relaySource(hub);
+    await using relayer = relay(hub, target, only(source));
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    await relayer.looks(2);
+    assert.equal(await target.sent(), Math.ceil(missed / 3));
   });
 }
 
@@ -35,21 +32,18 @@ for (const [name, missing] of [["made by the node", []], ["built again", ["mmr_g
   Deno.test(`beefy prover: a head with messages is proved, with leaves ${name}`, async () => {
     await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
     await using target = await startHost(hub);
-    const source = relaySource(hub);
-    {
-      await using relayer = relay(hub, target, only(source));
-      await relayer.looks(2);
-      assert.equal(await target.sent(), 0);
-      hub.post(target.stateMachine);
-      hub.makeBlocks(3);
-      await relayer.until("the head", async () => await target.hubHeight() === hub.height);
-      hub.makeBlocks(2);
-      await relayer.looks(2);
-      assert.equal(await target.sent(), 1, "a head without work was paid for");
-      const counted = hub.relay.callCounts.get("mmr_generateProof") ?? 0;
-      assert.equal(counted > 0, missing.length === 0);
-    }
-    await source.close();
+    await using source = relaySource(hub);
+    await using relayer = relay(hub, target, only(source));
+    await relayer.looks(2);
+    assert.equal(await target.sent(), 0);
+    hub.post(target.stateMachine);
+    hub.makeBlocks(3);
+    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+    hub.makeBlocks(2);
+    await relayer.looks(2);
+    assert.equal(await target.sent(), 1, "a head without work was paid for");
+    const counted = hub.relay.callCounts.get("mmr_generateProof") ?? 0;
+    assert.equal(counted > 0, missing.length === 0);
   });
 }
 
@@ -59,14 +53,11 @@ Deno.test("beefy prover: where the hub has accepted a proof it is taken, where i
   await hub.rotate();
   const accepted = hub.state.current.id;
   await hub.rotate(false);
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, { sources: (first) => [first, source] });
-    await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
-    assert.equal(await target.sent(), 2);
-    assert.deepEqual(relayer.log.events("warn"), []);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, { sources: (first) => [first, source] });
+  await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
+  assert.equal(await target.sent(), 2);
+  assert.deepEqual(relayer.log.events("warn"), []);
 });
 
 Deno.test("beefy prover: a hub node that shows no proofs is no trouble where they are made", async () => {
@@ -74,21 +65,18 @@ Deno.test("beefy prover: a hub node that shows no proofs is no trouble where the
   await using target = await startHost(hub);
   hub.withheld = "unsafe_method";
   await hub.rotate();
-  const source = relaySource(hub);
+  await using source = relaySource(hub);
   let isLate = true;
   const late: HostProofSource = {
     next: async (wanted, signal) =>
       isLate ? { kind: "nothing", reason: "BEEFY is late" } : await source.next(wanted, signal),
     close: () => source.close(),
   };
-  {
-    await using relayer = relay(hub, target, { sources: (first) => [first, late] });
-    await relayer.looks(3);
-    isLate = false;
-    await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
-    assert.deepEqual(relayer.log.events("warn"), []);
-  }
-  await late.close();
+  await using relayer = relay(hub, target, { sources: (first) => [first, late] });
+  await relayer.looks(3);
+  isLate = false;
+  await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+  assert.deepEqual(relayer.log.events("warn"), []);
 });
 
 Deno.test("beefy prover: a rotation that the hub has lost is proved from the relay chain", async () => {
@@ -97,13 +85,10 @@ Deno.test("beefy prover: a rotation that the hub has lost is proved from the rel
   await hub.rotate();
   hub.evicted.add(hub.state.current.id);
   await hub.rotate();
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, { sources: (first) => [first, source] });
-    await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
-    assert.deepEqual(relayer.log.events("error"), []);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, { sources: (first) => [first, source] });
+  await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("beefy prover: a block whose last mountain is small is proved instead of the newest one", async () => {
@@ -119,33 +104,27 @@ Deno.test("beefy prover: a block whose last mountain is small is proved instead 
   hub.relay.produceBlocks(256 - 4);
   hub.makeBlocks(0);
   assert.equal(hub.relay.beefyFinalized.number, costly + 256);
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, only(source));
-    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
-  }
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  await relayer.until("the head", async () => await target.hubHeight() === hub.height);
   assert.equal((await target.state()).latestHeight, BigInt(costly + 255));
-  await source.close();
 });
 
 Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, only(source));
-    hub.relay.produceBlocks(40);
-    await hub.rotate(false);
-    hub.relay.produceBlocks(40);
-    const newest = hub.relay.session.beefySetId;
-    await relayer.until("the newest set", async () => await setOf(target) === newest);
-    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 1);
-    hub.post(target.stateMachine);
-    hub.makeBlocks();
-    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
-    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 2);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  hub.relay.produceBlocks(40);
+  await hub.rotate(false);
+  hub.relay.produceBlocks(40);
+  const newest = hub.relay.session.beefySetId;
+  await relayer.until("the newest set", async () => await setOf(target) === newest);
+  assert.equal(hub.relay.callCounts.get("chain_getBlock"), 1);
+  hub.post(target.stateMachine);
+  hub.makeBlocks();
+  await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+  assert.equal(hub.relay.callCounts.get("chain_getBlock"), 2);
 });
 
 Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name is proved as well", async () => {
@@ -154,14 +133,11 @@ Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name
   renameLeafPallet(hub.relay);
   await hub.rotate(false);
   hub.makeBlocks();
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, only(source));
-    const newest = hub.relay.session.beefySetId;
-    await relayer.until("the newest set", async () => await setOf(target) === newest);
-    assert.deepEqual(relayer.log.events("error"), []);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  const newest = hub.relay.session.beefySetId;
+  await relayer.until("the newest set", async () => await setOf(target) === newest);
+  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is reported once", async () => {
@@ -169,16 +145,13 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   await using target = await startHost(hub);
   await hub.rotate(false);
   hub.makeBlocks(4);
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, only(source));
-    await relayer.looks(3);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
-    const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
-    assert.match(String(explanation), /127\.0\.0\.1:\d+/);
-    assert.equal(await target.sent(), 0);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  await relayer.looks(3);
+  assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
+  const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
+  assert.match(String(explanation), /127\.0\.0\.1:\d+/);
+  assert.equal(await target.sent(), 0);
 });
 
 Deno.test("beefy prover: a node without justifications of a session is reported once", async () => {
@@ -187,16 +160,13 @@ Deno.test("beefy prover: a node without justifications of a session is reported 
   hub.relay.alter = (call, result) =>
     call.method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
   await hub.rotate(false);
-  const source = relaySource(hub);
-  {
-    await using relayer = relay(hub, target, only(source));
-    await relayer.looks(3);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
-    const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
-    assert.match(String(explanation), /\bset \d+/);
-    assert.equal(await target.sent(), 0);
-  }
-  await source.close();
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  await relayer.looks(3);
+  assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.withheld"]);
+  const { explanation } = relayer.log.linesOf("proofs_unavailable.withheld")[0]?.fields ?? {};
+  assert.match(String(explanation), /\bset \d+/);
+  assert.equal(await target.sent(), 0);
 });
 
 for (
@@ -216,18 +186,15 @@ for (
       return JSON.parse(`${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`);
     };
     await hub.rotate(false);
-    const source = relaySource(hub);
-    {
-      await using relayer = relay(hub, target, only(source));
-      await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
-      const [line] = relayer.log.lines.filter(({ level }) => level === "error");
-      assert.match(String(line?.fields.error), /127\.0\.0\.1.*make no valid proof \(\w+\)/);
-      assert.equal(await target.sent(), 0);
-      hub.relay.alter = undefined;
-      const newest = hub.relay.session.beefySetId;
-      await relayer.until("the newest set", async () => await setOf(target) === newest);
-    }
-    await source.close();
+    await using source = relaySource(hub);
+    await using relayer = relay(hub, target, only(source));
+    await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
+    const [line] = relayer.log.lines.filter(({ level }) => level === "error");
+    assert.match(String(line?.fields.error), /127\.0\.0\.1.*make no valid proof \(\w+\)/);
+    assert.equal(await target.sent(), 0);
+    hub.relay.alter = undefined;
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
   });
 }
 
@@ -241,36 +208,33 @@ Deno.test("beefy prover: a change of the set that a competitor proves by another
     method === "chain_getBlock" && block === hub.relay.hash(first)
       ? { kind: "result", result: { block: {}, justifications: null } }
       : undefined;
-  const source = relaySource(hub);
+  await using source = relaySource(hub);
   let raced = 0;
-  {
-    await using slow = relay(hub, target, {
-      account: "relayer2",
-      sources: () => [source],
-      chain: (chain) =>
-        withMethods(chain, {
-          simulator: {
-            simulate: async (...delivery) => {
-              const simulation = await chain.simulator.simulate(...delivery);
-              raced++;
-              await using competitor = relay(hub, target);
-              await competitor.until(
-                "the newest set",
-                async () => await setOf(target) === hub.state.current.id,
-              );
-              return simulation;
-            },
+  await using slow = relay(hub, target, {
+    account: "relayer2",
+    sources: () => [source],
+    chain: (chain) =>
+      withMethods(chain, {
+        simulator: {
+          simulate: async (...delivery) => {
+            const simulation = await chain.simulator.simulate(...delivery);
+            raced++;
+            await using competitor = relay(hub, target);
+            await competitor.until(
+              "the newest set",
+              async () => await setOf(target) === hub.state.current.id,
+            );
+            return simulation;
           },
-        }),
-    });
-    await slow.until(
-      "that the competitor was seen",
-      () => slow.log.events("info").includes("proofs_overtaken.delivered"),
-    );
-    await slow.looks(2);
-    assert.equal(raced, 1);
-    assert.equal((await target.state()).latestHeight, BigInt(first));
-    assert.equal(await target.sent("relayer2"), 0);
-  }
-  await source.close();
+        },
+      }),
+  });
+  await slow.until(
+    "that the competitor was seen",
+    () => slow.log.events("info").includes("proofs_overtaken.delivered"),
+  );
+  await slow.looks(2);
+  assert.equal(raced, 1);
+  assert.equal((await target.state()).latestHeight, BigInt(first));
+  assert.equal(await target.sent("relayer2"), 0);
 });

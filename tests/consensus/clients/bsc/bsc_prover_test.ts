@@ -4,7 +4,7 @@ import { BscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import { parseStateMachine, toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscChainOptions } from "../../../../devnet/evm/bsc_validators.ts";
 import { catchProverFault } from "../../prover_faults.ts";
 import { BSC0, bscTarget, MemoryBscChain } from "./bsc_chain.ts";
@@ -159,15 +159,6 @@ Deno.test("a new BSC client whose set does not sign yet accuses no endpoint", as
   }
 });
 
-Deno.test("a BSC client that has expired is named, and no header is asked for", async () => {
-  const { chain, hub, prover } = stage();
-  hub.nowSec = hub.updatedSec + 5_832_000n;
-  const fault = await catchProverFault(prover.next(signal));
-  assert.equal(fault.code, "expired");
-  assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it again/);
-  assert.equal(chain.requests, 0);
-});
-
 Deno.test("a BSC prover catches up on missed epochs, up to eight updates in one extrinsic", async () => {
   const { chain, hub, look } = stage({ setOf: changing });
   chain.head = 5n * EPOCH + 35n;
@@ -237,32 +228,6 @@ Deno.test("a BSC prover reports that a client that missed its epoch is unrecover
     /^EVM-97: no update can advance the client on the hub .*log-consensus-state/,
   );
 });
-
-for (
-  const [what, code, change, expected] of [
-    [
-      "frozen",
-      "frozen",
-      (hub: Scene["hub"]) => hub.change({ isFrozen: true }),
-      /client BSC0 of the hub is frozen/,
-    ],
-    [
-      "of another type",
-      "hub_state",
-      (hub: Scene["hub"]) => hub.change({ clientId: toConsensusClientId("BEAC") }),
-      /client BSC0 of the hub is BEAC, not BSCP/,
-    ],
-  ] as const
-) {
-  Deno.test(`a BSC prover builds nothing for a client that is ${what}`, async () => {
-    const { chain, hub, prover } = stage();
-    change(hub);
-    chain.head = 17n;
-    const fault = await catchProverFault(prover.next(signal));
-    assert.equal(fault.code, code);
-    assert.match(fault.message, expected);
-  });
-}
 
 const lies: Readonly<Record<string, (header: EvmBlockHeader) => EvmBlockHeader>> = {
   "the state root": (header) => ({ ...header, stateRoot: header.parentHash }),

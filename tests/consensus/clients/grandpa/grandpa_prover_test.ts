@@ -14,7 +14,6 @@ import { catchProverFault } from "../../prover_faults.ts";
 import { Fixture, type FoundUpdates, never } from "./fixture.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
-/** Why a look failed. */
 /** Headers in a proof. */
 function headerCount(proof: Uint8Array | undefined): number {
   assert.ok(proof);

@@ -47,7 +47,7 @@ export interface ProverChoice {
 }
 
 /** All of it. */
-export interface OpStackFixture {
+export interface OpStackFixture extends AsyncDisposable {
   readonly nodes: Nodes;
   readonly hub: MemoryTarget;
   readonly contracts: OpStackL1;
@@ -60,9 +60,10 @@ export interface OpStackFixture {
   setRules(configs: readonly GameTypeConfig[], factory?: Address): void;
 }
 
-/** Runs a test with a fixture of its own. */
-export async function withOpStack(work: (fixture: OpStackFixture) => Promise<void>): Promise<void> {
-  await using nodes = await startNodes(11155420);
+/** Starts the nodes and deploys the contracts. */
+export async function startOpStack(): Promise<OpStackFixture> {
+  await using started = new AsyncDisposableStack();
+  const nodes = started.use(await startNodes(11155420));
   const [contracts] = await Promise.all([
     deployOpStackL1(connectRollupL1(nodes.l1)),
     prepareOpStackL2(nodes.l2),
@@ -74,7 +75,9 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
   const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
     hub.put(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
   setRules(contracts.configs);
-  await work({
+  const resources = started.move();
+  return {
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
     nodes,
     hub,
     contracts,
@@ -96,5 +99,5 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
         messageParser: toAddress(MESSAGE_PASSER),
         ...choice.options,
       }),
-  });
+  };
 }

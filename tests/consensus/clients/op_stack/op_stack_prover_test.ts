@@ -17,7 +17,7 @@ import { alteringFetch, fetchWithLogsOf, fetchWithout } from "../../../support/a
 import { lieAbout } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { l1Id, mineL1, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
-import { type OpStackFixture, rollupId, withOpStack } from "./fixture.ts";
+import { type OpStackFixture, rollupId, startOpStack } from "./fixture.ts";
 
 const commitmentId = commitmentIdOf({
   finalizedHeight: 0n,
@@ -31,379 +31,360 @@ async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
 }
 
 Deno.test("op stack: each proposed game advances the hub once", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const prover = fixture.prover();
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const prover = fixture.prover();
+  await fixture.advanceL1();
+  assert.match(
+    await reasonForNothing(prover),
+    /there are no new dispute games in L1 blocks 0 to/,
+  );
+  for (let round = 0; round < 3; round++) {
+    await mineL2(fixture);
+    const game = await contracts.proposeOutput(nodes.l2);
     await fixture.advanceL1();
+    assert.equal(await relay(hub, prover), game.l2Height);
     assert.match(
       await reasonForNothing(prover),
-      /there are no new dispute games in L1 blocks 0 to/,
+      /is the newest that the hub knows|not above the hub's height/,
     );
-    for (let round = 0; round < 3; round++) {
-      await mineL2(fixture);
-      const game = await contracts.proposeOutput(nodes.l2);
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), game.l2Height);
-      assert.match(
-        await reasonForNothing(prover),
-        /is the newest that the hub knows|not above the hub's height/,
-      );
-    }
-    assert.deepEqual(fixture.log.events("warn"), []);
-  });
+  }
+  assert.deepEqual(fixture.log.events("warn"), []);
 });
 
 Deno.test("op stack: games of every kind are used while they are not contested", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const prover = fixture.prover();
-    for (const gameType of Object.values(gameTypes)) {
-      await mineL2(fixture, 2);
-      const game = await contracts.proposeOutput(nodes.l2, { gameType });
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
-    }
-    for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
-      await mineL2(fixture, 2);
-      const game = await contracts.proposeOutput(nodes.l2, { gameType });
-      await contracts.challengeGame(game.proxy);
-      await fixture.advanceL1();
-      assert.match(
-        await reasonForNothing(prover),
-        /dispute games can be used: .*\d challenged$/,
-      );
-      const [line] = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${game.proxy}`);
-      assert.equal(line?.fields["reason"], "challenged");
-    }
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const prover = fixture.prover();
+  for (const gameType of Object.values(gameTypes)) {
+    await mineL2(fixture, 2);
+    const game = await contracts.proposeOutput(nodes.l2, { gameType });
+    await fixture.advanceL1();
+    assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
+  }
+  for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
+    await mineL2(fixture, 2);
+    const game = await contracts.proposeOutput(nodes.l2, { gameType });
+    await contracts.challengeGame(game.proxy);
+    await fixture.advanceL1();
+    assert.match(
+      await reasonForNothing(prover),
+      /dispute games can be used: .*\d challenged$/,
+    );
+    const [line] = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${game.proxy}`);
+    assert.equal(line?.fields["reason"], "challenged");
+  }
 });
 
 Deno.test("op stack: a game that is challenged between two polls is skipped", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, nodes } = fixture;
-    const prover = fixture.prover();
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    updatesOf(await prover.next(never));
-    await contracts.challengeGame(game.proxy);
-    await fixture.advanceL1();
-    await reasonForNothing(prover);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, nodes } = fixture;
+  const prover = fixture.prover();
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  updatesOf(await prover.next(never));
+  await contracts.challengeGame(game.proxy);
+  await fixture.advanceL1();
+  await reasonForNothing(prover);
 });
 
 Deno.test("op stack: of several games the highest true one is proved, whatever else is claimed", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const older = await contracts.proposeOutput(nodes.l2);
-    await mineL2(fixture, 5);
-    const newest = await contracts.proposeOutput(nodes.l2);
-    const wrong = { claim: older.rootClaim, gameType: gameTypes.aggregate };
-    const falseOne = await contracts.proposeOutput(nodes.l2, wrong);
-    await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: newest.l2Height + 1000n });
-    await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: 2n ** 256n - 1n });
-    await mineL2(fixture);
-    const falseAboveAll = await contracts.proposeOutput(nodes.l2, { claim: older.rootClaim });
-    await fixture.advanceL1();
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const older = await contracts.proposeOutput(nodes.l2);
+  await mineL2(fixture, 5);
+  const newest = await contracts.proposeOutput(nodes.l2);
+  const wrong = { claim: older.rootClaim, gameType: gameTypes.aggregate };
+  const falseOne = await contracts.proposeOutput(nodes.l2, wrong);
+  await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: newest.l2Height + 1000n });
+  await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: 2n ** 256n - 1n });
+  await mineL2(fixture);
+  const falseAboveAll = await contracts.proposeOutput(nodes.l2, { claim: older.rootClaim });
+  await fixture.advanceL1();
 
-    const prover = fixture.prover();
-    assert.equal(await relay(hub, prover), newest.l2Height);
-    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-      [`game ${falseAboveAll.proxy}`, "false_claim"],
-    ]);
-    assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
-    assert.ok(
-      !fixture.log.lines.some(({ fields, level }) =>
-        level === "warn" && fields["claim"] === `game ${falseOne.proxy}`
-      ),
-    );
-  });
+  const prover = fixture.prover();
+  assert.equal(await relay(hub, prover), newest.l2Height);
+  const warned = fixture.log.lines.filter(({ level }) => level === "warn");
+  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
+    [`game ${falseAboveAll.proxy}`, "false_claim"],
+  ]);
+  assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
+  assert.ok(
+    !fixture.log.lines.some(({ fields, level }) =>
+      level === "warn" && fields["claim"] === `game ${falseOne.proxy}`
+    ),
+  );
 });
 
 Deno.test("op stack: a claim that looks false at one node stays open, is reported once, and is proved when it is true", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const lie = lieAbout("eth_getProof", "storageHash");
-    let isLying = true;
-    const l2Transport: typeof platformFetch = (...request) =>
-      (isLying ? alteringFetch(lie) : platformFetch)(...request);
-    const falseOne = await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
-    await fixture.advanceL1();
-    const prover = fixture.prover({ l2Transport });
-    isLying = false;
-    for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
-    const warned = fixture.log.linesOf("rollup_claim_skipped.unprovable");
-    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-      [`game ${falseOne.proxy}`, "false_claim"],
-    ]);
-    // The next is about the same block, and tried before the one that has failed.
-    isLying = true;
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    for (let poll = 0; poll < 15; poll++) assert.match(await outcomeOf(prover), /bad_data EVM-11155420/);
-    isLying = false;
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const lie = lieAbout("eth_getProof", "storageHash");
+  let isLying = true;
+  const l2Transport: typeof platformFetch = (...request) =>
+    (isLying ? alteringFetch(lie) : platformFetch)(...request);
+  const falseOne = await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
+  await fixture.advanceL1();
+  const prover = fixture.prover({ l2Transport });
+  isLying = false;
+  for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
+  const warned = fixture.log.linesOf("rollup_claim_skipped.unprovable");
+  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
+    [`game ${falseOne.proxy}`, "false_claim"],
+  ]);
+  // The next is about the same block, and tried before the one that has failed.
+  isLying = true;
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  for (let poll = 0; poll < 15; poll++) assert.match(await outcomeOf(prover), /bad_data EVM-11155420/);
+  isLying = false;
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: games that were made while no relayer ran are found, and offered until the hub has them", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const game = await contracts.proposeOutput(nodes.l2);
-    const beyond = await fixture.advanceL1();
-    const prover = fixture.prover();
-    const first = updatesOf(await prover.next(never));
-    assert.equal(first.height, game.l2Height);
-    // The submission fails; the L1 moves on meanwhile.
-    const node = createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) });
-    await node.mine({ blocks: 3 });
-    await fixture.advanceL1();
-    const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
-    assert.equal(decodeOpStackUpdate(again).l1Height, beyond + 3n);
-    // Without a newer L1 block it is offered again as well.
-    assert.equal(await relay(hub, prover), game.l2Height);
-    await reasonForNothing(prover);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const game = await contracts.proposeOutput(nodes.l2);
+  const beyond = await fixture.advanceL1();
+  const prover = fixture.prover();
+  const first = updatesOf(await prover.next(never));
+  assert.equal(first.height, game.l2Height);
+  // The submission fails; the L1 moves on meanwhile.
+  const node = createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) });
+  await node.mine({ blocks: 3 });
+  await fixture.advanceL1();
+  const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
+  assert.equal(decodeOpStackUpdate(again).l1Height, beyond + 3n);
+  // Without a newer L1 block it is offered again as well.
+  assert.equal(await relay(hub, prover), game.l2Height);
+  await reasonForNothing(prover);
 });
 
 Deno.test("op stack: a claim that the hub does not accept is offered again, after ten times behind the others", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const older = await contracts.proposeOutput(nodes.l2);
-    await mineL2(fixture);
-    const newer = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const prover = fixture.prover();
-    const offered: (bigint | undefined)[] = [];
-    for (let poll = 0; poll < 25; poll++) offered.push(updatesOf(await prover.next(never)).height);
-    const times = (game: { l2Height: bigint }, count: number): bigint[] => Array(count).fill(game.l2Height);
-    assert.deepEqual(offered, [...times(newer, 10), ...times(older, 10), ...times(newer, 5)]);
-    assert.equal(fixture.log.linesOf("rollup_claim_skipped.not_accepted").length, 2);
-    assert.equal(await relay(hub, prover), newer.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const older = await contracts.proposeOutput(nodes.l2);
+  await mineL2(fixture);
+  const newer = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const prover = fixture.prover();
+  const offered: (bigint | undefined)[] = [];
+  for (let poll = 0; poll < 25; poll++) offered.push(updatesOf(await prover.next(never)).height);
+  const times = (game: { l2Height: bigint }, count: number): bigint[] => Array(count).fill(game.l2Height);
+  assert.deepEqual(offered, [...times(newer, 10), ...times(older, 10), ...times(newer, 5)]);
+  assert.equal(fixture.log.linesOf("rollup_claim_skipped.not_accepted").length, 2);
+  assert.equal(await relay(hub, prover), newer.l2Height);
 });
 
 Deno.test("op stack: only games up to the L1 block that the hub knows count", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const prover = fixture.prover();
-    assert.match(await reasonForNothing(prover), /the hub knows no block of EVM-11155111/);
-    const height = await fixture.advanceL1();
-    const game = await contracts.proposeOutput(nodes.l2);
-    assert.match(await reasonForNothing(prover), new RegExp(`in L1 blocks 0 to ${height}`));
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const prover = fixture.prover();
+  assert.match(await reasonForNothing(prover), /the hub knows no block of EVM-11155111/);
+  const height = await fixture.advanceL1();
+  const game = await contracts.proposeOutput(nodes.l2);
+  assert.match(await reasonForNothing(prover), new RegExp(`in L1 blocks 0 to ${height}`));
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: a game is not lost when the hub falls back to an older L1 block", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const before = await fixture.advanceL1();
-    const game = await contracts.proposeOutput(nodes.l2);
-    const height = await fixture.advanceL1();
-    const prover = fixture.prover();
-    updatesOf(await prover.next(never));
-    hub.rewind({ id: l1Id, height: before });
-    await reasonForNothing(prover);
-    hub.rewind({ id: l1Id, height });
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const before = await fixture.advanceL1();
+  const game = await contracts.proposeOutput(nodes.l2);
+  const height = await fixture.advanceL1();
+  const prover = fixture.prover();
+  updatesOf(await prover.next(never));
+  hub.rewind({ id: l1Id, height: before });
+  await reasonForNothing(prover);
+  hub.rewind({ id: l1Id, height });
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: nothing is offered that is not above the hub's height", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const game = await contracts.proposeOutput(nodes.l2);
-    const commitment = { timestampSec: 1n, overlayRoot: undefined, stateRoot: game.rootClaim };
-    hub.commit({ height: { id: commitmentId, height: game.l2Height }, commitment });
-    const l1Height = await fixture.advanceL1();
-    const prover = fixture.prover();
-    assert.match(await reasonForNothing(prover), /1 not above the hub's height/);
-    hub.forget({ id: l1Id, height: l1Height });
-    assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const game = await contracts.proposeOutput(nodes.l2);
+  const commitment = { timestampSec: 1n, overlayRoot: undefined, stateRoot: game.rootClaim };
+  hub.commit({ height: { id: commitmentId, height: game.l2Height }, commitment });
+  const l1Height = await fixture.advanceL1();
+  const prover = fixture.prover();
+  assert.match(await reasonForNothing(prover), /1 not above the hub's height/);
+  hub.forget({ id: l1Id, height: l1Height });
+  assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
 });
 
 Deno.test("op stack: without a factory on the hub, or with a ruled out game, nothing is submitted", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const prover = fixture.prover();
-    hub.put(disputeGameRulesKey(rollupId), undefined);
-    assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
-    const [finding] = await prover.check(never);
-    assert.match(finding?.found ?? "", /the hub holds no dispute game factory/);
-    fixture.setRules(contracts.configs, toAddress(contracts.oracle));
-    const [differs] = await prover.check(never);
-    assert.equal(differs?.result, "failed");
-    assert.match(
-      differs?.found ?? "",
-      new RegExp(`dispute_game_factory is ${contracts.factory}, and the hub holds ${contracts.oracle}`),
-    );
-    fixture.setRules(contracts.configs);
-    hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
-    await reasonForNothing(prover);
-    hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
-    assert.equal(await relay(hub, fixture.prover()), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const prover = fixture.prover();
+  hub.put(disputeGameRulesKey(rollupId), undefined);
+  assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
+  const [finding] = await prover.check(never);
+  assert.match(finding?.found ?? "", /the hub holds no dispute game factory/);
+  fixture.setRules(contracts.configs, toAddress(contracts.oracle));
+  const [differs] = await prover.check(never);
+  assert.equal(differs?.result, "failed");
+  assert.match(
+    differs?.found ?? "",
+    new RegExp(`dispute_game_factory is ${contracts.factory}, and the hub holds ${contracts.oracle}`),
+  );
+  fixture.setRules(contracts.configs);
+  hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
+  await reasonForNothing(prover);
+  hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
+  assert.equal(await relay(hub, fixture.prover()), game.l2Height);
 });
 
 Deno.test("op stack: a factory that governance replaced is searched from the look-back on", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    await fixture.advanceL1();
-    fixture.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const prover = fixture.prover();
-    await reasonForNothing(prover);
-    fixture.setRules(contracts.configs);
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  await fixture.advanceL1();
+  fixture.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const prover = fixture.prover();
+  await reasonForNothing(prover);
+  fixture.setRules(contracts.configs);
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: an upgrade of games on the L1 is reported once, until the hub's governance knows it", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const game = await contracts.proposeOutput(nodes.l2);
-    const found = toAddress(contracts.oracle);
-    await contracts.replaceImplementation(gameTypes.fault, contracts.oracle);
-    await fixture.advanceL1();
-    const prover = fixture.prover();
-    // Longer than a claim that cannot be proved is kept.
-    for (let look = 0; look < 12; look++) {
-      assert.match(await reasonForNothing(prover), /1 of an implementation that the hub does not expect/);
-    }
-    const [config] = contracts.configs.filter(({ gameType }) => gameType === gameTypes.fault);
-    assert.ok(config);
-    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual(warned.map(({ fields: { gameType, expected, found } }) => [gameType, expected, found]), [
-      [gameTypes.fault, config.expectedImplementation, found],
-    ]);
-    fixture.setRules([{ ...config, expectedImplementation: found }]);
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const game = await contracts.proposeOutput(nodes.l2);
+  const found = toAddress(contracts.oracle);
+  await contracts.replaceImplementation(gameTypes.fault, contracts.oracle);
+  await fixture.advanceL1();
+  const prover = fixture.prover();
+  // Longer than a claim that cannot be proved is kept.
+  for (let look = 0; look < 12; look++) {
+    assert.match(await reasonForNothing(prover), /1 of an implementation that the hub does not expect/);
+  }
+  const [config] = contracts.configs.filter(({ gameType }) => gameType === gameTypes.fault);
+  assert.ok(config);
+  const warned = fixture.log.lines.filter(({ level }) => level === "warn");
+  assert.deepEqual(warned.map(({ fields: { gameType, expected, found } }) => [gameType, expected, found]), [
+    [gameTypes.fault, config.expectedImplementation, found],
+  ]);
+  fixture.setRules([{ ...config, expectedImplementation: found }]);
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: the respected game type orders those of the hub, and leaves none out", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
-    await mineL2(fixture);
-    const fault = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const picky = fixture.prover({ options: { respectedGameType: gameTypes.succinct } });
-    assert.deepEqual(await picky.check(never), []);
-    assert.equal(await relay(hub, picky), succinct.l2Height);
-    assert.equal(await relay(hub, picky), fault.l2Height);
-    assert.deepEqual(fixture.log.events("warn"), []);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
+  await mineL2(fixture);
+  const fault = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const picky = fixture.prover({ options: { respectedGameType: gameTypes.succinct } });
+  assert.deepEqual(await picky.check(never), []);
+  assert.equal(await relay(hub, picky), succinct.l2Height);
+  assert.equal(await relay(hub, picky), fault.l2Height);
+  assert.deepEqual(fixture.log.events("warn"), []);
 });
 
 Deno.test("op stack: a proposer that moved to another type that the hub lists is followed and reported", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });
-    for (let round = 0; round < 2; round++) {
-      await mineL2(fixture);
-      const { l2Height } = await contracts.proposeOutput(nodes.l2);
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), l2Height);
-    }
-    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual(warned.map(({ fields: { respectedGameType, found } }) => [respectedGameType, found]), [
-      [gameTypes.aggregate, "8"],
-    ]);
-    const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
-    assert.match(
-      (await stubborn.check(never)).map(({ found }) => found).join(),
-      /respected_game_type is 0, and the hub lists 8, 621, 6, 9, 5: games of all types that the hub lists are used/,
-    );
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });
+  for (let round = 0; round < 2; round++) {
+    await mineL2(fixture);
+    const { l2Height } = await contracts.proposeOutput(nodes.l2);
+    await fixture.advanceL1();
+    assert.equal(await relay(hub, prover), l2Height);
+  }
+  const warned = fixture.log.lines.filter(({ level }) => level === "warn");
+  assert.deepEqual(warned.map(({ fields: { respectedGameType, found } }) => [respectedGameType, found]), [
+    [gameTypes.aggregate, "8"],
+  ]);
+  const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
+  assert.match(
+    (await stubborn.check(never)).map(({ found }) => found).join(),
+    /respected_game_type is 0, and the hub lists 8, 621, 6, 9, 5: games of all types that the hub lists are used/,
+  );
 });
 
 Deno.test("op stack: games of a type that the hub lists only later are used, though they are older", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    fixture.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const prover = fixture.prover();
-    for (let look = 0; look < 12; look++) {
-      assert.match(await reasonForNothing(prover), /1 of a type that the hub does not list/);
-    }
-    fixture.setRules(contracts.configs);
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  fixture.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const prover = fixture.prover();
+  for (let look = 0; look < 12; look++) {
+    assert.match(await reasonForNothing(prover), /1 of a type that the hub does not list/);
+  }
+  fixture.setRules(contracts.configs);
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: chains without games are proved by their output oracle", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    hub.put(disputeGameRulesKey(rollupId), undefined);
-    hub.put(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
-    const prover = fixture.prover();
-    await contracts.proposeToOracle(nodes.l2);
-    await mineL2(fixture);
-    await contracts.proposeToOracle(nodes.l2);
-    await fixture.advanceL1();
-    const first = await relay(hub, prover);
-    await mineL2(fixture);
-    await contracts.proposeToOracle(nodes.l2, { claim: `0x${"11".repeat(32)}`, l2Height: first + 1n });
-    await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /output 2: false_claim/);
-    await contracts.proposeToOracle(nodes.l2);
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, prover), first + 1n);
-    await reasonForNothing(prover);
-    assert.deepEqual(fixture.log.linesOf("endpoint_data_invalid.logs"), []);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  hub.put(disputeGameRulesKey(rollupId), undefined);
+  hub.put(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
+  const prover = fixture.prover();
+  await contracts.proposeToOracle(nodes.l2);
+  await mineL2(fixture);
+  await contracts.proposeToOracle(nodes.l2);
+  await fixture.advanceL1();
+  const first = await relay(hub, prover);
+  await mineL2(fixture);
+  await contracts.proposeToOracle(nodes.l2, { claim: `0x${"11".repeat(32)}`, l2Height: first + 1n });
+  await fixture.advanceL1();
+  assert.match(await reasonForNothing(prover), /output 2: false_claim/);
+  await contracts.proposeToOracle(nodes.l2);
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, prover), first + 1n);
+  await reasonForNothing(prover);
+  assert.deepEqual(fixture.log.linesOf("endpoint_data_invalid.logs"), []);
 });
 
 Deno.test("op stack: headers that carry the message passer's root need no state of the rollup", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const passerRoot = `0x${"5e".repeat(32)}` as const;
-    const rule = (header: EvmBlockHeader): EvmBlockHeader => ({ ...header, withdrawalsRoot: passerRoot });
-    await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule });
-    const game = await contracts.proposeOutput({ rpcUrl: shown.rpcUrl, chainId: 11155420 });
-    await fixture.advanceL1();
-    const prover = fixture.prover({ l2Urls: [shown.rpcUrl], l2Transport: fetchWithout("eth_getProof") });
-    assert.equal(await relay(hub, prover), game.l2Height);
-  });
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const passerRoot = `0x${"5e".repeat(32)}` as const;
+  const rule = (header: EvmBlockHeader): EvmBlockHeader => ({ ...header, withdrawalsRoot: passerRoot });
+  await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule });
+  const game = await contracts.proposeOutput({ rpcUrl: shown.rpcUrl, chainId: 11155420 });
+  await fixture.advanceL1();
+  const prover = fixture.prover({ l2Urls: [shown.rpcUrl], l2Transport: fetchWithout("eth_getProof") });
+  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 Deno.test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async () => {
-  await withOpStack(async (fixture) => {
-    const { contracts, hub, nodes } = fixture;
-    const first = await contracts.proposeOutput(nodes.l2);
-    await mineL2(fixture);
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
-    const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
-    let lacking: readonly string[] = [first.proxy, game.proxy];
-    const behind = fetchWithLogsOf(
-      bad,
-      (text) => !lacking.some((proxy) => text.includes(proxy.slice(2).toLowerCase())),
-    );
-    const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
-    assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
-    const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
-    assert.equal(warning?.event, "endpoint_data_invalid.logs");
-    assert.equal(warning?.fields.endpoint, new URL(bad).host);
+  await using fixture = await startOpStack();
+  const { contracts, hub, nodes } = fixture;
+  const first = await contracts.proposeOutput(nodes.l2);
+  await mineL2(fixture);
+  const game = await contracts.proposeOutput(nodes.l2);
+  await fixture.advanceL1();
+  const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
+  let lacking: readonly string[] = [first.proxy, game.proxy];
+  const behind = fetchWithLogsOf(
+    bad,
+    (text) => !lacking.some((proxy) => text.includes(proxy.slice(2).toLowerCase())),
+  );
+  const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+  assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
+  const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
+  assert.equal(warning?.event, "endpoint_data_invalid.logs");
+  assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
-    const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
-    assert.match(await reasonForNothing(alone), /there are no new dispute games in L1 blocks/);
-    // The blocks are searched again with the next ones.
-    lacking = [game.proxy];
-    await mineL1(nodes);
-    await fixture.advanceL1();
-    assert.equal(updatesOf(await alone.next(never)).height, first.l2Height);
-    lacking = [];
-    await mineL1(nodes);
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, alone), game.l2Height);
-  });
+  const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
+  assert.match(await reasonForNothing(alone), /there are no new dispute games in L1 blocks/);
+  // The blocks are searched again with the next ones.
+  lacking = [game.proxy];
+  await mineL1(nodes);
+  await fixture.advanceL1();
+  assert.equal(updatesOf(await alone.next(never)).height, first.l2Height);
+  lacking = [];
+  await mineL1(nodes);
+  await fixture.advanceL1();
+  assert.equal(await relay(hub, alone), game.l2Height);
 });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { PolygonProver } from "../../../../src/consensus/clients/polygon/client.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
@@ -180,39 +179,6 @@ Deno.test("a Polygon prover names a client whose trusted header is too old", asy
     fault.detail,
     /^client POLY of the hub has expired: Heimdall block 10, which it trusts, is 295200 s old and 295200 s are allowed; .*governance must give it a new state/,
   );
-});
-
-Deno.test("a Polygon client that went without updates is named, and no node is asked", async () => {
-  const { chain, hub, prover } = await followedPolygon();
-  chain.calls.clear();
-  hub.nowSec = hub.updatedSec + 295_200n;
-  const fault = await catchProverFault(prover.next(signal));
-  assert.equal(fault.code, "expired");
-  assert.equal(chain.calls.size, 0);
-  hub.change({ updatedSec: hub.nowSec, isFrozen: true });
-  assert.equal((await catchProverFault(prover.next(signal))).code, "frozen");
-});
-
-Deno.test("a Polygon prover names clients that are missing, of another type or unreadable", async () => {
-  const { hub, prover } = await followedPolygon();
-  const { state } = hub;
-  hub.change({ state: Uint8Array.of(1) });
-  assert.match(
-    (await catchProverFault(prover.next(signal))).detail,
-    /the state of client POLY of the hub is unreadable/,
-  );
-  hub.state = state;
-  hub.change({ clientId: consensusClientIds.bsc });
-  assert.match(
-    (await catchProverFault(prover.next(signal))).detail,
-    /client POLY of the hub is BSCP, not PLGN/,
-  );
-  hub.view = undefined;
-  const fault = await catchProverFault(prover.next(signal));
-  assert.deepEqual([fault.code, fault.detail], [
-    "hub_state",
-    "the hub has no client POLY: its governance creates it (log-consensus-state)",
-  ]);
 });
 
 Deno.test("a node whose answers the hub would refuse is named", async () => {

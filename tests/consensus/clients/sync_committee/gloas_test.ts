@@ -179,7 +179,7 @@ Deno.test("gloas: a node that contradicts a known fork is named, one without a s
   });
   await rejects(
     prover.next(never),
-    (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "liar",
+    { name: "ProverFault", code: "bad_data", endpoint: "liar" },
   );
   for (const status of [403, 404, 500]) {
     fixture.spoil("denied", { status: (path) => path.endsWith("/config/spec") ? status : undefined });

@@ -47,7 +47,7 @@ Deno.test("sync committee prover: a lie about any field of a finality update is 
     fixture.spoil("liar", wrongAbout(/finality_update/, field));
     await rejects(
       fixture.prover(["liar"]).next(never),
-      (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "liar",
+      { name: "ProverFault", code: "bad_data", endpoint: "liar" },
       field,
     );
   }
@@ -85,7 +85,7 @@ Deno.test("sync committee prover: a source that lies is named, and the next one 
   });
   await rejects(
     fixture.prover(["liar"]).next(never),
-    (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "liar",
+    { name: "ProverFault", code: "bad_data", endpoint: "liar" },
   );
   const other = await fixture.prover(["liar", "honest"]).next(never);
   ok(other.kind === "updates");

@@ -1,6 +1,5 @@
 import { deepStrictEqual as equal, fail, match, ok, rejects } from "node:assert/strict";
 import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
-import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { Fixture, never } from "./fixture.ts";
 
 Deno.test("sync committee prover: every source leads to updates that the hub takes, the smaller first", async () => {
@@ -179,7 +178,7 @@ Deno.test("sync committee prover: a finalized state that is not found yet is awa
   }
   await rejects(
     prover.next(never),
-    (fault) => fault instanceof ProverFault && fault.code === "not_served" && fault.endpoint === "young",
+    { name: "ProverFault", code: "not_served", endpoint: "young" },
   );
   fixture.spoil("young", undefined);
   fixture.clock.advance(700_000);

@@ -4,7 +4,7 @@
  * bnb-chain/bsc: consensus/parlia/parlia.go, core/types/vote.go.
  */
 import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from "../../../spec/bls.ts";
-import { ClientError } from "../../../spec/client_error.ts";
+import { ClientError, mapError } from "../../../spec/client_error.ts";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { compareHex } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
@@ -258,11 +258,8 @@ export function isSignedByVoters(
 }
 
 function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
-  try {
-    return parseBlsPublicKey(compressed);
-  } catch (cause) {
-    throw new BscError("public_key", { cause });
-  }
+  const refuse = (cause: Error): Error => new BscError("public_key", { cause });
+  return mapError(Error, () => parseBlsPublicKey(compressed), refuse);
 }
 
 /** A network that the hub's client is built for. */

@@ -52,6 +52,18 @@ function branchNode(branch: readonly Hash256[], level: number): Hash256 {
   return node;
 }
 
+/** A branch without its padding. @throws {DerivationError} `branch_length` */
+function wholeBranch(branch: readonly Hash256[], generalizedIndex: number): readonly Hash256[] {
+  const nodes = withoutPadding(branch, generalizedIndex);
+  if (nodes.length !== depthOf(generalizedIndex)) throw new DerivationError("branch_length");
+  return nodes;
+}
+
+/** Root to which a branch that may be padded leads. @throws {DerivationError} `branch_length` */
+export function paddedRoot(leaf: Hash256, branch: readonly Hash256[], generalizedIndex: number): Hash256 {
+  return branchRoot(leaf, wholeBranch(branch, generalizedIndex), generalizedIndex);
+}
+
 /**
  * The hub's finality proof of a light client's: that has the branch of the checkpoint's root, whose first node is the
  * epoch beside it.
@@ -62,8 +74,7 @@ export function deriveFinalityProof(
   update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch">,
 ): CheckpointProof {
   const indices = stateIndicesAt(network, update.attestedHeader.slot) ?? electraStateIndices;
-  const branch = withoutPadding(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  if (branch.length !== depthOf(indices.finalizedCheckpoint) + 1) throw new DerivationError("branch_length");
+  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
   const epoch = uint64OfRoot(branchNode(branch, 0));
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
   return { epoch, finalityBranch: branch.slice(1) };
@@ -78,10 +89,8 @@ export function checkExecutionHeader(network: BeaconNetwork, header: LightClient
   const isGloas = isGloasAt(network, header.beacon.slot);
   if (isGloas && !isHash) throw new DerivationError("execution_header");
   const index = isGloas ? PARENT_HASH_IN_BODY : isHash ? BLOCK_HASH_IN_BODY : PAYLOAD_IN_BODY;
-  const branch = withoutPadding(header.executionBranch, index);
-  if (branch.length !== depthOf(index)) throw new DerivationError("branch_length");
   const leaf = typeof header.execution === "string" ? header.execution : header.execution.root;
-  if (branchRoot(leaf, branch, index) !== header.beacon.bodyRoot) {
+  if (paddedRoot(leaf, header.executionBranch, index) !== header.beacon.bodyRoot) {
     throw new DerivationError("execution_header");
   }
 }
@@ -117,8 +126,7 @@ export function deriveNextCommitteeBranch(
 ): Hash256[] | undefined {
   const indices = stateIndicesAt(network, update.attestedHeader.slot);
   if (indices !== electraStateIndices) return undefined;
-  const branch = withoutPadding(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  if (branch.length !== depthOf(indices.finalizedCheckpoint) + 1) throw new DerivationError("branch_length");
+  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
   if (branchNode(branch, 2) !== sha256Pair(currentRoot, nextRoot)) {
     throw new DerivationError("committee_pair");
   }

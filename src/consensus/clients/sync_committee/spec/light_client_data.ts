@@ -56,20 +56,6 @@ export interface SigningBlock {
   readonly syncAggregate: SyncAggregate;
 }
 
-/** A beacon node's answer that violates the schema of the requested object. */
-export class LightClientJsonError extends Error {
-  override readonly name = "LightClientJsonError";
-  readonly code = "malformed_json";
-
-  constructor(
-    readonly typeName: string,
-    /** Path of the first invalid field, e.g. `attested_header.beacon.slot`; empty for the whole. */
-    readonly field: string,
-  ) {
-    super(`${typeName}${field === "" ? "" : `.${field}`}: malformed JSON`);
-  }
-}
-
 function sized(minLength: number, maxLength = minLength): z.ZodType<Uint8Array> {
   return z.string().regex(/^0x([0-9a-fA-F]{2})*$/).max(2 + 2 * maxLength).transform(fromHex)
     .refine((bytes) => bytes.length >= minLength && bytes.length <= maxLength);
@@ -171,33 +157,17 @@ const signingBlock = z.object({
   syncAggregate: message.body.sync_aggregate,
 }));
 
-function parse<T>(shape: z.ZodType<T>, json: unknown, typeName: string): T {
-  const result = shape.safeParse(json);
-  if (result.success) return result.data;
-  throw new LightClientJsonError(typeName, result.error.issues[0]?.path.join(".") ?? "");
-}
+/** Reads the `data` of `/eth/v1/beacon/light_client/finality_update`, from Deneb on. @throws {z.ZodError} */
+export const parseFinalityUpdate = (json: unknown): FinalityUpdate => finalityUpdate.parse(json);
 
-/** Reads the `data` of `/eth/v1/beacon/light_client/finality_update`, from Deneb on. @throws {LightClientJsonError} */
-export function parseFinalityUpdate(json: unknown): FinalityUpdate {
-  return parse(finalityUpdate, json, "LightClientFinalityUpdate");
-}
+/** Reads the `data` of an item of `/eth/v1/beacon/light_client/updates`. @throws {z.ZodError} */
+export const parseLightClientUpdate = (json: unknown): LightClientUpdate => lightClientUpdate.parse(json);
 
-/** Reads the `data` of an item of `/eth/v1/beacon/light_client/updates`. @throws {LightClientJsonError} */
-export function parseLightClientUpdate(json: unknown): LightClientUpdate {
-  return parse(lightClientUpdate, json, "LightClientUpdate");
-}
+/** Reads the `data` of `/eth/v1/beacon/light_client/bootstrap/{root}`. @throws {z.ZodError} */
+export const parseLightClientBootstrap = (json: unknown): LightClientBootstrap => bootstrap.parse(json);
 
-/** Reads the `data` of `/eth/v1/beacon/light_client/bootstrap/{root}`. @throws {LightClientJsonError} */
-export function parseLightClientBootstrap(json: unknown): LightClientBootstrap {
-  return parse(bootstrap, json, "LightClientBootstrap");
-}
+/** Reads a beacon header as `header.message` of `/eth/v1/beacon/headers/{id}`. @throws {z.ZodError} */
+export const parseBeaconBlockHeader = (json: unknown): BeaconBlockHeader => beaconHeader.parse(json);
 
-/** Reads a beacon header as `header.message` of `/eth/v1/beacon/headers/{id}`. @throws {LightClientJsonError} */
-export function parseBeaconBlockHeader(json: unknown): BeaconBlockHeader {
-  return parse(beaconHeader, json, "BeaconBlockHeader");
-}
-
-/** Reads the `data` of `/eth/v2/beacon/blocks/{id}` or `/eth/v1/beacon/blinded_blocks/{id}`. @throws {LightClientJsonError} */
-export function parseSigningBlock(json: unknown): SigningBlock {
-  return parse(signingBlock, json, "SignedBeaconBlock");
-}
+/** Reads the `data` of `/eth/v2/beacon/blocks/{id}` or `/eth/v1/beacon/blinded_blocks/{id}`. @throws {z.ZodError} */
+export const parseSigningBlock = (json: unknown): SigningBlock => signingBlock.parse(json);

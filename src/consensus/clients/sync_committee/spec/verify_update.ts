@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
 import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
-import { clientDecoder } from "../../../spec/client_error.ts";
+import { clientDecoder, mapError } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusStateId } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
@@ -255,11 +255,8 @@ function isSignedByCommittee(
 }
 
 function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
-  try {
-    return parseBlsPublicKey(compressed);
-  } catch (cause) {
-    throw new SyncCommitteeError("public_key", { cause });
-  }
+  const refuse = (cause: Error): Error => new SyncCommitteeError("public_key", { cause });
+  return mapError(Error, () => parseBlsPublicKey(compressed), refuse);
 }
 
 /** Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state` */

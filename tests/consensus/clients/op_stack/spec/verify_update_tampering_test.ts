@@ -23,14 +23,13 @@ const games: readonly GameUpdate[] = [faultGame, aggregateGame];
 /** Under another key the nodes may decide that nothing is there, or not decide. */
 const otherGame: readonly OpStackErrorCode[] = ["game_missing", "game_proof"];
 
-interface Case {
-  readonly what: string;
-  readonly codes: readonly OpStackErrorCode[];
+/** What is wrong, codes with which it may be refused, and what differs. */
+type Case = readonly [what: string, codes: readonly OpStackErrorCode[], {
   readonly change?: Partial<DisputeGameProof>;
   readonly hub?: Partial<OpStackHubView>;
-}
+}];
 
-function refuses(game: GameUpdate, { what, codes, change, hub }: Case): void {
+function refuses(game: GameUpdate, [what, codes, { change, hub }]: Case): void {
   const value = { ...game.proof.value, ...change };
   throws(
     () => verifyOpStackUpdate(trusted, { ...game, proof: { ...game.proof, value } }, { ...hubView, ...hub }),
@@ -46,42 +45,28 @@ function check(title: string, casesOf: (proof: DisputeGameProof) => readonly Cas
 }
 
 check("no field of the block's header can be changed", ({ header }) => [
-  ...changedHeaders(header).map(({ what, header }): Case => ({ what, codes: otherGame, change: { header } })),
+  ...changedHeaders(header).map(({ what, header }): Case => [what, otherGame, { change: { header } }]),
   ...(["baseFeePerGas", "withdrawalsRoot", "parentBeaconBlockRoot", "requestsHash"] as const).map((
     field,
-  ): Case => ({
-    what: `no ${field}`,
-    codes: otherGame,
-    change: { header: { ...header, [field]: undefined } },
-  })),
+  ): Case => [`no ${field}`, otherGame, { change: { header: { ...header, [field]: undefined } } }]),
 ]);
 
 check("no part of the claim can be changed", (proof) => [
-  {
-    what: "message passer root",
-    codes: otherGame,
+  ["message passer root", otherGame, {
     change: { withdrawalStorageRoot: flipHash(proof.withdrawalStorageRoot) },
-  },
-  { what: "version", codes: otherGame, change: { version: flipHash(proof.version) } },
-  ...Array.from(proof.extraData, (_, at): Case => ({
-    what: `extra data, byte ${at}`,
-    codes: otherGame,
+  }],
+  ["version", otherGame, { change: { version: flipHash(proof.version) } }],
+  ...[...proof.extraData.keys()].map((at): Case => [`extra data, byte ${at}`, otherGame, {
     change: { extraData: flipByte(proof.extraData, at) },
-  })),
-  { what: "shorter extra data", codes: otherGame, change: { extraData: proof.extraData.subarray(1) } },
-  {
-    what: "longer extra data",
-    codes: otherGame,
-    change: { extraData: Uint8Array.from([...proof.extraData, 0]) },
-  },
-  {
-    what: "the other game type",
-    codes: otherGame,
+  }]),
+  ["shorter extra data", otherGame, { change: { extraData: proof.extraData.subarray(1) } }],
+  ["longer extra data", otherGame, { change: { extraData: Uint8Array.from([...proof.extraData, 0]) } }],
+  ["the other game type", otherGame, {
     change: { gameType: gameTypes.find(({ gameType }) => gameType !== proof.gameType)?.gameType ?? -1 },
-  },
-  { what: "a game type without rules", codes: ["unsupported_game_type"], change: { gameType: 1 } },
-  { what: "another game", codes: ["game_mismatch"], change: { proxy: flipAddress(proof.proxy) } },
-  { what: "another time", codes: ["game_mismatch"], change: { timestampSec: proof.timestampSec + 1n } },
+  }],
+  ["a game type without rules", ["unsupported_game_type"], { change: { gameType: 1 } }],
+  ["another game", ["game_mismatch"], { change: { proxy: flipAddress(proof.proxy) } }],
+  ["another time", ["game_mismatch"], { change: { timestampSec: proof.timestampSec + 1n } }],
 ]);
 
 const proofFields = [
@@ -96,11 +81,9 @@ for (const [field, code] of proofFields) {
   check(
     `no byte of ${field} can be changed, and no node cut or dropped`,
     (proof) =>
-      brokenNodes(proof[field]).map(({ what, nodes }): Case => ({
-        what: `${field}, ${what}`,
-        codes: [code],
-        change: { [field]: nodes },
-      })),
+      brokenNodes(proof[field]).map((
+        { what, nodes },
+      ): Case => [`${field}, ${what}`, [code], { change: { [field]: nodes } }]),
   );
 }
 
@@ -111,28 +94,18 @@ check("another L1 root, factory, implementation or rule does not verify", (proof
     disputeGames: { ...rules, gameTypes: gameTypes.map((config) => ({ ...config, ...change })) },
   });
   return [
-    {
-      what: "L1 root",
-      codes: ["factory_proof"],
-      hub: { l1StateRoot: flipHash(hubView.l1StateRoot ?? "0x") },
-    },
-    { what: "no L1 root", codes: ["l1_commitment_missing"], hub: { l1StateRoot: undefined } },
-    {
-      what: "factory",
-      codes: ["factory_proof"],
+    ["L1 root", ["factory_proof"], { hub: { l1StateRoot: flipHash(hubView.l1StateRoot ?? "0x") } }],
+    ["no L1 root", ["l1_commitment_missing"], { hub: { l1StateRoot: undefined } }],
+    ["factory", ["factory_proof"], {
       hub: { disputeGames: { ...rules, factory: flipAddress(rules.factory) } },
-    },
-    {
-      what: "the game as factory",
-      codes: ["factory_proof", "game_proof", "game_missing"],
+    }],
+    ["the game as factory", ["factory_proof", "game_proof", "game_missing"], {
       hub: { disputeGames: { ...rules, factory: proof.proxy } },
-    },
-    {
-      what: "implementation",
-      codes: ["implementation_mismatch"],
+    }],
+    ["implementation", ["implementation_mismatch"], {
       hub: configs({ expectedImplementation: flipAddress(rules.factory) }),
-    },
-    { what: "blacklist", codes: ["game_blacklisted"], hub: { blacklistedGames: new Set([proof.proxy]) } },
+    }],
+    ["blacklist", ["game_blacklisted"], { hub: { blacklistedGames: new Set([proof.proxy]) } }],
   ];
 });
 
@@ -154,9 +127,7 @@ Deno.test("OP stack: a game that is read with the rules of another kind has no c
   const rules = hubView.disputeGames;
   if (rules === undefined) throw new Error("No rules");
   const asFaultGames = gameTypes.map((config) => ({ ...config, kind: { tag: "FaultDisputeGame" } as const }));
-  refuses(aggregateGame, {
-    what: "aggregate verifier as fault dispute game",
-    codes: ["challenge_missing"],
+  refuses(aggregateGame, ["aggregate verifier as fault dispute game", ["challenge_missing"], {
     hub: { disputeGames: { ...rules, gameTypes: asFaultGames } },
-  });
+  }]);
 });

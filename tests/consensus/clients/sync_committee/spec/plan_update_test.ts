@@ -44,63 +44,41 @@ function offerFrom(update: StateUpdate, change: Partial<UpdateOffer> = {}): Upda
 
 const boundary = firstSlotOfPeriod(sepolia, 1101n);
 
-const cases: readonly { what: string; offer: UpdateOffer; state?: TrustedPosition; plan: UpdatePlan }[] = [
-  {
-    what: "same period",
-    offer: offerFrom(first),
-    plan: { action: "build", committee: "without_committee" },
-  },
-  {
-    what: "next period",
-    offer: offerFrom(second),
-    plan: { action: "build", committee: "with_committee" },
-  },
-  {
-    what: "epoch known",
-    offer: offerFrom(first, { finalizedEpoch: trusted.latestFinalizedEpoch }),
-    plan: { action: "wait", reason: "epoch_not_newer" },
-  },
-  {
-    what: "attested header known",
-    offer: offerFrom(first, { attestedSlot: trusted.finalizedHeader.slot }),
-    plan: { action: "wait", reason: "header_not_newer" },
-  },
-  {
-    what: "hub in a later period",
-    offer: offerFrom(first),
-    state: { ...trusted, statePeriod: 1101n },
-    plan: { action: "wait", reason: "period_is_past" },
-  },
-  {
-    what: "first block of a period",
-    offer: offerFrom(second, { attestedSlot: boundary - 1n, signatureSlot: boundary }),
-    plan: { action: "wait", reason: "attested_before_period" },
-  },
-  {
-    what: "341 signers",
-    offer: offerFrom(first, { signerCount: 341 }),
-    plan: { action: "wait", reason: "too_few_participants" },
-  },
-  {
-    what: "342 signers",
-    offer: offerFrom(first, { signerCount: 342 }),
-    plan: { action: "build", committee: "without_committee" },
-  },
-  {
-    what: "one period missed",
-    offer: offerFrom(second),
-    state: { ...trusted, statePeriod: 1099n },
-    plan: { action: "catch_up", period: 1100n },
-  },
-  {
-    what: "many periods missed",
-    offer: offerFrom(second),
-    state: { ...trusted, statePeriod: 900n },
-    plan: { action: "catch_up", period: 901n },
-  },
+const cases: readonly (readonly [what: string, UpdateOffer, UpdatePlan, TrustedPosition?])[] = [
+  ["same period", offerFrom(first), { action: "build", committee: "without_committee" }],
+  ["next period", offerFrom(second), { action: "build", committee: "with_committee" }],
+  ["epoch known", offerFrom(first, { finalizedEpoch: trusted.latestFinalizedEpoch }), {
+    action: "wait",
+    reason: "epoch_not_newer",
+  }],
+  ["attested header known", offerFrom(first, { attestedSlot: trusted.finalizedHeader.slot }), {
+    action: "wait",
+    reason: "header_not_newer",
+  }],
+  ["hub in a later period", offerFrom(first), { action: "wait", reason: "period_is_past" }, {
+    ...trusted,
+    statePeriod: 1101n,
+  }],
+  ["first block of a period", offerFrom(second, { attestedSlot: boundary - 1n, signatureSlot: boundary }), {
+    action: "wait",
+    reason: "attested_before_period",
+  }],
+  ["341 signers", offerFrom(first, { signerCount: 341 }), { action: "wait", reason: "too_few_participants" }],
+  ["342 signers", offerFrom(first, { signerCount: 342 }), {
+    action: "build",
+    committee: "without_committee",
+  }],
+  ["one period missed", offerFrom(second), { action: "catch_up", period: 1100n }, {
+    ...trusted,
+    statePeriod: 1099n,
+  }],
+  ["many periods missed", offerFrom(second), { action: "catch_up", period: 901n }, {
+    ...trusted,
+    statePeriod: 900n,
+  }],
 ];
 
-for (const { what, offer, state = trusted, plan } of cases) {
+for (const [what, offer, plan, state = trusted] of cases) {
   Deno.test(`update plan: ${what}`, () => equal(planUpdate(sepolia, state, offer), plan));
 }
 

@@ -28,15 +28,14 @@ const { trusted, first, second } = readSynthetic();
 const committee: SyncCommittee = second.syncCommitteeUpdate?.nextSyncCommittee ?? trusted.nextSyncCommittee;
 const committeeBranch = second.syncCommitteeUpdate?.nextSyncCommitteeBranch ?? [];
 
-interface Case {
-  readonly what: string;
-  readonly code: SyncCommitteeErrorCode;
+/** What is wrong, the code with which it is refused, and what differs from the second update. */
+type Case = readonly [what: string, code: SyncCommitteeErrorCode, {
   readonly update?: StateUpdate;
   readonly state?: VerifierState;
   readonly network?: BeaconNetwork;
-}
+}];
 
-function refuses({ what, code, update = second, state = trusted, network = sepolia }: Case): void {
+function refuses([what, code, { update = second, state = trusted, network = sepolia }]: Case): void {
   throws(
     () => verifyUpdate(network, state, update),
     { name: "SyncCommitteeError", code },
@@ -55,11 +54,9 @@ function headerCases(field: HeaderField, code: SyncCommitteeErrorCode): Case[] {
     ["state", { ...header, stateRoot: flipHash(header.stateRoot) }],
     ["body", { ...header, bodyRoot: flipHash(header.bodyRoot) }],
   ];
-  return changed.map(([name, value]) => ({
-    what: `${field}, ${name}`,
-    code,
-    update: { ...second, [field]: value },
-  }));
+  return changed.map((
+    [name, value],
+  ): Case => [`${field}, ${name}`, code, { update: { ...second, [field]: value } }]);
 }
 
 /** Every node of a branch changed, dropped and doubled. */
@@ -69,14 +66,10 @@ function branchCases(
   codes: { readonly changed: SyncCommitteeErrorCode; readonly length: SyncCommitteeErrorCode },
   put: (branch: readonly Hash256[]) => StateUpdate,
 ): Case[] {
-  return branch.flatMap((node, at) => [
-    {
-      what: `${name}, node ${at} changed`,
-      code: codes.changed,
-      update: put(branch.with(at, flipHash(node))),
-    },
-    { what: `${name}, node ${at} dropped`, code: codes.length, update: put(branch.toSpliced(at, 1)) },
-    { what: `${name}, node ${at} doubled`, code: codes.length, update: put(branch.toSpliced(at, 0, node)) },
+  return branch.flatMap((node, at): Case[] => [
+    [`${name}, node ${at} changed`, codes.changed, { update: put(branch.with(at, flipHash(node))) }],
+    [`${name}, node ${at} dropped`, codes.length, { update: put(branch.toSpliced(at, 1)) }],
+    [`${name}, node ${at} doubled`, codes.length, { update: put(branch.toSpliced(at, 0, node)) }],
   ]);
 }
 
@@ -110,21 +103,17 @@ check("no node of the finality branch can be changed, dropped or added", [
     { changed: "finality_branch", length: "finality_branch_length" },
     (finalityBranch) => ({ ...second, finalityProof: { ...second.finalityProof, finalityBranch } }),
   ),
-  {
-    what: "another epoch",
-    code: "finality_branch",
+  ["another epoch", "finality_branch", {
     update: { ...second, finalityProof: { ...second.finalityProof, epoch: second.finalityProof.epoch + 1n } },
-  },
+  }],
 ]);
 
 check("no part of the execution payload can be changed", [
-  {
-    what: "state root",
-    code: "execution_branch",
+  ["state root", "execution_branch", {
     update: withPayload({ stateRoot: flipHash(second.executionPayload.stateRoot) }),
-  },
-  { what: "number", code: "execution_branch", update: withPayload({ blockNumber: 9004001n }) },
-  { what: "time", code: "execution_branch", update: withPayload({ timestampSec: 1763965921n }) },
+  }],
+  ["number", "execution_branch", { update: withPayload({ blockNumber: 9004001n }) }],
+  ["time", "execution_branch", { update: withPayload({ timestampSec: 1763965921n }) }],
 ]);
 
 check(
@@ -158,84 +147,66 @@ check(
 );
 
 check("the next committee must be the one of the attested state", [
-  ...[0, 255, 511].map((at): Case => ({
-    what: `key ${at}`,
-    code: "committee_branch",
+  ...[0, 255, 511].map((at): Case => [`key ${at}`, "committee_branch", {
     update: withCommittee({
       publicKeys: committee.publicKeys.with(at, flipByte(committee.publicKeys[at] ?? new Uint8Array(48), 47)),
     }),
-  })),
-  {
-    what: "keys in another order",
-    code: "committee_branch",
+  }]),
+  ["keys in another order", "committee_branch", {
     update: withCommittee({ publicKeys: committee.publicKeys.toReversed() }),
-  },
-  {
-    what: "aggregate key",
-    code: "committee_branch",
+  }],
+  ["aggregate key", "committee_branch", {
     update: withCommittee({ aggregatePublicKey: flipByte(committee.aggregatePublicKey, 10) }),
-  },
-  { what: "none", code: "missing_committee", update: { ...second, syncCommitteeUpdate: undefined } },
-  {
-    what: "the committee of the period that is entered",
-    code: "committee_branch",
+  }],
+  ["none", "missing_committee", { update: { ...second, syncCommitteeUpdate: undefined } }],
+  ["the committee of the period that is entered", "committee_branch", {
     update: withCommittee(trusted.nextSyncCommittee),
-  },
+  }],
 ]);
 
 const infinity = new Uint8Array(96);
 infinity[0] = 0xc0;
 
 check("neither signature nor signers can be changed", [
-  ...[0, 1, 47, 48, 95].map((at): Case => ({
-    what: `signature, byte ${at}`,
-    code: "signature",
+  ...[0, 1, 47, 48, 95].map((
+    at,
+  ): Case => [`signature, byte ${at}`, "signature", {
     update: withAggregate({ signature: flipByte(second.syncAggregate.signature, at) }),
-  })),
-  ...[0, 31, 63].map((at): Case => ({
-    what: `bits, byte ${at}`,
-    code: "signature",
+  }]),
+  ...[0, 31, 63].map((
+    at,
+  ): Case => [`bits, byte ${at}`, "signature", {
     update: withAggregate({ bits: flipByte(second.syncAggregate.bits, at) }),
-  })),
-  { what: "nothing signed", code: "signature", update: withAggregate({ signature: new Uint8Array(96) }) },
-  { what: "point at infinity", code: "signature", update: withAggregate({ signature: infinity }) },
-  {
-    what: "signature of another update",
-    code: "signature",
+  }]),
+  ["nothing signed", "signature", { update: withAggregate({ signature: new Uint8Array(96) }) }],
+  ["point at infinity", "signature", { update: withAggregate({ signature: infinity }) }],
+  ["signature of another update", "signature", {
     update: withAggregate({ signature: first.syncAggregate.signature }),
-  },
-  { what: "341 bits", code: "too_few_participants", update: withAggregate({ bits: firstBits(341) }) },
-  { what: "342 bits that did not sign", code: "signature", update: withAggregate({ bits: firstBits(342) }) },
-  { what: "no bits", code: "too_few_participants", update: withAggregate({ bits: new Uint8Array(64) }) },
+  }],
+  ["341 bits", "too_few_participants", { update: withAggregate({ bits: firstBits(341) }) }],
+  ["342 bits that did not sign", "signature", { update: withAggregate({ bits: firstBits(342) }) }],
+  ["no bits", "too_few_participants", { update: withAggregate({ bits: new Uint8Array(64) }) }],
 ]);
 
 check("another fork, network or committee does not verify", [
-  {
-    what: "genesis root",
-    code: "signature",
+  ["genesis root", "signature", {
     network: { ...sepolia, genesisValidatorsRoot: ethereumMainnet.genesisValidatorsRoot },
-  },
-  {
-    what: "fork not yet in force",
-    code: "signature",
+  }],
+  ["fork not yet in force", "signature", {
     network: {
       ...sepolia,
       forks: [sepolia.forks[0], ...sepolia.forks.slice(1).filter(({ name }) => name !== "fulu")],
     },
-  },
-  { what: "mainnet", code: "signature", network: ethereumMainnet },
-  {
-    what: "committees swapped",
-    code: "signature",
+  }],
+  ["mainnet", "signature", { network: ethereumMainnet }],
+  ["committees swapped", "signature", {
     state: {
       ...trusted,
       currentSyncCommittee: trusted.nextSyncCommittee,
       nextSyncCommittee: trusted.currentSyncCommittee,
     },
-  },
-  {
-    what: "aggregate key of another committee",
-    code: "signature",
+  }],
+  ["aggregate key of another committee", "signature", {
     state: {
       ...trusted,
       nextSyncCommittee: {
@@ -243,18 +214,14 @@ check("another fork, network or committee does not verify", [
         aggregatePublicKey: trusted.currentSyncCommittee.aggregatePublicKey,
       },
     },
-  },
-  {
-    what: "aggregate key that is no point",
-    code: "public_key",
+  }],
+  ["aggregate key that is no point", "public_key", {
     state: {
       ...trusted,
       nextSyncCommittee: { ...trusted.nextSyncCommittee, aggregatePublicKey: new Uint8Array(48) },
     },
-  },
-  {
-    what: "absent key that is no point",
-    code: "public_key",
+  }],
+  ["absent key that is no point", "public_key", {
     state: {
       ...trusted,
       nextSyncCommittee: {
@@ -262,7 +229,7 @@ check("another fork, network or committee does not verify", [
         publicKeys: trusted.nextSyncCommittee.publicKeys.map(() => new Uint8Array(48)),
       },
     },
-  },
+  }],
 ]);
 
 const [attestedSlot, finalizedSlot] = [second.attestedHeader.slot, second.finalizedHeader.slot];
@@ -279,38 +246,24 @@ function withSlots(attested: bigint, finalized: bigint, signatureSlot: bigint): 
 }
 
 check("slots must be in order and newer than the trusted ones, in the right periods", [
-  {
-    what: "signature with attested",
-    code: "slot_order",
-    update: withSlots(attestedSlot, finalizedSlot, attestedSlot),
-  },
-  {
-    what: "attested with finalized",
-    code: "slot_order",
+  ["signature with attested", "slot_order", { update: withSlots(attestedSlot, finalizedSlot, attestedSlot) }],
+  ["attested with finalized", "slot_order", {
     update: withSlots(attestedSlot, attestedSlot, attestedSlot + 1n),
-  },
-  {
-    what: "signature of two periods later",
-    code: "signature_period",
+  }],
+  ["signature of two periods later", "signature_period", {
     update: withSlots(attestedSlot, finalizedSlot, boundary + 8192n),
-  },
-  { what: "state two periods behind", code: "signature_period", state: { ...trusted, statePeriod: 1099n } },
-  { what: "state ahead", code: "signature_period", state: { ...trusted, statePeriod: 1102n } },
-  {
-    what: "attested header of the period before",
-    code: "attested_period",
+  }],
+  ["state two periods behind", "signature_period", { state: { ...trusted, statePeriod: 1099n } }],
+  ["state ahead", "signature_period", { state: { ...trusted, statePeriod: 1102n } }],
+  ["attested header of the period before", "attested_period", {
     update: withSlots(boundary - 1n, finalizedSlot - 100n, boundary),
-  },
-  {
-    what: "attested slot trusted already",
-    code: "stale_slot",
+  }],
+  ["attested slot trusted already", "stale_slot", {
     state: { ...trusted, finalizedHeader: { ...trusted.finalizedHeader, slot: attestedSlot } },
-  },
-  {
-    what: "epoch trusted already",
-    code: "stale_epoch",
+  }],
+  ["epoch trusted already", "stale_epoch", {
     state: { ...trusted, latestFinalizedEpoch: second.finalityProof.epoch },
-  },
+  }],
 ]);
 
 Deno.test("sync committee: of rules broken together the hub's first one is named", () => {
@@ -319,19 +272,17 @@ Deno.test("sync committee: of rules broken together the hub's first one is named
     finalityProof: { epoch: 0n, finalityBranch: [] },
     syncAggregate: { bits: new Uint8Array(64), signature: new Uint8Array(96) },
   };
-  refuses({ what: "branch first", code: "finality_branch_length", update: worst });
+  refuses(["branch first", "finality_branch_length", { update: worst }]);
   const { finalityBranch } = second.finalityProof;
   const ordered = { ...worst, finalityProof: { epoch: 0n, finalityBranch } };
-  refuses({ what: "then slots", code: "slot_order", update: ordered });
+  refuses(["then slots", "slot_order", { update: ordered }]);
   const period = { ...ordered, finalizedHeader: second.finalizedHeader };
-  refuses({ what: "then period", code: "signature_period", update: period });
+  refuses(["then period", "signature_period", { update: period }]);
   const epoch = { ...period, signatureSlot: second.signatureSlot };
-  refuses({ what: "then epoch", code: "stale_epoch", update: epoch });
-  refuses({
-    what: "then signers",
-    code: "too_few_participants",
+  refuses(["then epoch", "stale_epoch", { update: epoch }]);
+  refuses(["then signers", "too_few_participants", {
     update: { ...epoch, finalityProof: second.finalityProof },
-  });
+  }]);
 });
 
 /** Bytes of the signature slot, which nobody signs: it only selects fork and period. */
