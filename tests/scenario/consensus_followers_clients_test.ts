@@ -14,7 +14,6 @@ import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import {
   consensusCommands,
   type ConsensusScene,
-  DEADLINE_MS,
   playConsensus,
   proveByHand,
 } from "./support/consensus_scene.ts";
@@ -54,7 +53,7 @@ async function untilSuspended(
 ): Promise<void> {
   const tells: LineMatch = ({ record }) => record?.event === event && record.to === CHAIN;
   scene.expect(tells);
-  await relayer.waitForLine(tells, { since, deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine(tells, { since });
   const calls = (): number => [...told.chain.node.callCounts.values()].reduce((sum, count) => sum + count, 0);
   const failed = (): readonly number[] =>
     relayer.lines.slice(since).filter(({ record }) =>
@@ -62,9 +61,7 @@ async function untilSuspended(
     )
       .filter(({ record }) => record?.result === "failed").map(({ record }) => Number(record?.nextInMs));
   const before = { calls: calls(), looks: failed().length, block: told.now };
-  await waitUntil("it was looked at again", () => failed().length >= before.looks + 2, {
-    deadlineMs: DEADLINE_MS,
-  });
+  await waitUntil("it was looked at again", () => failed().length >= before.looks + 2);
   const looks = failed().length - before.looks;
   // The next look may have begun.
   assert.ok(calls() - before.calls <= (looks + 1) * MAX_CALLS_PER_POLL, `${calls() - before.calls} calls`);
@@ -112,18 +109,16 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
         secretly(endpoints, { without: [BSC], moduleFilter: [toHex(demoModuleId)] }),
       );
       const messaging = stack.use(await startRelayer({ config, folder }));
-      await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+      await messaging.waitForLine("program_started");
       const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
       const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
-      await messaging.waitForLine("message_found", { deadlineMs: DEADLINE_MS });
+      await messaging.waitForLine("message_found");
       await told.untilKnows(BigInt(block.number));
       await told.untilGrown(2);
       assert.equal(node.findReceipt(commitment), undefined);
       node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
-      await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined, {
-        deadlineMs: DEADLINE_MS,
-      });
-      assert.equal(await messaging.terminate(DEADLINE_MS), 0);
+      await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined);
+      assert.equal(await messaging.terminate(), 0);
       messaging.assertNoErrors();
       await assertNothingLeaked([messaging]);
       await assertSpending(devnet, messaging);

@@ -8,7 +8,7 @@ import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/mess
 import { relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { handlerCallsIn, readTransactionsOf } from "./support/consensus_hosts.ts";
 import { beginSessions, proveHub, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
-import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
@@ -50,7 +50,6 @@ Deno.test("hosts with a challenge period", (t) =>
       for (const leg of [`${from.stateMachine} -> ${hub}`, `${hub} -> ${to.stateMachine}`]) {
         await messaging.waitForLine(
           ({ record }) => record?.event === "leg_started" && record.leg === leg,
-          { deadlineMs: DEADLINE_MS },
         );
       }
     });
@@ -65,9 +64,8 @@ Deno.test("hosts with a challenge period", (t) =>
         await waitUntil(
           "the message is delivered",
           async () => await findDeliverer(to.host, message.commitment) !== undefined,
-          { deadlineMs: DEADLINE_MS },
         );
-        assert.equal(await messaging.terminate(DEADLINE_MS), 0);
+        assert.equal(await messaging.terminate(), 0);
         messaging.assertNoErrors();
         await assertNothingLeaked([messaging]);
         await assertSpending(devnet, messaging);
@@ -78,9 +76,7 @@ Deno.test("hosts with a challenge period", (t) =>
   }));
 
 async function untilOnHub({ hub }: Devnet, { commitment }: SentMessage): Promise<void> {
-  await waitUntil("the message is on the hub", () => hub.findReceipt(commitment) !== undefined, {
-    deadlineMs: DEADLINE_MS,
-  });
+  await waitUntil("the message is on the hub", () => hub.findReceipt(commitment) !== undefined);
 }
 
 /**

@@ -5,7 +5,7 @@ import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus, secretChanges } from "./support/consensus_scene.ts";
 import { assertServedUpdates } from "./support/served_status.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { assertNothingLeaked, secretly, SECRETS } from "./support/secrets.ts";
@@ -93,22 +93,21 @@ Deno.test("both programs on all kinds of chains", (t) =>
         // The messaging relayer does not start while the hub knows no height of a chain.
         await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
         const messaging = stack.use(await startMessaging(scene, folder));
-        await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+        await messaging.waitForLine("program_started");
         const legs = new Set<unknown>();
         await messaging.waitForLine(({ record }) => {
           const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);
           if (record?.event === "leg_started" && isToHub) legs.add(record.leg);
           return legs.size === KINDS.length;
-        }, { deadlineMs: DEADLINE_MS });
+        });
         const sent = (await Promise.all(
           devnet.chains.map(({ stateMachine }) => sendPing(devnet, { from: stateMachine, to: "hub" })),
         )).flat();
         await waitUntil(
           "all messages are delivered",
           () => sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined),
-          { deadlineMs: DEADLINE_MS },
         );
-        assert.equal(await messaging.terminate(DEADLINE_MS), 0);
+        assert.equal(await messaging.terminate(), 0);
         messaging.assertNoErrors();
         await assertNothingLeaked([messaging]);
         await assertSpending(devnet, messaging);
@@ -135,7 +134,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
           return [first, second].some(({ lines }) =>
             lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
           );
-        }, { deadlineMs: DEADLINE_MS });
+        });
         await scene.stop(second);
       },
     );
@@ -145,7 +144,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       async () => {
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
-        await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
+        await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since });
         await playCheck(scene, { [bsc.stateMachine]: [proxy.httpUrl] });
         const height = scene.hubHeight("bsc");
         await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
@@ -158,7 +157,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
     await scene.step("after a restart of the hub all chains continue", async () => {
       const since = scene.now(first);
       await devnet.hub.stop();
-      await first.waitForLine(({ level }) => level === "warn", { since, deadlineMs: DEADLINE_MS });
+      await first.waitForLine(({ level }) => level === "warn", { since });
       await devnet.hub.start();
       await scene.untilGrown(KINDS);
     });

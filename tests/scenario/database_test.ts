@@ -10,7 +10,7 @@ import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
 import { readLedger } from "./support/ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { DEADLINE_MS, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
 
 /** The user `nobody` of Linux distributions; any that owns nothing here would do. */
@@ -348,7 +348,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
       sendPing(devnet, { from: "A", to: "B", count: 40 }),
       sendPing(devnet, { from: "B", to: "A", count: 40 }),
     ])).flat();
-    await process.waitForLine(nth("database_fault", time), { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(nth("database_fault", time));
     assert.ok(process.isRunning);
     const args = [`--config=${process.configPath}`, `--db=${process.dbPath}`, "--log-level=error"];
     const status = await runRelayerOnce([...args, "status"]);
@@ -365,7 +365,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
       );
     }
     await disk.empty();
-    await process.waitForLine(nth("database_restored", time), { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(nth("database_restored", time));
     await scene.untilDelivered(sent);
     const { stdout } = await runRelayerOnce([...args, "status"]);
     assert.doesNotMatch(stdout, /\n {2}program +stops work/);
@@ -391,7 +391,6 @@ async function startOn(scene: Scene, relayer: SceneRelayer, options: Partial<Rel
   for (const { stateMachine } of scene.devnet.chains) {
     await process.waitForLine(
       ({ record }) => record?.event === "leg_started" && record.leg === `${scene.hub} -> ${stateMachine}`,
-      { deadlineMs: DEADLINE_MS },
     );
   }
 }

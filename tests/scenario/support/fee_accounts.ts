@@ -9,7 +9,7 @@ import { FEE_TOKEN_ABI } from "../../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
-import { DEADLINE_MS, type SceneRelayer } from "./scene.ts";
+import type { SceneRelayer } from "./scene.ts";
 
 /** One whole fee token of the EVM chains, in units. */
 export const TOKEN = 10n ** 18n;
@@ -61,7 +61,7 @@ export async function runCommand(
 
 /** Waits for the end of the command. */
 export async function commandResult(process: RelayerProcess): Promise<CommandResult> {
-  const code = await process.exitCode(DEADLINE_MS);
+  const code = await process.exitCode();
   const texts = process.lines.map(({ text }) => text);
   return {
     code,

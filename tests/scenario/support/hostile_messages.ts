@@ -10,7 +10,6 @@ import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import { compileContracts } from "../../../devnet/evm/compile.ts";
 import { waitForReceipt } from "../../../devnet/evm/deploy.ts";
 import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import type { LedgerSubmission } from "./ledger_reader.ts";
 import type { Scene, SceneRelayer } from "./scene.ts";
 
@@ -94,7 +93,7 @@ export class HostileSenders {
       return this.#sent.every(({ commitment, request: { dest } }) =>
         JUDGED.has(states.get(`${commitment} ${dest}`) ?? "")
       );
-    }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+    }, { everyMs: 400 });
     return await delivered(this.#scene.devnet, this.#sent);
   }
 
@@ -137,19 +136,18 @@ export class HostileSenders {
     await waitUntil(
       "the hub has the spoiler",
       () => devnet.hub.findReceipt(sent.commitment) !== undefined,
-      { deadlineMs: DEADLINE_MS, everyMs: 20 },
+      { everyMs: 20 },
     );
     const height = BigInt(devnet.hub.best.number);
     const way = { from: devnet.hub.identity.stateMachine, to: dest.stateMachine };
     await waitUntil(`${dest.name} can be sent the spoiler`, () => devnet.oracle.lastHeight(way) >= height, {
-      deadlineMs: DEADLINE_MS,
       everyMs: 20,
     });
     await dest.host.node.setIntervalMining({ interval: 0 });
     try {
       await waitUntil("the spoiler is on its way", async () => {
         return (await this.#deliveriesOf(relayer, sent)).length > 0;
-      }, { deadlineMs: DEADLINE_MS, everyMs: 50 });
+      }, { everyMs: 50 });
       const hash = await turnFirst(dest);
       await dest.host.node.setIntervalMining({ interval: 1 });
       await waitForReceipt(dest.host.reader, hash);
