@@ -35,7 +35,6 @@ import {
   type ProvenChainOptions,
   startProvenChain,
 } from "./chains/proven_chains.ts";
-import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import {
@@ -300,10 +299,8 @@ export class Devnet implements AsyncDisposable {
   }
 
   /** Ends everything, in order: oracle, hub, nodes. Safe to call twice. */
-  async stop(): Promise<void> {
-    if (this.#parts.disposed) return;
-    await using _parts = this.#parts;
-    await noteSpentGas(this.chains);
+  stop(): Promise<void> {
+    return this.#parts.disposeAsync();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
