@@ -150,7 +150,7 @@ Deno.test("outcomes", async (t) => {
         await withHeldBlocks(b, async () => {
           await updateInNextBlock(devnet, b);
           await untilInPool(b);
-          await turnHostile(b.host, module, true);
+          await turnHostile(b.host, true);
           await b.host.node.mine({ blocks: 1 });
           await relayer.untilRows(trap, b.stateMachine, { state: "held", reason: "not_executed" });
         });
