@@ -86,12 +86,17 @@ export async function readEvmHistory(chain: StateMachine, host: IsmpHost): Promi
     if (decoded.kind !== "event") continue;
     const { event } = decoded;
     const height = log.blockNumber;
-    if (event.tag === "PostRequestEvent" || event.tag === "GetRequestEvent") {
-      const { commitment, request } = event.value.message;
+    if (event.kind === "message") {
+      const { commitment, request } = event.message;
       sent.push({ commitment, dest: request.dest, height });
-    } else if (event.tag === "PostRequestHandled" || event.tag === "GetRequestHandled") {
-      const { commitment, relayer } = event.value;
-      handled.push({ commitment, relayer, transaction: toHash256(log.transactionHash), height });
+    } else if (event.kind === "handled") {
+      const { commitment } = event;
+      handled.push({
+        commitment,
+        relayer: toHex(event.relayer),
+        transaction: toHash256(log.transactionHash),
+        height,
+      });
     }
   }
   return {

@@ -126,8 +126,9 @@ export function sentIn(
   const address = toAddress(host.addresses.host);
   return receipt.logs.flatMap((log) => {
     const decoded = decodeHostLog(log, address);
-    if (decoded.kind !== "event" || decoded.event.tag !== "PostRequestEvent") return [];
-    const { commitment, request } = decoded.event.value.message;
+    const message = decoded.kind === "event" && decoded.event.kind === "message" && decoded.event.message;
+    if (!message || message.kind !== "post") return [];
+    const { commitment, request } = message;
     return [{ commitment, request, height: receipt.blockNumber, sentAtMs }];
   });
 }

@@ -15,13 +15,13 @@ import { connectConsensus, type ConsensusConnection } from "../hub/consensus_wor
 import type { Hub } from "../hub/hub.ts";
 import { waitUntil } from "../waiting.ts";
 import {
-  createGrandpaProver,
+  GrandpaProver,
   type GrandpaProverOptions,
 } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import type { ConsensusProver, InitialConsensusState } from "../../src/consensus/prover.ts";
 import type { HubIdentity } from "../hub/node.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
-import { createParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
+import { ParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { OracleChain, UpdateStep } from "./oracle.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import type { HubOptions } from "../hub/hub_options.ts";
@@ -76,7 +76,7 @@ async function sendUpdate(
   }
   if (atOnce || makesBlocks) node.produceBlock();
   const isIncluded = async (): Promise<boolean> => {
-    const outcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
+    const outcome = await hub.outcomes.fetchOutcome(submission, never);
     if (outcome.kind !== "included") return false;
     if (outcome.succeeded) return true;
     throw new Error(`${where} did not take an update of ${client}`);
@@ -121,7 +121,7 @@ export async function grandpaStateOf(
   await using reader = connectRelay(wsUrl);
   // The first state needs no receiver: nothing is sent there.
   await using nowhere = connectConsensus({ identity: followed, wsUrl });
-  const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, grandpaOptions(followed));
+  const prover = new GrandpaProver({ relay: reader.chain, target: nowhere.hub }, grandpaOptions(followed));
   return await prover.fetchInitialState(never);
 }
 
@@ -143,7 +143,7 @@ export class GrandpaUpdater implements AsyncDisposable {
     },
   ) {
     const connection = connectReceiver(receiver);
-    this.#prover = createGrandpaProver(
+    this.#prover = new GrandpaProver(
       { relay: connectRelay(voting.wsUrl).chain, target: connection.hub },
       grandpaOptions(followed),
     );
@@ -188,7 +188,7 @@ class ParachainUpdater implements AsyncDisposable {
   /** Update step for one of them. */
   update(of: StateMachineId): UpdateStep {
     const connection = this.#connection;
-    const prover = createParachainProver(
+    const prover = new ParachainProver(
       { relay: this.#reader.chain, target: connection.hub },
       { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
     );

@@ -3,6 +3,7 @@
  * It takes naive proofs; what they must bring is checked as the live pallet does.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
+import type { StateCommitmentHeight } from "./ismp_storage.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { authoritySetCodec, BeefyError } from "../../../src/core/beefy/commitment.ts";
 import {
@@ -30,7 +31,6 @@ import { hubCommitment, verifyNaiveProof } from "../../../src/consensus/clients/
 import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
 import {
   type ConsensusStateId,
-  type StateCommitmentHeight,
   type StateMachine,
   type StateMachineId,
   toConsensusStateId,

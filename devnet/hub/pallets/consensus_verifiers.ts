@@ -186,7 +186,7 @@ export interface UpdateToVerify {
 }
 
 /** What an accepted update leads to. */
-export interface VerifiedUpdate {
+export interface ClientUpdate {
   readonly state: Uint8Array;
   readonly commitments: readonly IntermediateState[];
 }
@@ -196,15 +196,14 @@ const MAX_VERIFIED = 16;
 
 /** Accepted updates whose verdict depends on nothing but a name, the trusted state and the proof. */
 export class VerifiedUpdates {
-  readonly #known: (Pick<UpdateToVerify, "trusted" | "proof"> & { name: string; found: VerifiedUpdate })[] =
-    [];
+  readonly #known: (Pick<UpdateToVerify, "trusted" | "proof"> & { name: string; found: ClientUpdate })[] = [];
 
   /** The result for the same name and bytes, or a new one. @throws what `verify` throws; refusals are not kept. */
   verifyOnce(
     name: string,
     { trusted, proof }: Pick<UpdateToVerify, "trusted" | "proof">,
-    verify: () => VerifiedUpdate,
-  ): VerifiedUpdate {
+    verify: () => ClientUpdate,
+  ): ClientUpdate {
     const known = this.#known.find((one) =>
       one.name === name && equalBytes(one.trusted, trusted) && equalBytes(one.proof, proof)
     );
@@ -217,7 +216,7 @@ export class VerifiedUpdates {
 }
 
 /** Checks an update. @throws {IsmpError} consensus_proof_verification_failed; `cause` is the client's own error. */
-export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => VerifiedUpdate;
+export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => ClientUpdate;
 
 const refusals = [ClientRefusal, RollupUpdateError, BscError, GrandpaError, ScaleError];
 

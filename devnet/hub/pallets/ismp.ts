@@ -17,7 +17,6 @@ import { messagesTag, stateMachineUpdatedTag } from "../pool_tags.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  type StateCommitmentHeight,
   type StateMachine,
   stateMachineCodec,
   type StateMachineHeight,
@@ -43,7 +42,7 @@ import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
-import { IsmpStorage } from "./ismp_storage.ts";
+import { IsmpStorage, type StateCommitmentHeight } from "./ismp_storage.ts";
 import type { LeafStore } from "./mmr.ts";
 import { PalletStorage } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";

@@ -7,7 +7,6 @@ import {
   consensusStateIdCodec,
   type StateCommitment,
   stateCommitmentCodec,
-  type StateCommitmentHeight,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdCodec,
@@ -19,6 +18,12 @@ import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { StateMachineClient, VerifierHost } from "./state_machines.ts";
+
+/** A commitment with its height. */
+export interface StateCommitmentHeight {
+  readonly commitment: StateCommitment;
+  readonly height: bigint;
+}
 
 /** State commitments kept per chain unless `StateMachineCommitmentCap` says otherwise. */
 const defaultCommitmentCap = 10_240;

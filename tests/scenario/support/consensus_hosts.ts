@@ -147,8 +147,8 @@ export async function readHostFacts({ stateMachine, host }: DevnetChain, after: 
   return {
     chain: stateMachine,
     deliveries,
-    heights: events.flatMap((event) => event.tag === "StateMachineUpdated" ? [event.value.height] : []),
-    epochs: events.flatMap((event) => event.tag === "NewEpoch" ? [event.value.authoritySetId] : []),
+    heights: events.flatMap((event) => event.kind === "updated" ? [event.height] : []),
+    epochs: events.flatMap((event) => event.kind === "newEpoch" ? [event.setId] : []),
     sets: [first.current.id, last.current.id],
   };
 }

@@ -1,6 +1,6 @@
 /**
  * What the database of a relayer holds, also while it runs: a copy of it is read, which holds nobody up.
- * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/migrations.
+ * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/tables.ts.
  */
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { concatBytes } from "../../../src/core/encoding/bytes.ts";
