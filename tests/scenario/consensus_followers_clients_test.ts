@@ -10,16 +10,14 @@ import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/substrate_o
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import {
   consensusCommands,
   type ConsensusScene,
   playConsensus,
   proveByHand,
 } from "./support/consensus_scene.ts";
-import { assertSpending } from "./support/invariants.ts";
-import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { assertNothingLeaked, secretly } from "./support/secrets.ts";
+import type { LineMatch, RelayerProcess } from "./support/relayer_process.ts";
+import { playMessaging } from "./support/secrets.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
 const CHAIN = "SUBSTRATE-told";
@@ -100,28 +98,17 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     await scene.step("a challenge period holds up messages of the hub, and no updates", async () => {
       await node.setChallengePeriod(hub.identity, CHALLENGE_SEC);
       await tellHub(scene, told);
-      const folder = await Deno.makeTempDir({ prefix: "messaging-" });
-      await using stack = new AsyncDisposableStack();
-      stack.defer(() => Deno.remove(folder, { recursive: true }));
-      const { endpoints } = devnet;
-      const config = relayerConfig(
-        endpoints,
-        secretly(endpoints, { without: [BSC], moduleFilter: [toHex(demoModuleId)] }),
-      );
-      const messaging = stack.use(await startRelayer({ config, folder }));
-      await messaging.waitForLine("program_started");
-      const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
-      const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
-      await messaging.waitForLine("message_found");
-      await told.untilKnows(BigInt(block.number));
-      await told.untilGrown(2);
-      assert.equal(node.findReceipt(commitment), undefined);
-      node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
-      await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined);
-      assert.equal(await messaging.terminate(), 0);
-      messaging.assertNoErrors();
-      await assertNothingLeaked([messaging]);
-      await assertSpending(devnet, messaging);
+      const changes = { without: [BSC], moduleFilter: [toHex(demoModuleId)] };
+      await playMessaging(devnet, changes, async (messaging) => {
+        const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
+        const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
+        await messaging.waitForLine("message_found");
+        await told.untilKnows(BigInt(block.number));
+        await told.untilGrown(2);
+        assert.equal(node.findReceipt(commitment), undefined);
+        node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
+        await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined);
+      });
     });
 
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {
