@@ -354,7 +354,7 @@ function hubOptions(
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: true,
     ...clients && { clients },
-    consensus: joinSettings(settingsOf(chains.map(({ proven }) => proven)), consensus ?? {}),
+    consensus: joinSettings([...chains.map(({ proven }) => proven.settings), consensus ?? {}]),
     ...relayParent && { relayParent },
     balances: new Map([[treasuryAccount, TREASURY]]),
     hosts: new Map(
@@ -389,21 +389,14 @@ async function startProvenChains(
   }));
 }
 
-/** Both; of the lists of parachains all. */
-function joinSettings(evm: ConsensusSettings, substrate: ConsensusSettings): ConsensusSettings {
-  const parachains = [evm, substrate].flatMap((settings) => settings.parachains ?? []);
-  return { ...evm, ...substrate, parachains };
-}
-
-/** Hub settings for all chains. */
-function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
-  const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
+/** The settings of all; of lists what each adds. */
+function joinSettings(all: readonly ConsensusSettings[]): ConsensusSettings {
   return {
-    parachains: chains.flatMap(({ settings }) => settings.parachains ?? []),
-    slotDurations: new Map(chains.flatMap(({ settings }) => [...settings.slotDurations ?? []])),
-    disputeGames: chains.flatMap(({ settings }) => settings.disputeGames ?? []),
-    rollupCores: chains.flatMap(({ settings }) => settings.rollupCores ?? []),
-    ...bscEpochLength === undefined ? {} : { bscEpochLength },
+    ...all.reduce((before, settings) => ({ ...before, ...settings }), {}),
+    parachains: all.flatMap(({ parachains }) => parachains ?? []),
+    slotDurations: new Map(all.flatMap(({ slotDurations }) => [...slotDurations ?? []])),
+    disputeGames: all.flatMap(({ disputeGames }) => disputeGames ?? []),
+    rollupCores: all.flatMap(({ rollupCores }) => rollupCores ?? []),
   };
 }
 
