@@ -31,11 +31,12 @@ import {
 import { type Devnet, DevnetFault, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { AnvilFault } from "./evm/anvil.ts";
 import { NoPortFault } from "./kept_port.ts";
+import { chainFacts, describeChains } from "./terminal/facts.ts";
 import { runInterruptibly, sentenceOf, untilAborted } from "./terminal/interruption.ts";
 import type { PingOptions } from "./traffic/messages.ts";
-import { Progress, standardOutput, table } from "./terminal/progress.ts";
+import { Progress, standardOutput } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
-import { type ChainKind, kindTexts } from "./chains/proven_chains.ts";
+import type { ChainKind } from "./chains/proven_chains.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard, UpdateBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
@@ -152,7 +153,8 @@ async function play(
   await using devnet = await startDevnet(devnetOptions(options, progress));
   signal.throwIfAborted();
   progress.say("Both run; the hub knows every chain by proofs that it has verified:");
-  printChains(devnet, progress);
+  for (const line of describeChains(chainFacts(devnet))) progress.say(line);
+  progress.say("  (no program proves standalone Substrate chains to the hub: the devnet does)");
   await payForPolkadotHub(devnet, progress);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
   const relayer: RelayerOptions = {
@@ -215,27 +217,6 @@ function devnetOptions({ all, verbose }: Arguments, progress: Progress): DevnetO
       },
     },
   };
-}
-
-function printChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
-  const rows = [
-    ...chains.map(({ name, stateMachine, proven, rpcUrl }) => [
-      name,
-      stateMachine,
-      kindTexts[proven.kind],
-      rpcUrl,
-    ]),
-    ...substrateChains.map(({ name, stateMachine, node }) => [
-      name,
-      stateMachine,
-      "Substrate, final by votes of its own *",
-      node.wsUrl,
-    ]),
-    ["hub", hub.identity.stateMachine, "verifies every proof", hub.wsUrl],
-    ["relay", "", "its authorities make the hub final", relay.wsUrl],
-  ];
-  for (const line of table(rows, "left")) progress.say(`  ${line}`);
-  progress.say("  * which the devnet proves to the hub: no program does that for standalone chains");
 }
 
 /** Gives the hub the runtime that it lacked in August 2026: without it no claim with Polkadot Hub is paid. */

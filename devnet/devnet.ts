@@ -35,7 +35,6 @@ import {
   type ProvenChainOptions,
   startProvenChain,
 } from "./chains/proven_chains.ts";
-import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import {
@@ -300,10 +299,8 @@ export class Devnet implements AsyncDisposable {
   }
 
   /** Ends everything, in order: oracle, hub, nodes. Safe to call twice. */
-  async stop(): Promise<void> {
-    if (this.#parts.disposed) return;
-    await using _parts = this.#parts;
-    await noteSpentGas(this.chains);
+  stop(): Promise<void> {
+    return this.#parts.disposeAsync();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -357,7 +354,7 @@ function hubOptions(
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: true,
     ...clients && { clients },
-    consensus: joinSettings(settingsOf(chains.map(({ proven }) => proven)), consensus ?? {}),
+    consensus: joinSettings([...chains.map(({ proven }) => proven.settings), consensus ?? {}]),
     ...relayParent && { relayParent },
     balances: new Map([[treasuryAccount, TREASURY]]),
     hosts: new Map(
@@ -392,21 +389,14 @@ async function startProvenChains(
   }));
 }
 
-/** Both; of the lists of parachains all. */
-function joinSettings(evm: ConsensusSettings, substrate: ConsensusSettings): ConsensusSettings {
-  const parachains = [evm, substrate].flatMap((settings) => settings.parachains ?? []);
-  return { ...evm, ...substrate, parachains };
-}
-
-/** Hub settings for all chains. */
-function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
-  const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
+/** The settings of all; of lists what each adds. */
+function joinSettings(all: readonly ConsensusSettings[]): ConsensusSettings {
   return {
-    parachains: chains.flatMap(({ settings }) => settings.parachains ?? []),
-    slotDurations: new Map(chains.flatMap(({ settings }) => [...settings.slotDurations ?? []])),
-    disputeGames: chains.flatMap(({ settings }) => settings.disputeGames ?? []),
-    rollupCores: chains.flatMap(({ settings }) => settings.rollupCores ?? []),
-    ...bscEpochLength === undefined ? {} : { bscEpochLength },
+    ...all.reduce((before, settings) => ({ ...before, ...settings }), {}),
+    parachains: all.flatMap(({ parachains }) => parachains ?? []),
+    slotDurations: new Map(all.flatMap(({ slotDurations }) => [...slotDurations ?? []])),
+    disputeGames: all.flatMap(({ disputeGames }) => disputeGames ?? []),
+    rollupCores: all.flatMap(({ rollupCores }) => rollupCores ?? []),
   };
 }
 

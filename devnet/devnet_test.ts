@@ -25,8 +25,7 @@ Deno.test("devnet: one consensus relayer proves all chains; the hub's events cou
 
 Deno.test("devnet: chains and hub know each other when it is ready, and continue learning", async () => {
   await using devnet = await startDevnet();
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   const hub = devnet.hub.identity.stateMachine;
   const atStart = devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n;
   assert.ok(atStart > 0n);
@@ -73,8 +72,7 @@ Deno.test("devnet: consensus relayers deliver every session to hosts, heights wh
     hubFeed: "program",
     hubBlockTimeMs: 400,
   });
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   for (let session = 1n; session <= 3n; session++) {
     devnet.prover?.rotateNext();
     const wanted = FIRST_BEEFY_SET + session;
@@ -114,8 +112,7 @@ Deno.test("devnet: hosts take only what the authorities of the relay chain signe
     blockTimeSec: "automine",
     hubBlockTimeMs: 200,
   });
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   const root = toHash256(new Uint8Array(32).fill(7));
   await assert.rejects(
     advanceHub(a.host, { height: 9n, timestampSec: 1n, mmrRoot: root, childTrieRoot: root }),

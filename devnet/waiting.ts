@@ -88,3 +88,13 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", finish, { once: true });
   });
 }
+
+/** Calls that do not overlap: each begins after the one before it has ended. */
+export function oneByOne<T>(call: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve();
+  return () => {
+    const mine = running.then(call);
+    running = mine.catch(() => undefined);
+    return mine;
+  };
+}

@@ -277,8 +277,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 82_009,
-  "lines of devnet": 34_704,
-  "lines of tests": 101_250,
+  "lines of devnet": 34_120,
+  "lines of tests": 101_079,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,

@@ -4,7 +4,6 @@
  */
 
 import { ensurePrograms } from "../devnet/programs/relayer_build.ts";
-import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/traffic/spent_gas.ts";
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
@@ -179,8 +178,7 @@ async function runFiles(
 ): Promise<{ readonly results: Results; readonly wasStopped: boolean }> {
   const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
-  const spent = `build/spent-gas-${name}.txt`;
-  for (const file of [report, notes, spent]) await Deno.remove(file).catch(() => undefined);
+  for (const file of [report, notes]) await Deno.remove(file).catch(() => undefined);
   const child = new Deno.Command(Deno.execPath(), {
     // Types are the matter of `deno task check`: each suite would check all of the same modules again.
     args: [
@@ -198,8 +196,6 @@ async function runFiles(
       RUST_BACKTRACE: "0",
       DENO_JOBS: String(atOnce),
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
-      // What the devnets of other suites carry is sent by tests, not by the programs.
-      ...name.startsWith("scenario") ? { [SPENT_GAS_FILE]: `${Deno.cwd()}/${spent}` } : {},
     },
     stdin: "null",
     stdout: "piped",
@@ -209,8 +205,6 @@ async function runFiles(
   // What passed tests have to tell: the runner holds back all that they print.
   const printed = await Deno.readTextFile(notes).catch(() => "");
   if (printed !== "") say(printed.trimEnd());
-  const lines = await Deno.readTextFile(spent).catch(() => undefined);
-  if (lines !== undefined) say(describeSpentGas(sumSpentGas(parseSpentGas(lines))));
   const results = await readResults(report, paths);
   const { passed, failed } = sumOf(results);
   if (passed > 0) say(`longest: ${readLongest(report)}`);

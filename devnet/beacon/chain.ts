@@ -142,11 +142,6 @@ export class BeaconChain {
     return number;
   }
 
-  /** Planned slots that no block has taken yet. */
-  get plannedCount(): number {
-    return this.#planned.length;
-  }
-
   /** Adds the block that carries `execution`. */
   add(execution: ExecutionBlock): void {
     const slot = this.#nextSlot();

@@ -5,9 +5,13 @@
 import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import { formatDecimal } from "../../src/core/encoding/bytes.ts";
-import { type RelayerProcess, startRelayer } from "../../tests/scenario/support/relayer_process.ts";
+import {
+  isLogLine,
+  type RelayerProcess,
+  startRelayer,
+} from "../../tests/scenario/support/relayer_process.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
-import { FEE_TOKEN_ABI } from "../evm/abi.ts";
+import { feeTokensOn } from "../evm/host_admin.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../evm/accounts.ts";
 import { table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
@@ -58,13 +62,7 @@ export interface ExpectedFees {
 /** Fee tokens of the relayer's account on a chain, in units. */
 export async function feeTokenBalance(chain: DemoFeeChain): Promise<bigint> {
   if ("feeTokenDecimals" in chain) return chain.node.governance.balanceOf(substrateAccount);
-  const { host } = chain;
-  return await host.reader.readContract({
-    address: host.addresses.feeToken,
-    abi: FEE_TOKEN_ABI,
-    functionName: "balanceOf",
-    args: [DEVNET_ACCOUNTS.relayer.address],
-  });
+  return await feeTokensOn(chain.host, DEVNET_ACCOUNTS.relayer.address);
 }
 
 /**
@@ -87,11 +85,6 @@ export async function runAccumulateFees(
     throw new MoneyFault("command_failed", `accumulate-fees ended with status ${code}`);
   }
   return command.lines.map(({ text }) => text).filter((text) => !isLogLine(text));
-}
-
-/** Lines of the log begin with the time. */
-function isLogLine(text: string): boolean {
-  return /^\d{2,4}[-:]\d{2}/.test(text);
 }
 
 /** What the relayer has claimed and not withdrawn, in whole fee tokens of the chain. */

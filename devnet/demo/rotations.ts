@@ -18,7 +18,7 @@ import { HOST_ABI } from "../evm/abi.ts";
 import { readHubConsensus } from "../evm/host_admin.ts";
 import { type Progress, table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
-import { Patience, pause, WaitFault } from "../waiting.ts";
+import { oneByOne, Patience, pause, WaitFault } from "../waiting.ts";
 import { HUB_SEED } from "../programs/consensus_config.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
 
@@ -225,16 +225,6 @@ function signerOf({ consensusProof, signer }: ConsensusUpdate): string | undefin
   const signature = decodeStrict(signatureCodec, signer, "Signature");
   const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
   return isSigned ? toHex(toSignerBytes(signature)) : undefined;
-}
-
-/** Looks do not overlap: what a block tells counts once. */
-function oneByOne<T>(poll: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> = Promise.resolve();
-  return () => {
-    const mine = running.then(poll);
-    running = mine.catch(() => undefined);
-    return mine;
-  };
 }
 
 /** Account of `causeway-consensus` on EVM chains; that of `causeway` is the relayer's. */

@@ -196,17 +196,26 @@ export async function mintFeeTokens(host: IsmpHost, to: Address, units: bigint):
   await execute(host, host.addresses.feeToken, { abi: FEE_TOKEN_ABI, functionName: "mint", args });
 }
 
-/** Puts the application that costs gas for nothing (`Hostile.sol`) on the chain; its address. */
-export async function placeHostile(host: Pick<IsmpHost, "node">): Promise<Hex> {
-  const address = "0x00000000000000000000000000000000000000fd";
+/** Where the application that costs gas for nothing (`Hostile.sol`) stands. */
+export const HOSTILE_MODULE = "0x00000000000000000000000000000000000000fd";
+
+/** Puts that application on the chain; its address. */
+export async function placeHostile({ node }: Pick<IsmpHost, "node">): Promise<Hex> {
   const { Hostile } = await compileContracts();
-  await host.node.setCode({ address, bytecode: Hostile.deployedBytecode });
-  return address;
+  await node.setCode({ address: HOSTILE_MODULE, bytecode: Hostile.deployedBytecode });
+  return HOSTILE_MODULE;
 }
 
-/** From now on the application of {@link placeHostile} fails with bodies of `switch`, or does not any more. */
-export async function turnHostile(host: Pick<IsmpHost, "node">, address: Hex, bad: boolean): Promise<void> {
-  await host.node.setStorageAt({ address, index: 0, value: numberToHex(bad ? 1 : 0, { size: 32 }) });
+/** From now on it fails with bodies of `switch`, or does not any more. */
+export async function turnHostile({ node }: Pick<IsmpHost, "node">, isBad: boolean): Promise<void> {
+  const value = numberToHex(isBad ? 1 : 0, { size: 32 });
+  await node.setStorageAt({ address: HOSTILE_MODULE, index: 0, value });
+}
+
+/** Fee tokens of an account, units. */
+export function feeTokensOn(host: IsmpHost, account: Hex): Promise<bigint> {
+  const at = { address: host.addresses.feeToken, abi: FEE_TOKEN_ABI } as const;
+  return host.reader.readContract({ ...at, functionName: "balanceOf", args: [account] });
 }
 
 /** A post to send through the ping application. */

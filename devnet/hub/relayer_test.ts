@@ -50,6 +50,11 @@ async function storage(hub: Hub, key: Uint8Array): Promise<Uint8Array | undefine
   return value === null ? undefined : fromHex(String(value));
 }
 
+/** The hub refuses a call with this error of its pallet. */
+async function refuses(hub: Hub, extrinsic: Uint8Array, error: string): Promise<void> {
+  equal(await fetchRefusal(hub, extrinsic), `Relayer.${error}`);
+}
+
 async function include(hub: Hub, extrinsic: Uint8Array): Promise<void> {
   equal(await fetchRefusal(hub, extrinsic), undefined);
   hub.produceBlock();
@@ -76,9 +81,10 @@ Deno.test("relayer: accumulated fees are credited where they were paid, and thei
   equal(decodeStrict(u256, stored, "Fees"), 11n * token);
   const events = toHex(await storage(hub, otherKeys.systemEvents()) ?? new Uint8Array());
   ok(events.includes(`3500${toHex(Uint8Array.of(80, ...relayerAddress)).slice(2)}0001000000`));
-  equal(
-    await fetchRefusal(hub, relayerCalls.accumulateFees(await work.prove([work.commitments[0] ?? payee]))),
-    "Relayer.MissingCommitments",
+  await refuses(
+    hub,
+    relayerCalls.accumulateFees(await work.prove([work.commitments[0] ?? payee])),
+    "MissingCommitments",
   );
 });
 
@@ -147,7 +153,7 @@ Deno.test("relayer: every rule of accumulation has its error", async (t) => {
   await t.step("a destination in its challenge period", async () => {
     void hub.setChallengePeriod(receiver, 60n);
     hub.produceBlock();
-    equal(await fetchRefusal(hub, relayerCalls.accumulateFees(good)), "Relayer.ProofValidationError");
+    await refuses(hub, relayerCalls.accumulateFees(good), "ProofValidationError");
     equal(hub.rejections.at(-1)?.ismp, "challenge_period_not_elapsed");
     hub.advanceTime(61_000);
     hub.produceBlock();
@@ -178,13 +184,13 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
       await work.prove([commitment], { beneficiaryDetails: [beneficiary, signature] }),
     );
   const stranger = new Uint8Array(32).fill(0x42);
-  equal(await fetchRefusal(hub, await claim(first, sign(0n, stranger))), "Relayer.InvalidPublicKey");
-  equal(await fetchRefusal(hub, await claim(first, sign(1n))), "Relayer.InvalidPublicKey");
+  await refuses(hub, await claim(first, sign(0n, stranger)), "InvalidPublicKey");
+  await refuses(hub, await claim(first, sign(1n)), "InvalidPublicKey");
   const broken: Signature = { tag: "Evm", value: { address: relayerAddress, signature: new Uint8Array(64) } };
-  equal(await fetchRefusal(hub, await claim(first, broken)), "Relayer.InvalidSignature");
+  await refuses(hub, await claim(first, broken), "InvalidSignature");
   const { digest } = beneficiaryMessage({ nonce: 0n, sourceChain: sender.stateMachine, beneficiary });
   const otherScheme = sr25519Signature(digest, stranger, new Uint8Array(32));
-  equal(await fetchRefusal(hub, await claim(first, otherScheme)), "Relayer.InvalidSignature");
+  await refuses(hub, await claim(first, otherScheme), "InvalidSignature");
   await include(hub, await claim(first, sign(0n)));
   const { governance } = hub;
   equal(governance.feesOf(sender.stateMachine, beneficiary), 5n);
@@ -193,7 +199,7 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
   const nonce = await storage(hub, relayerKeys.nonce(relayerAddress, sender.stateMachine));
   ok(nonce !== undefined);
   equal(decodeStrict(u64, nonce, "Nonce"), 1n);
-  equal(await fetchRefusal(hub, await claim(second, sign(0n))), "Relayer.InvalidPublicKey");
+  await refuses(hub, await claim(second, sign(0n)), "InvalidPublicKey");
   await include(hub, await claim(second, sign(1n)));
   equal(governance.feesOf(sender.stateMachine, beneficiary), 12n);
 });
@@ -217,7 +223,7 @@ Deno.test("relayer: the pool knows a call by its whole argument, and compressed 
   equal(second.kind === "error" && second.error.code, 1014);
   hub.produceBlock();
   equal(hub.governance.feesOf(sender.stateMachine, relayerAddress), 5n);
-  equal(await fetchRefusal(hub, extrinsic), "Relayer.MissingCommitments");
+  await refuses(hub, extrinsic, "MissingCommitments");
   equal(
     await fetchRefusal(
       hub,
@@ -231,22 +237,24 @@ Deno.test("relayer: a withdrawal pays the whole credit through the host manager,
   await using hub = await startRelayerHub();
   const { governance } = hub;
   const work = await paidWork(hub, [9n * token, 2n * token]);
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
+  await refuses(hub, relayerCalls.withdrawFees(withdrawal(0n)), "NotEnoughBalance");
   await include(hub, relayerCalls.accumulateFees(await work.prove(work.commitments.slice(0, 1))));
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
+  await refuses(hub, relayerCalls.withdrawFees(withdrawal(0n)), "NotEnoughBalance");
   await include(hub, relayerCalls.accumulateFees(await work.prove(work.commitments.slice(1))));
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.MissingMangerAddress");
+  await refuses(hub, relayerCalls.withdrawFees(withdrawal(0n)), "MissingMangerAddress");
   void governance.setHostParams(sender.stateMachine, senderHostParams);
   hub.produceBlock();
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(1n))), "Relayer.InvalidPublicKey");
+  await refuses(hub, relayerCalls.withdrawFees(withdrawal(1n)), "InvalidPublicKey");
   const signed = withdrawal(0n);
-  equal(
-    await fetchRefusal(hub, relayerCalls.withdrawFees({ ...signed, destChain: receiver.stateMachine })),
-    "Relayer.InvalidPublicKey",
+  await refuses(
+    hub,
+    relayerCalls.withdrawFees({ ...signed, destChain: receiver.stateMachine }),
+    "InvalidPublicKey",
   );
-  equal(
-    await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n, { beneficiary: new Uint8Array(32) }))),
-    "Relayer.InvalidPublicKey",
+  await refuses(
+    hub,
+    relayerCalls.withdrawFees(withdrawal(0n, { beneficiary: new Uint8Array(32) })),
+    "InvalidPublicKey",
   );
   await include(hub, relayerCalls.withdrawFees(signed));
   equal(governance.feesOf(sender.stateMachine, relayerAddress), 0n);
@@ -267,8 +275,8 @@ Deno.test("relayer: a withdrawal pays the whole credit through the host manager,
       }`,
     },
   }]);
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(signed)), "Relayer.InvalidPublicKey");
-  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(1n))), "Relayer.NotEnoughBalance");
+  await refuses(hub, relayerCalls.withdrawFees(signed), "InvalidPublicKey");
+  await refuses(hub, relayerCalls.withdrawFees(withdrawal(1n)), "NotEnoughBalance");
 });
 
 Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts through HYPR-FEE", async () => {
@@ -285,8 +293,8 @@ Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts th
   equal(governance.minimumWithdrawal(chain), 10n * token);
   void governance.setMinimumWithdrawal(chain, 0n);
   hub.produceBlock();
-  equal(await fetchRefusal(hub, order(1n)), "Relayer.InvalidSignature");
-  equal(await fetchRefusal(hub, order(0n, { beneficiary: new Uint8Array(20) })), "Relayer.InvalidPublicKey");
+  await refuses(hub, order(1n), "InvalidSignature");
+  await refuses(hub, order(0n, { beneficiary: new Uint8Array(20) }), "InvalidPublicKey");
   await include(hub, order(0n));
   const { number } = hub.best;
   const events = Object.values(Object(await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number])));
@@ -318,23 +326,20 @@ Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once
     });
   };
   const sr25519 = sr25519Signature(payee, relayerKey, new Uint8Array(32));
-  equal(await fetchRefusal(hub, await claim({ signature: sr25519 })), "Relayer.OutboundSignatureNotEvm");
-  equal(await fetchRefusal(hub, await claim({ setId: 8n })), "Relayer.OutboundDeliveryNotProven");
-  equal(
-    await fetchRefusal(hub, await claim({ key: new Uint8Array(32).fill(9) })),
-    "Relayer.OutboundSignerMismatch",
-  );
-  equal(await fetchRefusal(hub, await claim({ payee: treasuryAccount })), "Relayer.OutboundSignerMismatch");
-  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundNoRewardConfigured");
+  await refuses(hub, await claim({ signature: sr25519 }), "OutboundSignatureNotEvm");
+  await refuses(hub, await claim({ setId: 8n }), "OutboundDeliveryNotProven");
+  await refuses(hub, await claim({ key: new Uint8Array(32).fill(9) }), "OutboundSignerMismatch");
+  await refuses(hub, await claim({ payee: treasuryAccount }), "OutboundSignerMismatch");
+  await refuses(hub, await claim(), "OutboundNoRewardConfigured");
   void governance.setConsensusReward(receiver.stateMachine, 10n ** 12n);
   hub.produceBlock();
-  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundRewardTransferFailed");
+  await refuses(hub, await claim(), "OutboundRewardTransferFailed");
   void governance.setBalance(treasuryAccount, 5n * 10n ** 12n);
   hub.produceBlock();
   await include(hub, await claim());
   equal(governance.balanceOf(payee), 10n ** 12n);
   equal(governance.balanceOf(treasuryAccount), 4n * 10n ** 12n);
-  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundRotationAlreadyClaimed");
+  await refuses(hub, await claim(), "OutboundRotationAlreadyClaimed");
   const unit = await storage(hub, relayerKeys.outboundConsensusRotationsClaimed(receiver.stateMachine, 7n));
   deepEqual(unit, new Uint8Array());
 });
@@ -368,25 +373,19 @@ Deno.test("relayer: the deliverer of a listed module's request is paid, and no o
       signature: evmSignature(digest, key),
     });
   };
-  equal(
-    await fetchRefusal(hub, claim({ source: sender.stateMachine })),
-    "Relayer.OutboundRequestSourceNotHyperbridge",
-  );
-  equal(await fetchRefusal(hub, claim({ nonce: 9n })), "Relayer.OutboundRequestNotKnown");
-  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestNoRewardConfigured");
+  await refuses(hub, claim({ source: sender.stateMachine }), "OutboundRequestSourceNotHyperbridge");
+  await refuses(hub, claim({ nonce: 9n }), "OutboundRequestNotKnown");
+  await refuses(hub, claim(), "OutboundRequestNoRewardConfigured");
   void governance.setRequestReward(from, 2n * 10n ** 12n);
   void governance.setBalance(treasuryAccount, 10n ** 12n);
   hub.produceBlock();
-  equal(await fetchRefusal(hub, claim({}, relayerKey, sender)), "Relayer.MismatchedStateMachine");
-  equal(
-    await fetchRefusal(hub, claim({}, new Uint8Array(32).fill(9))),
-    "Relayer.OutboundRequestSignerMismatch",
-  );
-  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestRewardTransferFailed");
+  await refuses(hub, claim({}, relayerKey, sender), "MismatchedStateMachine");
+  await refuses(hub, claim({}, new Uint8Array(32).fill(9)), "OutboundRequestSignerMismatch");
+  await refuses(hub, claim(), "OutboundRequestRewardTransferFailed");
   void governance.setBalance(treasuryAccount, 10n ** 13n);
   hub.produceBlock();
   await include(hub, claim());
   equal(governance.balanceOf(payee), 2n * 10n ** 12n);
-  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestAlreadyClaimed");
+  await refuses(hub, claim(), "OutboundRequestAlreadyClaimed");
   equal((await storage(hub, relayerKeys.outboundRequestsClaimed(commitment)))?.length, 0);
 });

@@ -12,7 +12,7 @@ import {
   sendPing,
   type SentMessage,
 } from "../traffic/messages.ts";
-import { Patience, pause } from "../waiting.ts";
+import { oneByOne, Patience, pause } from "../waiting.ts";
 
 /** Time between two polls at the hub's events. */
 const POLL_HUB_EVERY_MS = 500;
@@ -29,25 +29,18 @@ export class UpdateBoard {
   readonly #accepted = new Map<string, Accepted>();
   /** Last block of the hub that was read. */
   #read = 0;
-  /** Looks do not overlap: each block counts once. */
-  #looking: Promise<void> = Promise.resolve();
+  /** Reads what is new, each block once. */
+  readonly look = oneByOne(() => this.#poll());
 
   constructor(devnet: Pick<Devnet, "hub" | "chains" | "substrateChains" | "idOnHub">) {
     this.#devnet = devnet;
-  }
-
-  /** Reads what is new. */
-  look(): Promise<void> {
-    const look = this.#looking.then(() => this.#poll());
-    this.#looking = look.catch(() => undefined);
-    return look;
   }
 
   /** Looks until `signal` is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      await new Promise((resolve) => setTimeout(resolve, POLL_HUB_EVERY_MS));
+      await pause(POLL_HUB_EVERY_MS, signal);
     }
   }
 

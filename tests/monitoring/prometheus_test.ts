@@ -9,7 +9,6 @@ import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { haveCommands } from "../release/support/debian.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import { type PrometheusServer, startPrometheus } from "./support/prometheus_server.ts";
@@ -30,7 +29,7 @@ async function untilAlert(
       labels.alertname === name && labels.chain === chain
     );
     return isFiring ? found?.state === "firing" : found === undefined;
-  }, { deadlineMs: DEADLINE_MS, everyMs: 500 });
+  }, { everyMs: 500 });
 }
 
 Deno.test("prometheus: it scrapes both programs, an alert fires when a wallet is drained and is resolved when it is filled", async () => {
@@ -48,7 +47,6 @@ Deno.test("prometheus: it scrapes both programs, an alert fires when a wallet is
   await waitUntil(
     "the hub knows every chain",
     () => devnet.chains.every((chain) => devnet.hub.latestHeight(devnet.idOnHub(chain)) !== undefined),
-    { deadlineMs: DEADLINE_MS },
   );
   await using relaying = await startRelayer({
     config: relayerConfig(devnet.endpoints),
@@ -62,7 +60,7 @@ Deno.test("prometheus: it scrapes both programs, an alert fires when a wallet is
   try {
     const [chain] = devnet.chains;
     assert.ok(chain !== undefined);
-    await relaying.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await relaying.waitForLine("program_started");
     await sendPing(devnet, { from: "B", to: "A", count: 2 });
     for (
       const query of [
@@ -76,7 +74,6 @@ Deno.test("prometheus: it scrapes both programs, an alert fires when a wallet is
       ]
     ) {
       await waitUntil(query, async () => (await prometheus.query(query)).length > 0, {
-        deadlineMs: DEADLINE_MS,
         everyMs: 500,
       });
     }

@@ -43,8 +43,7 @@ Deno.test("bundles", async (t) => {
     "a message that does not pay takes the proof that it needs when an operator relays it",
     () =>
       playSceneOn(devnet, async (scene) => {
-        const [, chain] = devnet.chains;
-        assert.ok(chain !== undefined);
+        const chain = devnet.chain("B");
         const relayer = scene.relayer();
         await relayer.startAndWait({ disableFeeAccumulation: true, minimumProfitPercent: 10 });
         const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });

@@ -15,13 +15,7 @@ import {
   TOKEN,
 } from "./support/fee_accounts.ts";
 import { runRelayerOnce } from "./support/run_once.ts";
-import {
-  DEADLINE_MS,
-  playSceneOn,
-  type Scene,
-  type SceneRelayer,
-  startSceneDevnet,
-} from "./support/scene.ts";
+import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
 /** A relayer begins to withdraw a minute after its start, which a busy machine may need for a step: none does here. */
 const NEVER_WITHDRAWING = { relayer: { minimum_withdrawal_amount: 1_000_000 } } as const;
@@ -109,9 +103,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           // Destinations become known in the order A, C, B; their sources are C, B, A.
           for (const [source, dest] of [[c, a], [b, c], [a, b]] as const) {
             devnet.oracle.resume({ from: dest.stateMachine, to: devnet.hub.identity.stateMachine });
-            await waitUntil(`fees of ${source.name} are claimed`, () => claimed(source) >= 0, {
-              deadlineMs: DEADLINE_MS,
-            });
+            await waitUntil(`fees of ${source.name} are claimed`, () => claimed(source) >= 0);
           }
           const { code, table } = await commandResult(waiting);
           assert.equal(code, 0);
@@ -191,7 +183,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           await waitUntil(`a claim is ${state}`, async () => {
             const claims = (await relayer.ledger()).submissions.filter(({ kind }) => kind === "accumulate");
             return claims.some((claim) => claim.state === state);
-          }, { deadlineMs: DEADLINE_MS, everyMs: 20 });
+          }, { everyMs: 20 });
           await dying.kill();
           devnet.hub.fault = undefined;
           devnet.hub.resumeBlocks();
@@ -251,7 +243,7 @@ async function untilFinal(relayer: SceneRelayer, sent: readonly SentMessage[]): 
   await waitUntil("the deliveries are final", async () => {
     const rows = await rowsOf(relayer, sent);
     return rows.length === sent.length && rows.every(({ isFinal }) => isFinal);
-  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+  }, { everyMs: 400 });
 }
 
 /** Waits until the deliveries are final, and the hub could verify them. */
@@ -280,7 +272,7 @@ async function untilClaimStates(
     const rows = await rowsOf(relayer, sent);
     return rows.length === sent.length &&
       rows.every(({ claimState, fee }) => claimState === stateOf(fee ?? 0n));
-  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+  }, { everyMs: 400 });
 }
 
 async function rowsOf(

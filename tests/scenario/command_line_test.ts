@@ -250,8 +250,7 @@ async function playSignals(devnet: Devnet): Promise<void> {
 }
 
 async function playReload(devnet: Devnet): Promise<void> {
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
@@ -297,8 +296,7 @@ async function playReload(devnet: Devnet): Promise<void> {
 }
 
 async function playHangingEndpoints(devnet: Devnet): Promise<void> {
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   await using hubProxy = await startRpcProxy({ upstream: devnet.hub.httpUrl });
   await playGuardedOn(devnet, async (scene) => {

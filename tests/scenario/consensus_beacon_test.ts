@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Beacon, BeaconLie } from "../../devnet/beacon/beacon.ts";
 import { lieAbout } from "../../devnet/beacon/lies.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** What a node may leave out; states it must have then. */
@@ -94,7 +94,7 @@ Deno.test("consensus of a beacon chain", (t) =>
         for (const liar of liars) {
           await relayer.waitForLine(
             ({ text }) => text.includes(hostOf(liar)) && text.includes("malformed"),
-            { since, deadlineMs: DEADLINE_MS },
+            { since },
           );
         }
         await scene.untilGrown(["beacon"]);

@@ -10,17 +10,14 @@ import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/substrate_o
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import {
   consensusCommands,
   type ConsensusScene,
-  DEADLINE_MS,
   playConsensus,
   proveByHand,
 } from "./support/consensus_scene.ts";
-import { assertSpending } from "./support/invariants.ts";
-import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { assertNothingLeaked, secretly } from "./support/secrets.ts";
+import type { LineMatch, RelayerProcess } from "./support/relayer_process.ts";
+import { playMessaging } from "./support/secrets.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
 const CHAIN = "SUBSTRATE-told";
@@ -54,7 +51,7 @@ async function untilSuspended(
 ): Promise<void> {
   const tells: LineMatch = ({ record }) => record?.event === event && record.to === CHAIN;
   scene.expect(tells);
-  await relayer.waitForLine(tells, { since, deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine(tells, { since });
   const calls = (): number => [...told.chain.node.callCounts.values()].reduce((sum, count) => sum + count, 0);
   const failed = (): readonly number[] =>
     relayer.lines.slice(since).filter(({ record }) =>
@@ -62,9 +59,7 @@ async function untilSuspended(
     )
       .filter(({ record }) => record?.result === "failed").map(({ record }) => Number(record?.nextInMs));
   const before = { calls: calls(), looks: failed().length, block: told.now };
-  await waitUntil("it was looked at again", () => failed().length >= before.looks + 2, {
-    deadlineMs: DEADLINE_MS,
-  });
+  await waitUntil("it was looked at again", () => failed().length >= before.looks + 2);
   const looks = failed().length - before.looks;
   // The next look may have begun.
   assert.ok(calls() - before.calls <= (looks + 1) * MAX_CALLS_PER_POLL, `${calls() - before.calls} calls`);
@@ -103,30 +98,17 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     await scene.step("a challenge period holds up messages of the hub, and no updates", async () => {
       await node.setChallengePeriod(hub.identity, CHALLENGE_SEC);
       await tellHub(scene, told);
-      const folder = await Deno.makeTempDir({ prefix: "messaging-" });
-      await using stack = new AsyncDisposableStack();
-      stack.defer(() => Deno.remove(folder, { recursive: true }));
-      const { endpoints } = devnet;
-      const config = relayerConfig(
-        endpoints,
-        secretly(endpoints, { without: [BSC], moduleFilter: [toHex(demoModuleId)] }),
-      );
-      const messaging = stack.use(await startRelayer({ config, folder }));
-      await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
-      const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
-      const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
-      await messaging.waitForLine("message_found", { deadlineMs: DEADLINE_MS });
-      await told.untilKnows(BigInt(block.number));
-      await told.untilGrown(2);
-      assert.equal(node.findReceipt(commitment), undefined);
-      node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
-      await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined, {
-        deadlineMs: DEADLINE_MS,
+      const changes = { without: [BSC], moduleFilter: [toHex(demoModuleId)] };
+      await playMessaging(devnet, changes, async (messaging) => {
+        const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
+        const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
+        await messaging.waitForLine("message_found");
+        await told.untilKnows(BigInt(block.number));
+        await told.untilGrown(2);
+        assert.equal(node.findReceipt(commitment), undefined);
+        node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
+        await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined);
       });
-      assert.equal(await messaging.terminate(DEADLINE_MS), 0);
-      messaging.assertNoErrors();
-      await assertNothingLeaked([messaging]);
-      await assertSpending(devnet, messaging);
     });
 
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {

@@ -2,12 +2,7 @@
 import assert from "node:assert/strict";
 import { GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import {
-  type ConsensusScene,
-  DEADLINE_MS,
-  playConsensus,
-  type SceneChanges,
-} from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
@@ -74,7 +69,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
       await Promise.all(all.map((chain) => chain.untilKnows(1n)));
       relay.rotate();
       await Promise.all(all.map((chain) => chain.untilCurrent()));
-      await relayer.waitForLine("update_sent", { since: scene.now(relayer), deadlineMs: DEADLINE_MS });
+      await relayer.waitForLine("update_sent", { since: scene.now(relayer) });
       await scene.kill(relayer);
     });
 
@@ -136,7 +131,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
           return both.some(({ lines }) =>
             lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
           );
-        }, { deadlineMs: DEADLINE_MS });
+        });
         // A set that comes without a new height of the hub.
         holdHub(devnet);
         await Promise.all(chains.map((chain) => chain.untilCurrent()));

@@ -7,7 +7,7 @@ import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
@@ -19,9 +19,7 @@ const dest = parseStateMachine("EVM-1");
 async function untilHubGrown({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   const known = (): bigint => devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n;
   const before = known();
-  await waitUntil(`the hub knows a block of ${CHAIN} after ${before}`, () => known() > before, {
-    deadlineMs: DEADLINE_MS,
-  });
+  await waitUntil(`the hub knows a block of ${CHAIN} after ${before}`, () => known() > before);
 }
 
 Deno.test("the hub and a parachain beside it follow each other by their heads on the relay chain", (t) =>
@@ -66,9 +64,7 @@ Deno.test("the hub and a parachain beside it follow each other by their heads on
     await scene.step("after a stop the newest heads are delivered at once", async () => {
       await scene.kill(relayer);
       const { height } = told;
-      await waitUntil("the hub makes blocks", () => hub.finalized.number > Number(height) + 2, {
-        deadlineMs: DEADLINE_MS,
-      });
+      await waitUntil("the hub makes blocks", () => hub.finalized.number > Number(height) + 2);
       const final = BigInt(hub.finalized.number);
       await send();
       relayer = await scene.start({ hubType: "grandpa" });
@@ -84,9 +80,7 @@ Deno.test("the hub and a parachain beside it follow each other by their heads on
         scene.expect(({ text }) => text.includes("[hub.grandpa].rpc is another chain"));
         relayer = await scene.start({ hubType: "grandpa", relayUrl: other.wsUrl });
         const before = { told: told.height, hub: hub.latestHeight(scene.devnet.idOnHub(told.chain)) };
-        await relayer.waitForLine(told.says("[hub.grandpa].rpc is another chain"), {
-          deadlineMs: DEADLINE_MS,
-        });
+        await relayer.waitForLine(told.says("[hub.grandpa].rpc is another chain"));
         await scene.untilFailed(relayer, 4, 0);
         const after = { told: told.height, hub: hub.latestHeight(scene.devnet.idOnHub(told.chain)) };
         assert.deepEqual(after, before);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Beacon } from "../../devnet/beacon/beacon.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** More than pass by themselves before the first step has played: the fork is reached by a command. */
@@ -25,9 +25,7 @@ Deno.test("consensus of a beacon chain through Gloas", (t) =>
     await scene.step("before the fork the hub follows, and that it will not is a warning", async () => {
       relayer = await scene.start();
       await scene.untilGrown(["beacon"]);
-      const line = await relayer.waitForLine("client_unusable.fork_not_followed", {
-        deadlineMs: DEADLINE_MS,
-      });
+      const line = await relayer.waitForLine("client_unusable.fork_not_followed");
       assert.match(line.text, /gloas .*the hub's runtime does not follow it/);
       assert.equal(line.record?.level, "warn");
     });
@@ -40,7 +38,6 @@ Deno.test("consensus of a beacon chain through Gloas", (t) =>
         await relayer.waitForLine(
           ({ record, text }) =>
             record?.event === "client_unusable.fork_not_followed" && text.includes("in every layout"),
-          { deadlineMs: DEADLINE_MS },
         );
         assert.ok(scene.hubHeight("beacon") < BigInt(forkBlock));
       },

@@ -15,7 +15,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** Sessions that pass while both stand still, a race each: one, and more than go into one transaction. */
@@ -89,7 +89,7 @@ Deno.test("two relayers update a host", (t) =>
           };
           await race(scene, both, startWork, () => untilHostHas(chain, posted));
           return both.some(({ lines }) => lines.some(({ record }) => IN_TIME.has(record?.event)));
-        }, { deadlineMs: DEADLINE_MS });
+        });
       },
     );
 

@@ -11,7 +11,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
-import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** How often a node refused methods. */
@@ -59,7 +59,7 @@ Deno.test("nodes without unsafe methods", (t) =>
       await beginSessions(devnet, 2, true);
       const [delivered] = await deliveredDuring(chains, async () => {
         relayer = await scene.start(TELLING);
-        const told = await relayer.waitForLine("proofs_unavailable.withheld", { deadlineMs: DEADLINE_MS });
+        const told = await relayer.waitForLine("proofs_unavailable.withheld");
         assert.equal(told.level, "warn");
         assert.equal(told.record?.chain, chain.stateMachine);
         for (const named of ["--rpc-methods=unsafe", "--enable-offchain-indexing=true", `127.0.0.1`]) {
@@ -74,7 +74,6 @@ Deno.test("nodes without unsafe methods", (t) =>
         await waitUntil(
           "the node is asked again",
           () => asked() >= before + 2 * WATCHED_LOOKS && pauses().length >= WATCHED_LOOKS,
-          { deadlineMs: DEADLINE_MS },
         );
         assert.ok(pauses().every((pauseMs) => pauseMs >= 1_000), `${pauses()}`);
       });

@@ -19,7 +19,6 @@ import { waitUntil } from "../../devnet/waiting.ts";
 import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
 import {
   consensusCommands,
-  DEADLINE_MS,
   playConsensus,
   proveByHand,
   type SceneChanges,
@@ -68,7 +67,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         const start = (): Promise<RelayerProcess> => scene.start({ ...TELLING, ...changes, only });
         relayer = await start();
         if (crashes) {
-          await relayer.waitForLine("proofs_sent", { deadlineMs: DEADLINE_MS });
+          await relayer.waitForLine("proofs_sent");
           await scene.kill(relayer);
           relayer = await start();
         }

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { freezeHost, readHubConsensus, updateHostParams } from "../../devnet/evm/host_admin.ts";
 import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
-import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 
@@ -45,9 +45,7 @@ Deno.test("hosts that take nothing", (t) =>
       const delivered = await deliveredDuring(devnet.chains, async () => {
         await beginSessions(devnet, 1, true);
         relayer = await scene.start({ ...TELLING, rpcUrls: { [frozen.stateMachine]: [proxy.httpUrl] } });
-        const said = await relayer.waitForLine(saidOf("host_unusable.frozen", frozen.stateMachine), {
-          deadlineMs: DEADLINE_MS,
-        });
+        const said = await relayer.waitForLine(saidOf("host_unusable.frozen", frozen.stateMachine));
         assert.equal(said.level, "warn");
         proxy.clear();
         watchedSinceMs = performance.now();
@@ -64,9 +62,7 @@ Deno.test("hosts that take nothing", (t) =>
       const before = await readHubConsensus(expiring.host);
       const [delivered] = await deliveredDuring([expiring], async () => {
         await beginSessions(devnet, 1, true);
-        await relayer.waitForLine(saidOf("host_unusable.expired", expiring.stateMachine), {
-          deadlineMs: DEADLINE_MS,
-        });
+        await relayer.waitForLine(saidOf("host_unusable.expired", expiring.stateMachine));
       });
       assert.deepEqual(delivered, []);
       assert.deepEqual(await readHubConsensus(expiring.host), before);
@@ -80,7 +76,7 @@ Deno.test("hosts that take nothing", (t) =>
         const most = MAX_REQUESTS_PER_POLL * minutes + MAX_CHECK_REQUESTS * Math.ceil(minutes / 10);
         assert.ok(looks() <= most, `${looks()} requests in ${minutes} minutes`);
         await freezeHost(frozen.host, "none");
-        await relayer.waitForLine("host_resumed", { deadlineMs: DEADLINE_MS });
+        await relayer.waitForLine("host_resumed");
         await untilHostsKnow(devnet, [frozen]);
         const said = [["host_unusable.frozen", frozen], ["host_unusable.expired", expiring]] as const;
         for (const [event, { stateMachine }] of said) {

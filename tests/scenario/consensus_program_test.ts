@@ -3,25 +3,17 @@ import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
-import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus, secretChanges } from "./support/consensus_scene.ts";
 import { assertServedUpdates } from "./support/served_status.ts";
-import { assertSpending } from "./support/invariants.ts";
-import { assertNothingLeaked, secretly, SECRETS } from "./support/secrets.ts";
-import { type RelayerLine, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { playMessaging, SECRETS } from "./support/secrets.ts";
+import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 
 const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
 
 /** What the monitor allows; nothing here takes as long. */
 const GENEROUS_SEC = 3_600;
-
-/** Starts the messaging relayer on all chains, with the hub as the only destination. */
-async function startMessaging(scene: ConsensusScene, folder: string): Promise<RelayerProcess> {
-  const { endpoints } = scene.devnet;
-  return await startRelayer({ config: relayerConfig(endpoints, secretly(endpoints)), folder });
-}
 
 function lineOf(
   kind: ChainKind,
@@ -69,9 +61,6 @@ Deno.test("both programs on all kinds of chains", (t) =>
     const { devnet } = scene;
     const bsc = scene.chain("bsc");
     await using proxy = await startRpcProxy({ upstream: bsc.rpcUrl });
-    const folder = await Deno.makeTempDir({ prefix: "messaging-" });
-    await using stack = new AsyncDisposableStack();
-    stack.defer(() => Deno.remove(folder, { recursive: true }));
     let first: RelayerProcess;
     let second: RelayerProcess;
 
@@ -92,26 +81,21 @@ Deno.test("both programs on all kinds of chains", (t) =>
         }, ["--listen=127.0.0.1:0"]);
         // The messaging relayer does not start while the hub knows no height of a chain.
         await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
-        const messaging = stack.use(await startMessaging(scene, folder));
-        await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
-        const legs = new Set<unknown>();
-        await messaging.waitForLine(({ record }) => {
-          const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);
-          if (record?.event === "leg_started" && isToHub) legs.add(record.leg);
-          return legs.size === KINDS.length;
-        }, { deadlineMs: DEADLINE_MS });
-        const sent = (await Promise.all(
-          devnet.chains.map(({ stateMachine }) => sendPing(devnet, { from: stateMachine, to: "hub" })),
-        )).flat();
-        await waitUntil(
-          "all messages are delivered",
-          () => sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined),
-          { deadlineMs: DEADLINE_MS },
-        );
-        assert.equal(await messaging.terminate(DEADLINE_MS), 0);
-        messaging.assertNoErrors();
-        await assertNothingLeaked([messaging]);
-        await assertSpending(devnet, messaging);
+        await playMessaging(devnet, {}, async (messaging) => {
+          const legs = new Set<unknown>();
+          await messaging.waitForLine(({ record }) => {
+            const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);
+            if (record?.event === "leg_started" && isToHub) legs.add(record.leg);
+            return legs.size === KINDS.length;
+          });
+          const sent = (await Promise.all(
+            devnet.chains.map(({ stateMachine }) => sendPing(devnet, { from: stateMachine, to: "hub" })),
+          )).flat();
+          await waitUntil(
+            "all messages are delivered",
+            () => sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined),
+          );
+        });
         const watched = first.lines.find(({ record }) => record?.event === "program_started")?.record
           ?.watched;
         assert.equal(String(watched).split(", ").length, KINDS.length);
@@ -135,7 +119,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
           return [first, second].some(({ lines }) =>
             lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
           );
-        }, { deadlineMs: DEADLINE_MS });
+        });
         await scene.stop(second);
       },
     );
@@ -145,7 +129,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       async () => {
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
-        await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
+        await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since });
         await playCheck(scene, { [bsc.stateMachine]: [proxy.httpUrl] });
         const height = scene.hubHeight("bsc");
         await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
@@ -158,7 +142,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
     await scene.step("after a restart of the hub all chains continue", async () => {
       const since = scene.now(first);
       await devnet.hub.stop();
-      await first.waitForLine(({ level }) => level === "warn", { since, deadlineMs: DEADLINE_MS });
+      await first.waitForLine(({ level }) => level === "warn", { since });
       await devnet.hub.start();
       await scene.untilGrown(KINDS);
     });

@@ -10,7 +10,7 @@ import { type NodePlace, type Proposer, startProposer } from "../../devnet/evm/r
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { AlterAnswer } from "../support/altered_answers.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus, secretChanges } from "./support/consensus_scene.ts";
 import { type LyingNode, startLyingNode } from "./support/lying_node.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
@@ -194,7 +194,7 @@ Deno.test("consensus of rollups", (t) =>
           await relayer.waitForLine(
             ({ level, text }) =>
               (level === "warn" || level === "error") && text.includes(liar.host),
-            { since, deadlineMs: DEADLINE_MS },
+            { since },
           );
           assert.equal(scene.hubHeight(of), height);
           liar.change(undefined);
@@ -221,7 +221,7 @@ Deno.test("consensus of rollups", (t) =>
         await waitUntil("both heights have grown", () =>
           KINDS.every((kind, at) =>
             scene.hubHeight(kind) > (printed[at] ?? 0n)
-          ), { deadlineMs: DEADLINE_MS });
+          ));
         assert.equal(devnet.hub.rejections.length, 0);
       },
     );

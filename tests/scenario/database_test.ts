@@ -9,8 +9,8 @@ import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
 import { readLedger } from "./support/ledger_reader.ts";
-import { type RelayerOptions, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { DEADLINE_MS, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { startRelayer } from "./support/relayer_process.ts";
+import { type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
 
 /** The user `nobody` of Linux distributions; any that owns nothing here would do. */
@@ -62,22 +62,18 @@ async function expectRefusal(
 /** Leaves an empty database of this hub behind. */
 async function makeDatabase(folder: string, hub?: string): Promise<string> {
   const process = await startRelayer({ config: configOf(hub), folder, logLevel: "debug" });
-  await waitForFile(`${process.dbPath}-wal`, process);
+  await untilNamed(process.dbPath);
   assert.equal(await process.terminate(), 0);
   return process.dbPath;
 }
 
-async function waitForFile(path: string, process: RelayerProcess): Promise<void> {
-  for (let i = 0; i < 600 && process.isRunning; i++) {
-    // The file exists before its tables do; a hub's name in it is the last thing written before the chains are asked.
-    try {
-      if ((await readLedger(process.dbPath)).meta.size > 0) return;
-    } catch (error) {
-      if (!(error instanceof Error)) throw error; // not there, or not whole yet
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`No ${path}\n${process.tail()}`);
+/** Waits until the hub's name is in the database, the last thing that is written before the chains are asked. */
+function untilNamed(path: string): Promise<void> {
+  return waitUntil("the database names its hub", async () => {
+    // It is not there at first, or not whole yet.
+    const ledger = await readLedger(path).catch(() => undefined);
+    return ledger !== undefined && ledger.meta.size > 0;
+  });
 }
 
 Deno.test("database: places where no database can be are named", async () => {
@@ -245,7 +241,7 @@ Deno.test({
       await Deno.chmod(folder, 0o755);
       await Deno.chown(`${folder}/relayer.toml`, NOBODY, NOBODY);
       const process = await startRelayer({ config: configOf(), folder, logLevel: "debug" });
-      await waitForFile(`${process.dbPath}-wal`, process);
+      await untilNamed(process.dbPath);
       const args = [
         `--config=${folder}/relayer.toml`,
         `--db=${process.dbPath}`,
@@ -348,7 +344,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
       sendPing(devnet, { from: "A", to: "B", count: 40 }),
       sendPing(devnet, { from: "B", to: "A", count: 40 }),
     ])).flat();
-    await process.waitForLine(nth("database_fault", time), { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(nth("database_fault", time));
     assert.ok(process.isRunning);
     const args = [`--config=${process.configPath}`, `--db=${process.dbPath}`, "--log-level=error"];
     const status = await runRelayerOnce([...args, "status"]);
@@ -365,7 +361,7 @@ async function playFull(scene: Scene, relayer: SceneRelayer, disk: FullDisk): Pr
       );
     }
     await disk.empty();
-    await process.waitForLine(nth("database_restored", time), { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(nth("database_restored", time));
     await scene.untilDelivered(sent);
     const { stdout } = await runRelayerOnce([...args, "status"]);
     assert.doesNotMatch(stdout, /\n {2}program +stops work/);
@@ -383,17 +379,6 @@ function nth(
 ): (line: { readonly record: { readonly event?: unknown } | undefined }) => boolean {
   let seen = 0;
   return ({ record }) => record?.event === event && ++seen === count;
-}
-
-/** Starts the relayer and waits until both outbound legs know where they begin. */
-async function startOn(scene: Scene, relayer: SceneRelayer, options: Partial<RelayerOptions>): Promise<void> {
-  const process = await relayer.start(secretly(scene.devnet.endpoints), options);
-  for (const { stateMachine } of scene.devnet.chains) {
-    await process.waitForLine(
-      ({ record }) => record?.event === "leg_started" && record.leg === `${scene.hub} -> ${stateMachine}`,
-      { deadlineMs: DEADLINE_MS },
-    );
-  }
 }
 
 /** Whether this machine lets us mount; containers often do not. */
@@ -446,7 +431,7 @@ async function playFullDisk(devnet: Devnet): Promise<void> {
       assert.deepEqual(others, []);
       assert.deepEqual([line?.record?.event, line?.record?.code], ["database_unusable", "full"]);
       await Deno.remove(filler);
-      await startOn(scene, relayer, { dbPath });
+      await relayer.startAndWait(secretly(scene.devnet.endpoints), { dbPath });
       await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler), isFullForAll: true });
     });
   } finally {
@@ -462,7 +447,7 @@ async function playFailingWrites(devnet: Devnet): Promise<void> {
     const executable = `${scene.folder}/limited`;
     await Deno.writeTextFile(executable, `#!/bin/bash\ntrap '' XFSZ\nexec ${RELAYER_EXECUTABLE} "$@"\n`);
     await Deno.chmod(executable, 0o755);
-    await startOn(scene, relayer, { executable });
+    await relayer.startAndWait(secretly(scene.devnet.endpoints), { executable });
     const limit = async (bytes: string): Promise<void> => {
       const result = await runOnce("prlimit", [`--pid=${relayer.process.pid}`, `--fsize=${bytes}:unlimited`]);
       assert.deepEqual(result, { code: 0, stdout: "", stderr: "" });

@@ -6,7 +6,7 @@ import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { FaultAction } from "../../devnet/hub/rpc/json_rpc.ts";
 import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
-import { DEADLINE_MS, type Scene, startSceneDevnet } from "./support/scene.ts";
+import { type Scene, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 
 /** What the first endpoints of A and B do in one round. */
@@ -111,8 +111,7 @@ const TOLD: readonly {
 ];
 
 async function playDenied(t: Deno.TestContext, devnet: Devnet): Promise<void> {
-  const [, b] = devnet.chains;
-  assert.ok(b !== undefined);
+  const b = devnet.chain("B");
   await using proxy = await startRpcProxy({ upstream: b.rpcUrl });
   const first = secretUrl(proxy.httpUrl, { hasPath: true });
   await playGuardedOn(devnet, async (scene) => {
@@ -126,19 +125,19 @@ async function playDenied(t: Deno.TestContext, devnet: Devnet): Promise<void> {
         // After a short outage every endpoint has to name its chain again.
         if (event === undefined) {
           await proxy.setMode({ kind: "serverError" });
-          await process.waitForLine("poll_failed", { since, deadlineMs: DEADLINE_MS });
+          await process.waitForLine("poll_failed", { since });
         }
         await proxy.setMode(mode);
         const sent = sendAround(scene);
         if (event !== undefined) {
-          const told = await process.waitForLine(event, { since, deadlineMs: DEADLINE_MS });
+          const told = await process.waitForLine(event, { since });
           assert.ok(told.level === "warn" && told.record?.chain === b.stateMachine, told.text);
         }
         await scene.untilDelivered(await sent);
         await relayer.untilSettled();
         await proxy.setMode({ kind: "pass" });
         if (event !== undefined) {
-          await process.waitForLine("endpoint_ready", { since, deadlineMs: DEADLINE_MS });
+          await process.waitForLine("endpoint_ready", { since });
         }
         await relayer.stop();
         process.assertNoErrors();
@@ -149,8 +148,7 @@ async function playDenied(t: Deno.TestContext, devnet: Devnet): Promise<void> {
 }
 
 async function playLateChain(devnet: Devnet): Promise<void> {
-  const [a] = devnet.chains;
-  assert.ok(a !== undefined);
+  const a = devnet.chain("A");
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   const host = endpointHost(proxy.httpUrl);
   await playGuardedOn(devnet, async (scene) => {
@@ -161,7 +159,7 @@ async function playLateChain(devnet: Devnet): Promise<void> {
     await proxy.setMode({ kind: "refuse" });
     const relayer = scene.relayer();
     const process = await relayer.start(changes);
-    const warning = await process.waitForLine("chain_unavailable", { deadlineMs: DEADLINE_MS });
+    const warning = await process.waitForLine("chain_unavailable");
     assert.equal(warning.level, "warn");
     assert.equal(warning.record?.chain, a.stateMachine);
     assert.ok(warning.text.includes(host) && warning.text.includes("connection refused"), warning.text);
@@ -172,24 +170,23 @@ async function playLateChain(devnet: Devnet): Promise<void> {
       ...await sendPing(devnet, { from: "B", to: "A", count: 2 }),
     ];
     await proxy.setMode({ kind: "pass" });
-    await process.waitForLine("chain_available", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("chain_available");
     await scene.untilDelivered(waiting);
 
     // It dies again, long enough to be told.
     await proxy.setMode({ kind: "refuse" });
     const meanwhile = await sendPing(devnet, { from: "A", to: "hub", count: 2 });
-    const told = await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
+    const told = await process.waitForLine("leg_paused");
     assert.ok(told.level === "warn" && told.text.includes(host), told.text);
     await proxy.setMode({ kind: "pass" });
-    await process.waitForLine("leg_resumed", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("leg_resumed");
     await scene.untilDelivered(meanwhile);
     await scene.finish();
   });
 }
 
 async function playLostAnswers(devnet: Devnet): Promise<void> {
-  const [, b] = devnet.chains;
-  assert.ok(b !== undefined);
+  const b = devnet.chain("B");
   await using proxy = await startRpcProxy({ upstream: b.rpcUrl });
   const sending = ["eth_sendRawTransaction"];
   await playGuardedOn(devnet, async (scene) => {
@@ -213,9 +210,7 @@ async function playLostAnswers(devnet: Devnet): Promise<void> {
       proxy.clear();
       await proxy.setMode(evm, sending);
       const sent = await sendPing(devnet, { from: "A", to: "B", count: 3 });
-      await waitUntil("the transaction to B is tried", () => proxy.countCalls("eth_sendRawTransaction") > 0, {
-        deadlineMs: DEADLINE_MS,
-      });
+      await waitUntil("the transaction to B is tried", () => proxy.countCalls("eth_sendRawTransaction") > 0);
       await proxy.setMode({ kind: "pass" });
       await scene.untilDelivered(sent);
       assert.equal(dropped, 1);
@@ -239,7 +234,7 @@ async function playCutSockets(devnet: Devnet): Promise<void> {
         ({ record }) =>
           record?.event === "batch_sent" || record?.event === "poll_failed" ||
           record?.reason === "handled_by_us",
-        { since, deadlineMs: DEADLINE_MS },
+        { since },
       );
       since = process.lines.indexOf(next) + 1;
       proxy.cutSockets();

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { fleetWaitMs } from "../../src/messaging/relay/due_messages.ts";
 import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 
@@ -16,7 +15,7 @@ Deno.test("fleet: each delivers its share, and the next one takes over from one 
     // Nobody takes over within the first part: whoever delivers is the owner.
     await startAll(fleet, { takeOverSec: 3_600 });
     const shared = await sendBursts(scene);
-    await scene.untilDelivered(shared, DEADLINE_MS);
+    await scene.untilDelivered(shared);
     assert.deepEqual(await deliverersOf(scene, shared, fleet), shared.map(ownerOf));
 
     await Promise.all(fleet.map((relayer) => relayer.stop()));
@@ -25,12 +24,12 @@ Deno.test("fleet: each delivers its share, and the next one takes over from one 
     const [first, ...others] = fleet;
     await first?.process.kill();
     const orphaned = await sendBursts(scene);
-    await scene.untilDelivered(orphaned, DEADLINE_MS);
+    await scene.untilDelivered(orphaned);
     assert.ok(!(await deliverersOf(scene, orphaned, fleet)).includes(0));
-    await Promise.all(others.map((relayer) => relayer.untilEnded(orphaned, DEADLINE_MS)));
+    await Promise.all(others.map((relayer) => relayer.untilEnded(orphaned)));
 
     await startAll(fleet.slice(0, 1), { takeOverSec: 3 });
-    await Promise.all(fleet.map((relayer) => relayer.untilEnded([...shared, ...orphaned], DEADLINE_MS)));
+    await Promise.all(fleet.map((relayer) => relayer.untilEnded([...shared, ...orphaned])));
     // Nobody pays for a transaction: deliveries to the hub are free, and no other ones were made.
     await scene.finish({ mostReverts: 0 });
   });
@@ -39,7 +38,7 @@ Deno.test("fleet: each delivers its share, and the next one takes over from one 
 /** Makes what was left to others due, in the database of a relayer that does not run. */
 async function attemptAgain(relayer: SceneRelayer): Promise<void> {
   const command = await relayer.start({}, { extraArguments: ["retry", "--reason=left_to_fleet"] });
-  assert.equal(await command.exitCode(DEADLINE_MS), 0);
+  assert.equal(await command.exitCode(), 0);
 }
 
 async function startAll(

@@ -8,13 +8,7 @@ import { gateManager, placeGateway, setGate } from "../../devnet/evm/host_admin.
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { creditOf, feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
 import { runRelayerOnce, type RunResult } from "./support/run_once.ts";
-import {
-  DEADLINE_MS,
-  playSceneOn,
-  type Scene,
-  type SceneRelayer,
-  startSceneDevnet,
-} from "./support/scene.ts";
+import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
 /** A relayer begins to withdraw a minute after its start, which a busy machine may need for a step: none does here. */
 const NEVER_WITHDRAWING = { relayer: { minimum_withdrawal_amount: 1_000_000 } } as const;
@@ -78,7 +72,7 @@ Deno.test("gates", async (t) => {
             each.commitment === failing.commitment && each.target === b.stateMachine
           );
           return row?.state === "held" && row.attempts >= 2 && row.nextAttemptAtMs < Date.now() + 3_600_000;
-        }, { deadlineMs: DEADLINE_MS, everyMs: 1_000 });
+        }, { everyMs: 1_000 });
         await scene.finish();
       }),
   );
@@ -140,9 +134,7 @@ Deno.test("gates", async (t) => {
   async function earn(scene: Scene, tokens: bigint): Promise<void> {
     const before = creditOf(devnet, a, "relayer");
     await scene.untilDelivered(await sendPing(devnet, { from: "A", to: "B", fee: tokens * TOKEN }));
-    await waitUntil("the fee is credited", () => creditOf(devnet, a, "relayer") === before + tokens * TOKEN, {
-      deadlineMs: DEADLINE_MS,
-    });
+    await waitUntil("the fee is credited", () => creditOf(devnet, a, "relayer") === before + tokens * TOKEN);
   }
 
   /** Governance gives a host the manager of September 2026, and the hub its address. */

@@ -6,7 +6,8 @@ import { abiEncodePost } from "../../src/core/ismp/message.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { replaceHandler, setChallengePeriod } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS, playScene, type Scene } from "./support/scene.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
+import { playScene, type Scene } from "./support/scene.ts";
 
 /** Messages of A for which the hub has bandwidth at first, and those that it has none for. */
 const PAID = 4;
@@ -74,11 +75,9 @@ async function untilReceived(
 ): Promise<void> {
   const received = (): number =>
     messages.filter(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined).length;
-  await waitUntil(`the hub has taken ${count} of ${messages.length}`, () => received() >= count, {
-    deadlineMs: DEADLINE_MS,
-  });
+  await waitUntil(`the hub has taken ${count} of ${messages.length}`, () => received() >= count);
   const seen = devnet.hub.best.number;
-  await waitUntil("some blocks later", () => devnet.hub.best.number >= seen + 5, { deadlineMs: DEADLINE_MS });
+  await waitUntil("some blocks later", () => devnet.hub.best.number >= seen + 5);
   assert.equal(received(), count, "beyond its bandwidth");
 }
 

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 const BURSTS = 6;
@@ -23,8 +22,8 @@ Deno.test("race: two relayers share the work without errors, and each database k
       ]);
       sent.push(...parts.flat());
     }
-    await scene.untilDelivered(sent, DEADLINE_MS);
-    await Promise.all([first.untilEnded(sent, DEADLINE_MS), second.untilEnded(sent, DEADLINE_MS)]);
+    await scene.untilDelivered(sent);
+    await Promise.all([first.untilEnded(sent), second.untilEnded(sent)]);
     // A duplicate costs each relayer at most one transaction on each chain (I5).
     await scene.finish({ mostReverts: devnet.chains.length });
 

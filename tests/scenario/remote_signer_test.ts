@@ -15,7 +15,7 @@ import { playConsensus } from "./support/consensus_scene.ts";
 import { feeTokensOf, runCommand, TOKEN } from "./support/fee_accounts.ts";
 import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
 import { runRelayerOnce } from "./support/run_once.ts";
-import { DEADLINE_MS, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly, SECRETS } from "./support/secrets.ts";
 
 /** A Web3Signer for one chain, which can go away and come back at the same address. */
@@ -102,8 +102,7 @@ Deno.test("remote signers: proofs of the hub are signed for a host, and nothing 
     evmChallengePeriodSec: 3_600n,
   }, async (scene) => {
     const { devnet } = scene;
-    const [chain] = devnet.chains;
-    assert.ok(chain !== undefined);
+    const chain = devnet.chain("A");
     scene.limit({ withoutUpdates: [chain.stateMachine] });
     scene.expect("signer_answer_wrong");
     await using held = await ChainSigner.start(chain);
@@ -113,7 +112,7 @@ Deno.test("remote signers: proofs of the hub are signed for a host, and nothing 
       const delivered = await deliveredDuring([chain], async () => {
         const process = await scene.start({ ...TELLING, sections });
         await beginSessions(devnet, 1, true);
-        const line = await process.waitForLine("signer_answer_wrong", { deadlineMs: DEADLINE_MS });
+        const line = await process.waitForLine("signer_answer_wrong");
         assertNames(line, held, ["chainId", `--chain-id=${chain.node.chainId}`]);
         await scene.kill(process);
       });
@@ -148,7 +147,7 @@ async function playService(devnet: Devnet): Promise<void> {
       relayerConfig(devnet.endpoints, { signer: relayer.role, ...remote }),
     );
     process.signal("SIGHUP");
-    const { record } = await process.waitForLine("configuration_reload.applied", { deadlineMs: DEADLINE_MS });
+    const { record } = await process.waitForLine("configuration_reload.applied");
     for (const { stateMachine } of [a, b]) {
       for (const key of ["signer", "signer_address"]) {
         assert.ok(`${record?.changed}`.includes(`[${sectionOf(stateMachine)}].${key}`), `${record?.changed}`);
@@ -204,11 +203,10 @@ async function playLies(devnet: Devnet): Promise<void> {
     // Those of the checks are about the same signer.
     const line = await process.waitForLine(
       ({ record }) => record?.event === "signer_answer_wrong" && record.field === "to",
-      { deadlineMs: DEADLINE_MS },
     );
     assert.equal(line.level, "error");
     assertNames(line, held, ["find out why"]);
-    await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("leg_paused");
     // Messages to the hub and to B need no signature of A.
     await scene.untilDelivered(await sendPing(devnet, { from: "A", to: "B" }));
 
@@ -233,7 +231,7 @@ async function playLies(devnet: Devnet): Promise<void> {
 
     held.signer.misbehaviour = undefined;
     await scene.untilDelivered(sent);
-    await process.waitForLine("signer_recovered", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("signer_recovered");
     await scene.finish({ allowedErrors: ["signer_answer_wrong", "check_failed"] });
   });
 }
@@ -249,7 +247,7 @@ async function playAbsence(devnet: Devnet): Promise<void> {
 
     await held.goAway();
     const sent = await sendPing(devnet, { from: "B", to: "A", count: 2 });
-    const line = await first.waitForLine("signer_unavailable", { deadlineMs: DEADLINE_MS });
+    const line = await first.waitForLine("signer_unavailable");
     assert.equal(line.level, "warn");
     assertNames(line, held, ["connection refused", "check that Web3Signer runs"]);
     assert.match(
@@ -259,12 +257,12 @@ async function playAbsence(devnet: Devnet): Promise<void> {
     await relayer.stop();
 
     const second = await relayer.startAndWait(changes, reachable);
-    await second.waitForLine("signer_unavailable", { deadlineMs: DEADLINE_MS });
+    await second.waitForLine("signer_unavailable");
     await assertWaiting(relayer, a, sent);
     await held.comeBack();
     await scene.untilDelivered(sent);
-    await second.waitForLine("signer_recovered", { deadlineMs: DEADLINE_MS });
-    await waitUntil("it is ready again", async () => await isReady(second), { deadlineMs: DEADLINE_MS });
+    await second.waitForLine("signer_recovered");
+    await waitUntil("it is ready again", async () => await isReady(second));
     await scene.finish({ allowedErrors: ["check_failed"] });
   });
 }
@@ -287,7 +285,7 @@ function assertNames({ record, text }: RelayerLine, { host }: ChainSigner, names
 }
 
 async function readyz(process: RelayerProcess): Promise<Response> {
-  const { record } = await process.waitForLine("status_server_started", { deadlineMs: DEADLINE_MS });
+  const { record } = await process.waitForLine("status_server_started");
   return await fetch(`http://${record?.address}/readyz`);
 }
 
@@ -298,7 +296,7 @@ async function notReady(process: RelayerProcess): Promise<string> {
     const answer = await readyz(process);
     text = await answer.text();
     return answer.status === 503 && text.includes("signer_unavailable");
-  }, { deadlineMs: DEADLINE_MS });
+  });
   return text;
 }
 

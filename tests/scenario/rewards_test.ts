@@ -6,7 +6,7 @@ import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { readDeliverers, sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { assertNothingLeaked } from "./support/secrets.ts";
-import { DEADLINE_MS, playScene, type SceneRelayer } from "./support/scene.ts";
+import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 /** Native units of the hub (12 decimals). */
 const UNIT = 10n ** 12n;
@@ -33,7 +33,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     const relayer = scene.relayer();
     // A host that knows no height of the hub gets it together with the first message.
     const first = await relayer.start(changes);
-    await first.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await first.waitForLine("program_started");
     await sendPing(devnet, { from: "A", to: "hub" });
     const post = { dest: a.stateMachine, to: fromHex(a.host.addresses.ping), timeoutSec: 0n };
     const body = new TextEncoder().encode("from the hub");
@@ -46,12 +46,11 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     await waitUntil("the work is final", async () => {
       const { submissions } = await relayer.ledger();
       return submissions.every(({ chain, state }) => chain !== a.stateMachine || state === "final");
-    }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+    }, { everyMs: 400 });
     const head = await a.host.reader.getBlockNumber();
     await waitUntil(
       "the hub knows the blocks of the work",
       () => (hub.latestHeight(devnet.idOnHub(a)) ?? 0n) >= head,
-      { deadlineMs: DEADLINE_MS },
     );
     await relayer.stop();
     assert.equal(hub.governance.balanceOf(account), before, "rewards are looked at when the program starts");
@@ -62,7 +61,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     await waitUntil("a claim is on record", async () => {
       const { submissions } = await relayer.ledger();
       return submissions.some(({ kind }) => kind === "claim");
-    }, { deadlineMs: DEADLINE_MS, everyMs: 200 });
+    }, { everyMs: 200 });
     await killed.kill();
     hub.fault = undefined;
 
@@ -84,5 +83,5 @@ async function untilRewards(
     assert.ok(rewards.length <= kinds.length, "nothing else is rewarded");
     return rewards.map(({ kind }) => kind).join() === kinds.join() &&
       rewards.every((reward) => reward.state === state);
-  }, { deadlineMs: DEADLINE_MS, everyMs: 200 });
+  }, { everyMs: 200 });
 }

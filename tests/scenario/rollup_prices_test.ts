@@ -11,7 +11,7 @@ import {
 } from "../../devnet/evm/rollup_prices.ts";
 import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { numbersOf, steadyRequirement } from "./support/decision_numbers.ts";
-import { DEADLINE_MS, playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
+import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 
 /** A rollup of the devnet, and what it takes to change the price of its layer 1. */
 interface Rollup {
@@ -72,7 +72,7 @@ async function playLayer1(
   await waitUntil(`the price of layer 1 is in the decision of the ${rollup.name}`, async () => {
     const [found] = await numbersOf(relayer, [probe]);
     return found !== undefined && found.required > execution * 102n / 100n;
-  }, { deadlineMs: DEADLINE_MS });
+  });
   // Proofs differ in length: a hundredth more than what execution alone took for the other message.
   const offered = execution * 101n / 100n;
   const poor = await send(rollup.chain, offered);

@@ -16,7 +16,7 @@ import { type ConfigChanges, sectionOf } from "../../devnet/programs/relayer_con
 import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
-import { DEADLINE_MS, startSceneDevnet } from "./support/scene.ts";
+import { startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 
 /** A check or an event, and what its line has to name: the chain, the endpoint, what is there and what helps. */
@@ -73,7 +73,7 @@ async function expectLeftOut(
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const process = await relayer.start(secretly(devnet.endpoints, changes), { logLevel: "info" });
-    await process.waitForLine(until, { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(until);
     assert.equal(await process.terminate(), 0);
     const errors = linesAt(process, "error");
     assertReported(errors, wanted);
@@ -114,8 +114,7 @@ Deno.test("start checks", async (t) => {
 });
 
 async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void> {
-  const [a, b] = devnet.chains;
-  assert.ok(a !== undefined && b !== undefined);
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const hub = devnet.hub.identity.stateMachine;
   const [hostA, hostB, hostHub] = [a.rpcUrl, b.rpcUrl, devnet.hub.wsUrl].map(endpointHost);
   const other = await deploy(a, hub);
@@ -242,14 +241,13 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
 }
 
 async function playLeftOut(devnet: Devnet): Promise<void> {
-  const [a, b] = devnet.chains;
-  assert.ok(a !== undefined && b !== undefined);
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   await using wrong = await startRpcProxy({ upstream: b.rpcUrl });
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const rpcUrls = { [a.stateMachine]: [wrong.httpUrl] };
     const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
-    const told = await process.waitForLine("chain_suspended", { deadlineMs: DEADLINE_MS });
+    const told = await process.waitForLine("chain_suspended");
     assert.deepEqual([told.record?.chain, told.record?.finding], [a.stateMachine, "chain_id"]);
     await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "hub", count: 2 }));
     // What is sent meanwhile is read when the chain joins.
@@ -266,14 +264,13 @@ async function playLeftOut(devnet: Devnet): Promise<void> {
 }
 
 async function playUnsynced(devnet: Devnet): Promise<void> {
-  const [, b] = devnet.chains;
-  assert.ok(b !== undefined);
+  const b = devnet.chain("B");
   await using fresh = await startAnvil({ chainId: b.node.chainId });
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const rpcUrls = { [b.stateMachine]: [fresh.rpcUrl, b.rpcUrl] };
     const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
-    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("program_started");
     assertReported(linesAt(process, "warn"), [
       ["head", b.stateMachine, endpointHost(fresh.rpcUrl) ?? "", "no contract", "synced"],
     ]);
@@ -293,8 +290,7 @@ interface CheckRow {
 }
 
 async function playCheck(devnet: Devnet): Promise<void> {
-  const [a, b] = devnet.chains;
-  assert.ok(a !== undefined && b !== undefined);
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const hub = devnet.hub.identity.stateMachine;
   await using pruned = startPrunedNode(b.rpcUrl);
   await playGuardedOn(devnet, async (scene) => {
@@ -366,8 +362,7 @@ function startPrunedNode(upstream: string): TestServer & { keepsState: boolean }
 }
 
 async function playObstacles(devnet: Devnet): Promise<void> {
-  const [a, b] = devnet.chains;
-  assert.ok(a !== undefined && b !== undefined);
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const hub = devnet.hub.identity.stateMachine;
   const beacon = toConsensusClientId("BEAC");
   await using node = startPrunedNode(b.rpcUrl);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS, playScene } from "./support/scene.ts";
+import { playScene } from "./support/scene.ts";
 
 /** Connections of the attack: more than the relayer may have descriptors. */
 const CONNECTIONS = 1_500;
@@ -62,7 +62,7 @@ Deno.test("status port: under 1,500 connections and with 1,024 descriptors relay
     for (const path of ["/", "/readyz", "/metrics", "/status.json"]) {
       assert.equal(await read(path), 200, path);
     }
-    await relayer.untilEnded(messages, DEADLINE_MS);
+    await relayer.untilEnded(messages);
     // No line of the log for any of it, so the last warnings are still those of the relayer.
     const said = process.lines.filter(({ record }) => String(record?.event).startsWith("status_"));
     assert.deepEqual(said.map(({ record }) => record?.event), ["status_server_started"]);

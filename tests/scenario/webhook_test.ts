@@ -10,7 +10,8 @@ import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { serveLocally } from "../support/test_server.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
-import { DEADLINE_MS, playScene } from "./support/scene.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
+import { playScene } from "./support/scene.ts";
 
 /** Age of a light client that a host accepts nothing of any more. */
 const OLD_SEC = 30n * 86_400n;
@@ -63,7 +64,7 @@ Deno.test("webhook: a drained wallet, an expired light client and a revoked key 
     const { address } = DEVNET_ACCOUNTS.relayer;
     await a.host.node.setBalance({ address, value: 0n });
     const process = await relayer.startAndWait(changes);
-    await process.waitForLine(({ record }) => record?.check === "host_view", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine(({ record }) => record?.check === "host_view");
     await proxy.setMode({ kind: "serverError", status: 401 });
 
     const troubles = ["check_host_view", "no_endpoint", "wallet_empty"];

@@ -8,7 +8,7 @@ import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
 import type { LedgerSnapshot } from "./support/ledger_reader.ts";
 import { type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
-import { DEADLINE_MS, playScene, type SceneRelayer } from "./support/scene.ts";
+import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 /** Seconds between the rounds of the relayer that withdraws by itself, and its minimum. */
 const EVERY_SEC = 5;
@@ -42,7 +42,7 @@ Deno.test("withdrawals: by itself above the minimum only; by hand once, although
       const { deliveries } = await steady.ledger();
       const claimed = deliveries.filter(({ claimState }) => claimState === "claimed");
       return creditOf(devnet, a, "relayer") === 30n * TOKEN && claimed.length === 4;
-    }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+    }, { everyMs: 400 });
     await killed.stop();
 
     await killEverywhere(devnet, killed, { changes: toC, proxy });
@@ -58,18 +58,13 @@ Deno.test("withdrawals: by itself above the minimum only; by hand once, although
       ({ record }) =>
         record?.event === "withdrawal_failed.below_minimum" && record.chain === b.stateMachine &&
         record.available === "20",
-      { deadlineMs: DEADLINE_MS },
     );
     assert.equal(stays.record?.minimum, `${MINIMUM}`);
-    await waitUntil("A has paid", async () => await feeTokensOf(a, "relayer2") === 28n * TOKEN, {
-      deadlineMs: DEADLINE_MS,
-    });
+    await waitUntil("A has paid", async () => await feeTokensOf(a, "relayer2") === 28n * TOKEN);
     assert.deepEqual([creditOf(devnet, b, "relayer2"), await feeTokensOf(b, "relayer2")], [20n * TOKEN, 0n]);
     // What is missing comes in: the next round finds enough.
     await sendPing(devnet, { from: "B", to: "A", fee: 5n * TOKEN });
-    await waitUntil("B has paid", async () => await feeTokensOf(b, "relayer2") === 25n * TOKEN, {
-      deadlineMs: DEADLINE_MS,
-    });
+    await waitUntil("B has paid", async () => await feeTokensOf(b, "relayer2") === 25n * TOKEN);
     await untilDone(steady, 2);
     await scene.finish();
   }));
@@ -89,7 +84,6 @@ async function killEverywhere(
   const dieWhen = async (what: string, holds: (ledger: LedgerSnapshot) => boolean): Promise<void> => {
     const process = await relayer.start(changes, { extraArguments: ["accumulate-fees", "--withdraw"] });
     await waitUntil(what, async () => holds(await relayer.ledger()), {
-      deadlineMs: DEADLINE_MS,
       everyMs: 20,
     });
     assert.ok(process.isRunning, what);
@@ -152,5 +146,5 @@ async function untilDone(relayer: SceneRelayer, count: number): Promise<void> {
   await waitUntil(`${count} withdrawals are done`, async () => {
     const { withdrawals } = await relayer.ledger();
     return withdrawals.length === count && withdrawals.every(({ state }) => state === "done");
-  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+  }, { everyMs: 400 });
 }

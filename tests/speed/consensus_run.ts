@@ -7,7 +7,6 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import type { SimulatedBeaconNode } from "../../devnet/beacon/beacon.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
@@ -74,7 +73,7 @@ export async function measureUpdates(
       },
     }),
   );
-  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine("program_started");
   const restMb = readMemoryMb(relayer.pid, "VmRSS");
   const read = (): UpdateCost => ({
     ...trafficOf([...nodes.values()], hub, work.beacon),
@@ -140,7 +139,7 @@ async function untilAccepted(relayer: RelayerProcess, count: number): Promise<re
   await waitUntil(`${count} updates`, () => {
     if (!relayer.isRunning) throw new Error(`The consensus relayer ended:\n${relayer.tail()}`);
     return accepted().length >= count;
-  }, { deadlineMs: DEADLINE_MS, everyMs: 50 });
+  }, { everyMs: 50 });
   return accepted();
 }
 

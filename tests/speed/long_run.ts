@@ -6,7 +6,6 @@ import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.
 import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { type ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb, readResidentMb } from "./process_usage.ts";
 import { type Figure, figure, type Reading, slopeOf } from "./report.ts";
@@ -81,7 +80,7 @@ async function untilArrived(b: DevnetChain, goal: number, onPoll: (count: number
     const count = Number(await countReceived(b.host));
     onPoll(count);
     return count >= goal;
-  }, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  }, { everyMs: LOOK_EVERY_MS });
 }
 
 /** Starts the relayer on the database that it was killed beside, in the middle of a wave. */

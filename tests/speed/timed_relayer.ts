@@ -3,7 +3,6 @@ import { type Devnet, type DevnetChain } from "../../devnet/devnet.ts";
 import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { type ConfigChanges, relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps } from "./part.ts";
 import { readCpuMs } from "./process_usage.ts";
@@ -67,7 +66,7 @@ export async function timeRelayer(
   );
   const cpuBeforeMs = readCpuMs(relayer.pid);
   const haveArrived = async (): Promise<boolean> => await work.countArrived() >= work.count;
-  await waitUntil(work.leg, haveArrived, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  await waitUntil(work.leg, haveArrived, { everyMs: LOOK_EVERY_MS });
   const [ms, cpuMs] = [Date.now() - atMs, readCpuMs(relayer.pid) - cpuBeforeMs];
   const sent = relayer.lines.filter(({ record }) => record?.event === "batch_sent");
   for (const line of sent) {

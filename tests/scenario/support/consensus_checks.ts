@@ -20,6 +20,7 @@ import { readerFor } from "../../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../../devnet/hub/hub.ts";
 import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
 import {
+  fallingHeights,
   type HostFacts,
   type HostLimits,
   hostViolations,
@@ -95,7 +96,10 @@ const SECOND: ReadonlySet<string> = new Set(["BadProof", "Stale", "AlreadyImport
 /** Everything that is wrong, as sentences. */
 export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimits = {}): string[] {
   return [
-    ...facts.chains.flatMap((chain) => [...untrueHeights(chain), ...fallingHeights(chain)]),
+    ...facts.chains.flatMap((chain) => [
+      ...untrueHeights(chain),
+      ...fallingHeights(`${chain.chain}: ${chain.by ?? HUB}`, chain.latest),
+    ]),
     ...facts.chains.flatMap((chain) => [...withoutUpdates(chain, limits)]),
     ...facts.told.flatMap((chain) => [...followerViolations(chain, limits.hasCompetitors)]),
     ...refusals(facts, limits),
@@ -120,13 +124,6 @@ function* untrueHeights({ chain, by = HUB, stored, headers }: ChainFacts): Itera
     } else if (header.timestampSec !== commitment.timestampSec) {
       yield `${chain}: time of block ${height} is wrong`;
     }
-  }
-}
-
-function* fallingHeights({ chain, by = HUB, latest }: ChainFacts): Iterable<string> {
-  for (const [at, height] of latest.entries()) {
-    const before = latest[at - 1];
-    if (before !== undefined && height <= before) yield `${chain}: ${by} went from ${before} to ${height}`;
   }
 }
 

@@ -72,7 +72,7 @@ export function hostViolations(facts: HostFacts, limits: HostLimits = {}): strin
     ...facts.deliveries.flatMap((delivery) => [...deliveryViolations(facts.chain, delivery)]),
     ...vainDeliveries(facts, limits),
     ...missingSets(facts),
-    ...fallingHeights(facts),
+    ...fallingHeights(`${facts.chain}: the hub's height`, facts.heights),
   ];
 }
 
@@ -111,12 +111,11 @@ function* missingSets({ chain, epochs, sets: [first, last] }: HostFacts): Iterab
   if (told.at(-1) !== last) yield `${chain}: the newest set is ${last}, and ${told.at(-1)} was reported`;
 }
 
-function* fallingHeights({ chain, heights }: HostFacts): Iterable<string> {
+/** Heights that `who` has stored, in order, have to grow. */
+export function* fallingHeights(who: string, heights: readonly bigint[]): Iterable<string> {
   for (const [at, height] of heights.entries()) {
     const before = heights[at - 1];
-    if (before !== undefined && height <= before) {
-      yield `${chain}: the hub's height went from ${before} to ${height}`;
-    }
+    if (before !== undefined && height <= before) yield `${who} went from ${before} to ${height}`;
   }
 }
 

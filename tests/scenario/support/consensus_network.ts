@@ -10,7 +10,7 @@ import { demoModuleId } from "../../../devnet/hub/hub.ts";
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import { type HostDelivery, readDeliveries, readHeads } from "./consensus_hosts.ts";
-import { type ConsensusScene, DEADLINE_MS, type SceneChanges } from "./consensus_scene.ts";
+import type { ConsensusScene, SceneChanges } from "./consensus_scene.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 
 /** A relayer that tells EVM hosts of the hub. */
@@ -59,7 +59,7 @@ export async function untilHostsKnow(
   await waitUntil(`hosts know set ${newest.id}`, async () => {
     const states = await Promise.all(chains.map(({ host }) => readHubConsensus(host)));
     return states.every(({ current }) => current.id === newest.id && current.root === newest.root);
-  }, { deadlineMs: DEADLINE_MS });
+  });
   return newest;
 }
 
@@ -101,7 +101,7 @@ export async function untilIdle(
       ({ record }) =>
         record?.event === "proofs_not_needed" && record.chain === stateMachine &&
         String(record.reason).includes(reason),
-      { since, deadlineMs: DEADLINE_MS },
+      { since },
     );
   }
 }
@@ -111,6 +111,5 @@ export async function untilHostHas(chain: DevnetChain, height: bigint): Promise<
   await waitUntil(
     `${chain.stateMachine} knows height ${height} of the hub`,
     async () => await hubHeightOn(chain) >= height,
-    { deadlineMs: DEADLINE_MS },
   );
 }

@@ -13,7 +13,6 @@ import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import { type ChainKind, isRollup } from "../../../devnet/chains/proven_chains.ts";
 import { type SectionChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
-import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import {
   assertConsensus,
   type ConsensusLimits,
@@ -37,8 +36,6 @@ import {
 import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
 import assert from "node:assert/strict";
 import * as z from "zod";
-
-export { DEADLINE_MS };
 
 /** What plays steps: a test, or a task that is none. */
 interface Steps {
@@ -138,7 +135,7 @@ export class ConsensusScene implements AsyncDisposable {
       extraArguments,
     });
     this.#runs.push({ process, name: `relayer ${this.#runs.length + 1}`, peakMb: undefined });
-    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("program_started");
     return process;
   }
 
@@ -151,7 +148,7 @@ export class ConsensusScene implements AsyncDisposable {
   /** Ends it in order. @throws {Error} when its status is not 0. */
   async stop(process: RelayerProcess): Promise<void> {
     await this.#measure(process);
-    const code = await process.terminate(DEADLINE_MS);
+    const code = await process.terminate();
     if (code !== 0) throw new Error(`The relayer ended with status ${code}`);
   }
 
@@ -171,19 +168,18 @@ export class ConsensusScene implements AsyncDisposable {
   }
 
   /** Waits until the hub knows a height of at least `height`. */
-  async untilHubHas(kind: ChainKind, height: bigint, deadlineMs = DEADLINE_MS): Promise<void> {
+  async untilHubHas(kind: ChainKind, height: bigint): Promise<void> {
     await waitUntil(
       `the hub has block ${height} of ${kind} (it has ${this.hubHeight(kind)})`,
       () => this.hubHeight(kind) >= height,
-      { deadlineMs },
     );
   }
 
   /** Waits until the hub has learned so many newer heights of each of these chains. */
-  async untilGrown(kinds: readonly ChainKind[], times = 1, deadlineMs = DEADLINE_MS): Promise<void> {
+  async untilGrown(kinds: readonly ChainKind[], times = 1): Promise<void> {
     await Promise.all(kinds.map(async (kind) => {
       for (let time = 0; time < times; time++) {
-        await this.untilHubHas(kind, this.hubHeight(kind) + 1n, deadlineMs);
+        await this.untilHubHas(kind, this.hubHeight(kind) + 1n);
       }
     }));
   }
@@ -198,7 +194,7 @@ export class ConsensusScene implements AsyncDisposable {
     await waitUntil(`${looks} looks have failed`, () => {
       const ends = process.lines.slice(since).filter(({ record }) => record?.event === "poll_finished");
       return ends.filter(({ record }) => record?.result === "failed").length >= looks;
-    }, { deadlineMs: DEADLINE_MS });
+    });
   }
 
   /** While `work` is done the relayer does nothing, so that it meets with the outcome only. */

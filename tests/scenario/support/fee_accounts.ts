@@ -2,28 +2,20 @@
  * The money of a scene as the chains tell it: fee tokens on the chains, credit on the hub; and the command that
  * claims and withdraws by hand.
  */
-import type { Address } from "viem";
 import { fromHex } from "../../../src/core/encoding/bytes.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { FEE_TOKEN_ABI } from "../../../devnet/evm/abi.ts";
+import { feeTokensOn } from "../../../devnet/evm/host_admin.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
-import type { RelayerProcess } from "./relayer_process.ts";
-import { DEADLINE_MS, type SceneRelayer } from "./scene.ts";
+import { isLogLine, type RelayerProcess } from "./relayer_process.ts";
+import type { SceneRelayer } from "./scene.ts";
 
 /** One whole fee token of the EVM chains, in units. */
 export const TOKEN = 10n ** 18n;
 
 /** Fee tokens of an account on an EVM chain, units. */
 export function feeTokensOf({ host }: DevnetChain, role: DevnetRole): Promise<bigint> {
-  const account: Address = DEVNET_ACCOUNTS[role].address;
-  const { feeToken: address } = host.addresses;
-  return host.reader.readContract({
-    address,
-    abi: FEE_TOKEN_ABI,
-    functionName: "balanceOf",
-    args: [account],
-  });
+  return feeTokensOn(host, DEVNET_ACCOUNTS[role].address);
 }
 
 /** What the hub owes an account for requests of a chain, units of the chain's fee token. */
@@ -61,16 +53,11 @@ export async function runCommand(
 
 /** Waits for the end of the command. */
 export async function commandResult(process: RelayerProcess): Promise<CommandResult> {
-  const code = await process.exitCode(DEADLINE_MS);
+  const code = await process.exitCode();
   const texts = process.lines.map(({ text }) => text);
   return {
     code,
     table: texts.filter((text) => !isLogLine(text)).map((text) => text.split(/ {2,}/)),
     log: texts.filter(isLogLine),
   };
-}
-
-/** Lines of the log begin with the time. */
-function isLogLine(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}T/.test(text);
 }

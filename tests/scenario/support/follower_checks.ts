@@ -7,7 +7,7 @@ import { type FollowedFinality, readFinality, readUpdatesIn } from "../../../dev
 import type { Hub } from "../../../devnet/hub/hub.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
-import { type ConsensusScene, DEADLINE_MS } from "./consensus_scene.ts";
+import type { ConsensusScene } from "./consensus_scene.ts";
 import type { RelayerLine } from "./relayer_process.ts";
 
 /** A block of the chain that has updates. */
@@ -86,12 +86,11 @@ export class HubFollower {
   }
 
   /** Waits until the chain knows a height of the hub of at least `height`. */
-  async untilKnows(height: bigint, deadlineMs = DEADLINE_MS): Promise<void> {
+  async untilKnows(height: bigint): Promise<void> {
     const { stateMachine } = this.chain;
     await waitUntil(
       `${stateMachine} knows block ${height} of the hub (it knows ${this.height})`,
       () => this.height >= height,
-      { deadlineMs },
     );
   }
 
@@ -101,14 +100,13 @@ export class HubFollower {
   }
 
   /** Waits until the client is in the relay chain's newest set and the chain knows what the hub has made final by now. */
-  async untilCurrent(deadlineMs = DEADLINE_MS): Promise<void> {
+  async untilCurrent(): Promise<void> {
     const { relay, hub } = this.#scene.devnet;
     const { grandpaSetId } = relay.session;
     const final = BigInt(hub.finalized.number);
     await waitUntil(
       `${this.chain.stateMachine} follows set ${grandpaSetId} and knows block ${final} of the hub`,
       async () => (await this.fetchFinality()).setId >= grandpaSetId && this.height >= final,
-      { deadlineMs },
     );
   }
 

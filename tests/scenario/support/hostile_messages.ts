@@ -7,15 +7,12 @@ import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi, stringToHex } from "viem";
 import type { DevnetChain } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
-import { compileContracts } from "../../../devnet/evm/compile.ts";
 import { waitForReceipt } from "../../../devnet/evm/deploy.ts";
+import { HOSTILE_MODULE, placeHostile, turnHostile } from "../../../devnet/evm/host_admin.ts";
 import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
-import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import type { LedgerSubmission } from "./ledger_reader.ts";
 import type { Scene, SceneRelayer } from "./scene.ts";
 
-/** Where the module stands on every chain. */
-const MODULE = "0x00000000000000000000000000000000000000fd";
 const ABI = parseAbi(["function turn(bool bad)"]);
 
 /** Bodies of modules that can be seen through before anything is paid. */
@@ -45,11 +42,10 @@ export class HostileSenders {
 
   /** Puts the modules on the chains. @param fee of each message: what they lack in effect they offer in money */
   static async settle(scene: Scene, fee: bigint): Promise<HostileSenders> {
-    const { Hostile } = await compileContracts();
     const senders = new HostileSenders(scene, fee);
-    for (const chain of senders.#chains) {
-      await chain.host.node.setCode({ address: MODULE, bytecode: Hostile.deployedBytecode });
-      await turn(chain, false);
+    for (const { host } of senders.#chains) {
+      await placeHostile(host);
+      await turnHostile(host, false);
     }
     return senders;
   }
@@ -76,11 +72,11 @@ export class HostileSenders {
     let isSpoilt = false;
     for (let tried = 0; tried < TRIES && !isSpoilt; tried++) {
       // It is bad after a try that came too late, and nobody would send it the next one.
-      if (tried > 0) await turn(dest, false);
+      if (tried > 0) await turnHostile(dest.host, false);
       isSpoilt = await this.#turnInFrontOf(relayer, dest, await this.#sendTo(dest, "switch"));
     }
     assert.ok(isSpoilt, `every delivery to ${dest.name} was mined before the module turned bad`);
-    await turn(dest, false);
+    await turnHostile(dest.host, false);
     for (let count = 0; count < MORE_SPOILERS; count++) await this.#sendTo(dest, "switch");
   }
 
@@ -94,7 +90,7 @@ export class HostileSenders {
       return this.#sent.every(({ commitment, request: { dest } }) =>
         JUDGED.has(states.get(`${commitment} ${dest}`) ?? "")
       );
-    }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+    }, { everyMs: 400 });
     return await delivered(this.#scene.devnet, this.#sent);
   }
 
@@ -122,7 +118,7 @@ export class HostileSenders {
     const source = dest === a ? b : a;
     const [sent] = await sendBody(source, {
       dest: dest.stateMachine,
-      to: MODULE,
+      to: HOSTILE_MODULE,
       body: stringToHex(body),
       fee: this.#fee,
     });
@@ -137,19 +133,18 @@ export class HostileSenders {
     await waitUntil(
       "the hub has the spoiler",
       () => devnet.hub.findReceipt(sent.commitment) !== undefined,
-      { deadlineMs: DEADLINE_MS, everyMs: 20 },
+      { everyMs: 20 },
     );
     const height = BigInt(devnet.hub.best.number);
     const way = { from: devnet.hub.identity.stateMachine, to: dest.stateMachine };
     await waitUntil(`${dest.name} can be sent the spoiler`, () => devnet.oracle.lastHeight(way) >= height, {
-      deadlineMs: DEADLINE_MS,
       everyMs: 20,
     });
     await dest.host.node.setIntervalMining({ interval: 0 });
     try {
       await waitUntil("the spoiler is on its way", async () => {
         return (await this.#deliveriesOf(relayer, sent)).length > 0;
-      }, { deadlineMs: DEADLINE_MS, everyMs: 50 });
+      }, { everyMs: 50 });
       const hash = await turnFirst(dest);
       await dest.host.node.setIntervalMining({ interval: 1 });
       await waitForReceipt(dest.host.reader, hash);
@@ -168,11 +163,6 @@ export class HostileSenders {
   }
 }
 
-async function turn(chain: DevnetChain, isBad: boolean): Promise<void> {
-  const data = encodeFunctionData({ abi: ABI, functionName: "turn", args: [isBad] });
-  await chain.host.transact(DEVNET_ACCOUNTS.deployer, { to: MODULE, data });
-}
-
 /** Sends the turn with a gas price that puts it in front of what waits. @returns its hash */
 async function turnFirst({ host }: DevnetChain): Promise<`0x${string}`> {
   const { reader } = host;
@@ -183,7 +173,7 @@ async function turnFirst({ host }: DevnetChain): Promise<`0x${string}`> {
     nonce: await reader.getTransactionCount({ address: account.address, blockTag: "pending" }),
     gasPrice: HASTY_WEI,
     gas: 100_000n,
-    to: MODULE,
+    to: HOSTILE_MODULE,
     data: encodeFunctionData({ abi: ABI, functionName: "turn", args: [true] }),
     value: 0n,
   });

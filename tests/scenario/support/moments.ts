@@ -3,7 +3,7 @@ import { readHistory } from "../../../devnet/traffic/chain_history.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import { pause } from "../../../devnet/waiting.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
-import { DEADLINE_MS, type Scene, type SceneRelayer } from "./scene.ts";
+import type { Scene, SceneRelayer } from "./scene.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { TOKEN } from "./fee_accounts.ts";
 import assert from "node:assert/strict";
@@ -147,5 +147,5 @@ async function untilClaimed({ hub }: Scene, relayer: SceneRelayer): Promise<void
   await waitUntil("every fee is claimed", async () => {
     const { deliveries } = await relayer.ledger();
     return deliveries.every(({ dest, claimState }) => dest === hub || claimState === "claimed");
-  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+  }, { everyMs: 400 });
 }

@@ -8,7 +8,6 @@ import { playedOf, type Profile } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
-import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { HostileSenders } from "./hostile_messages.ts";
 import { refusedResult } from "./profile_table.ts";
@@ -121,7 +120,7 @@ export async function playProfiles(
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
     await hostiles?.spoil(relayer);
     stages.end("all sent");
-    await scene.untilDelivered(sent, DEADLINE_MS);
+    await scene.untilDelivered(sent);
     const deliveredMs = performance.now() - startMs;
     stages.end("arrived");
     const taken = await hostiles?.untilJudged(relayer) ?? [];
@@ -175,13 +174,10 @@ export async function playRefused(
     const process = await relayer.start(changes);
     const line = await process.waitForLine(
       ({ text }) => text.includes(refusal.reason) && text.includes(refusal.cure) && text.includes(front.host),
-      {
-        deadlineMs: DEADLINE_MS,
-      },
     );
     assert.equal(line.level, refusal.consequence === "ends" ? "error" : "warn");
     if (refusal.consequence === "ends") {
-      assert.equal(await process.exitCode(DEADLINE_MS), 1);
+      assert.equal(await process.exitCode(), 1);
       assert.deepEqual((await relayer.ledger()).submissions, []);
       return;
     }
@@ -189,7 +185,6 @@ export async function playRefused(
       sent,
       a.stateMachine,
       { state: "held", reason: "target_unprovable" },
-      DEADLINE_MS,
     );
     const { submissions } = await relayer.ledger();
     assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
@@ -240,14 +235,13 @@ async function holdBack(
     await waitUntil(
       `the hub knows the early messages of ${from}`,
       () => heights.every((height) => devnet.oracle.lastHeight({ from, to: hub }) >= height),
-      { deadlineMs: DEADLINE_MS },
     );
     await devnet.oracle.pause({ from, to: hub });
   }
   const untilMet = async (): Promise<void> => {
     for (const [{ stateMachine: from }, { strikes, profile: { name } }] of forgetful) {
       const isMet = (): boolean => (strikes.get("states") ?? 0) + (strikes.get("proofs") ?? 0) > 0;
-      await waitUntil(`${name} has refused an old state`, isMet, { deadlineMs: DEADLINE_MS });
+      await waitUntil(`${name} has refused an old state`, isMet);
       devnet.oracle.resume({ from, to: hub });
     }
   };
@@ -293,7 +287,7 @@ export async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMes
     const { deliveries } = await relayer.ledger();
     const rows = deliveries.filter(({ commitment, dest }) => wanted.has(`${commitment} ${dest}`));
     return rows.length === sent.length && rows.every(({ claimState }) => claimState === "claimed");
-  }, { deadlineMs: DEADLINE_MS, everyMs: EVERY_MS });
+  }, { everyMs: EVERY_MS });
 }
 
 /** Has all credit paid out by the command, through the same nodes. */
@@ -366,7 +360,7 @@ export async function playBeaconProfile(
     ({ record }) =>
       record?.event === "update_accepted" &&
       String(record.summary).includes(`committee of period ${next + 1}`),
-    { since, deadlineMs: DEADLINE_MS },
+    { since },
   );
   const provedMs = performance.now() - startMs;
   await scene.stop(relayer);

@@ -252,6 +252,11 @@ export function asRule(match: LineMatch): (line: RelayerLine) => boolean {
   return ({ text }) => match.test(text);
 }
 
+/** Whether a line for people is of the log, which begins with the time, and not of a command's own answer. */
+export function isLogLine(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}T/.test(text);
+}
+
 function readRecord(text: string): Readonly<Record<string, unknown>> | undefined {
   if (!text.startsWith("{")) return undefined;
   try {

@@ -19,8 +19,6 @@ import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 
-export { DEADLINE_MS };
-
 /**
  * Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. How chains become
  * final is the matter of the consensus scenarios.
@@ -99,12 +97,12 @@ export class SceneRelayer {
     options: Partial<RelayerOptions> = {},
   ): Promise<RelayerProcess> {
     const process = await this.start(changes, options);
-    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("program_started");
     const legs = new Set<unknown>();
     await process.waitForLine(({ record }) => {
       if (record?.event === "leg_started") legs.add(record.leg);
       return legs.size === expectedLegs(this.#scene.devnet, changes);
-    }, { deadlineMs: DEADLINE_MS });
+    });
     return process;
   }
 
@@ -121,7 +119,7 @@ export class SceneRelayer {
 
   /** Ends the newest process in order. @throws {Error} when its status is not 0. */
   async stop(): Promise<void> {
-    const code = await this.process.terminate(DEADLINE_MS);
+    const code = await this.process.terminate();
     if (code !== 0) throw new Error(`${this.role} ended with status ${code}`);
   }
 
@@ -142,7 +140,6 @@ export class SceneRelayer {
     messages: readonly SentMessage[],
     target: string,
     wanted: { readonly state: string; readonly reason?: string },
-    deadlineMs = DEADLINE_MS,
   ): Promise<void> {
     const what = `${this.role}: ${messages.length} rows to ${target} ${wanted.state} ${wanted.reason ?? ""}`;
     await waitUntil(what, async () => {
@@ -155,7 +152,7 @@ export class SceneRelayer {
         const row = rows.get(commitment);
         return row?.state === wanted.state && (wanted.reason === undefined || row.reason === wanted.reason);
       });
-    }, { deadlineMs, everyMs: 400 });
+    }, { everyMs: 400 });
   }
 
   /** Waits until the rows of all messages, on every leg that they cross, have reached their end. */

@@ -6,12 +6,14 @@ import assert from "node:assert/strict";
 import {
   type ConfigChanges,
   type DevnetEndpoints,
+  relayerConfig,
   type SectionChanges,
   sectionOf,
 } from "../../../devnet/programs/relayer_config.ts";
 import { HUB_SEED } from "../../../devnet/programs/consensus_config.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
-import type { RelayerProcess } from "./relayer_process.ts";
+import { assertSpending } from "./invariants.ts";
+import { type RelayerProcess, startRelayer } from "./relayer_process.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 
@@ -100,4 +102,26 @@ export async function playGuardedOn(devnet: Devnet, play: (scene: Scene) => Prom
     await play(scene);
     await assertNothingLeaked(scene.relayers.flatMap(({ processes }) => processes));
   });
+}
+
+/**
+ * A messaging relayer on a devnet whose heights compiled consensus relayers prove: in the end it has to stop in order,
+ * without an error line or a secret, and with all that it paid on record.
+ */
+export async function playMessaging(
+  devnet: Devnet,
+  changes: ConfigChanges,
+  play: (messaging: RelayerProcess) => Promise<void>,
+): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await Deno.makeTempDir({ prefix: "messaging-" });
+  stack.defer(() => Deno.remove(folder, { recursive: true }));
+  const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints, changes));
+  const messaging = stack.use(await startRelayer({ config, folder }));
+  await messaging.waitForLine("program_started");
+  await play(messaging);
+  assert.equal(await messaging.terminate(), 0);
+  messaging.assertNoErrors();
+  await assertNothingLeaked([messaging]);
+  await assertSpending(devnet, messaging);
 }
