@@ -88,12 +88,12 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
   });
   assert.equal(await hub.updates.dryRunUpdates({ id, proofs: proofs.beacon }, signal), undefined);
   const submission = await hub.updates.prepareUpdates({ id, proofs: proofs.beacon }, signal);
-  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await hub.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
   assert.deepEqual(await hub.sender.broadcast(submission, signal), { kind: "sent" });
-  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "pending" });
+  assert.deepEqual(await hub.outcomes.fetchOutcome(submission, signal), { kind: "pending" });
   simulated.advanceTime(7000);
   simulated.produceBlock();
-  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchOutcome(submission, signal);
   assert.deepEqual(advanced(outcome), heights(ethereum, ...beaconHeights));
   assert.equal(outcome.kind === "included" && outcome.isFinal, false);
 
@@ -108,7 +108,7 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
   assert.deepEqual((await hub.reads.fetchClient(id, "final", signal))?.state, states.beacon);
   simulated.produceBlock();
   assert.deepEqual((await hub.reads.fetchClient(id, "final", signal))?.state, updated?.state);
-  const final = await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  const final = await hub.outcomes.fetchOutcome(submission, signal);
   assert.equal(final.kind === "included" && final.isFinal, true);
 
   assert.equal(await hub.reads.fetchLatestHeight(ethereum, signal), beaconHeights[1]);
@@ -274,7 +274,7 @@ Deno.test("hub: an update with one bit changed is a bad proof, for the simulatio
           rejection?.ismp ?? "",
           /^(consensus_proof_verification_failed|state_commitment_not_found)$/,
         );
-        assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
+        assert.deepEqual(await hub.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
       });
     }
   }
@@ -364,24 +364,24 @@ Deno.test("hub: the pool has one place per chain, and the higher update takes it
   assert.deepEqual(await hub.sender.broadcast(ours, signal), { kind: "sent" });
   assert.deepEqual(await hub.sender.broadcast(ours, signal), { kind: "alreadyKnown" });
   assert.deepEqual(await hub.sender.broadcast(again, signal), { kind: "alreadyKnown" });
-  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(again, signal), { kind: "unknown" });
+  assert.deepEqual(await hub.outcomes.fetchOutcome(again, signal), { kind: "unknown" });
   // Both at once have the place and the priority of the first height.
   const both = await hub.updates.prepareUpdates({ id, proofs: [first, second] }, signal);
   assert.deepEqual(await hub.sender.broadcast(both, signal), { kind: "alreadyKnown" });
   // A period may be entered without the update before.
   const higher = await hub.updates.prepareUpdates({ id, proofs: [second] }, signal);
   assert.deepEqual(await hub.sender.broadcast(higher, signal), { kind: "sent" });
-  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(ours, signal), { kind: "unknown" });
+  assert.deepEqual(await hub.outcomes.fetchOutcome(ours, signal), { kind: "unknown" });
   // Another chain has a place of its own.
   const other = await hub.updates.prepareUpdates({ id: chapel.consensusStateId, proofs: proofs.bsc }, signal);
   assert.deepEqual(await hub.sender.broadcast(other, signal), { kind: "sent" });
   simulated.produceBlock();
   assert.deepEqual(
-    advanced(await hub.outcomes.fetchUpdateOutcome(higher, signal)),
+    advanced(await hub.outcomes.fetchOutcome(higher, signal)),
     heights(ethereum, beaconHeights[1]),
   );
   assert.deepEqual(
-    advanced(await hub.outcomes.fetchUpdateOutcome(other, signal)),
+    advanced(await hub.outcomes.fetchOutcome(other, signal)),
     heights(chapel, 2003n, 2010n),
   );
 });
@@ -442,7 +442,7 @@ Deno.test("hub: an update that is ruled out before its block is in the block, fa
   const ruled = simulated.governance.blacklistGame(optimism, faultGame.proof.value.proxy);
   simulated.produceBlock();
   await ruled;
-  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchOutcome(submission, signal);
   assert.equal(outcome.kind, "included");
   const { succeeded, refusal } = outcome.kind === "included" ? outcome : {};
   assert.equal(succeeded, false);
@@ -546,7 +546,7 @@ Deno.test("hub: a client is created from what a prover says, with heights of its
     state: states.opStack,
     unbondingSec: 77n,
     challengePeriods: new Map([[optimism.stateMachine, 300n]]),
-    commitments: [{ id: optimism, at: { height: 1n, commitment } }],
+    commitments: [{ height: { id: optimism, height: 1n }, commitment }],
   }));
   simulated.produceBlock();
   await created;

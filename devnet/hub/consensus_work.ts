@@ -194,5 +194,5 @@ export async function include(
   const { kind } = await hub.sender.broadcast(submission, signal);
   if (kind !== "sent") throw new Error(`The pool said ${kind}`);
   simulated.produceBlock();
-  return await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  return await hub.outcomes.fetchOutcome(submission, signal);
 }

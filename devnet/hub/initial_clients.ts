@@ -11,6 +11,9 @@ export function clientOf(stateId: ConsensusStateId, initial: InitialConsensusSta
     unbondingPeriodSec: initial.unbondingSec,
     challengePeriodsSec: initial.challengePeriods,
     state: initial.state,
-    commitments: initial.commitments,
+    commitments: initial.commitments.map(({ height: { id, height }, commitment }) => ({
+      id,
+      at: { height, commitment },
+    })),
   };
 }

@@ -72,7 +72,7 @@ async function update(chain: Hub, proof: Uint8Array): Promise<string> {
   const { kind } = await hub.sender.broadcast(submission, signal);
   if (kind !== "sent") return chain.rejections.at(-1)?.detail ?? "no reason";
   chain.produceBlock();
-  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchOutcome(submission, signal);
   return outcome.kind === "included" && outcome.succeeded ? "taken" : outcome.kind;
 }
 

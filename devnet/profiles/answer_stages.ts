@@ -1,8 +1,5 @@
 /** Answers that are not quite what the specification of the JSON-RPC says. */
-import type { RpcBehaviour } from "./rpc_behaviour.ts";
-import type { Stage, Strike } from "./stage.ts";
-
-type Of<K extends RpcBehaviour["kind"]> = Extract<RpcBehaviour, { kind: K }>;
+import { changingResults, type Of, type Stage, type Strike } from "./stage.ts";
 
 /** Questions to which null is an answer of nodes that have not got there yet. */
 const LOOKUPS = new Set([
@@ -47,54 +44,33 @@ const QUANTITY_METHODS = new Set([
 ]);
 
 /** Traces without logs. */
-export function loglessTracesStage({ kind }: Of<"loglessTraces">, strike: Strike): Stage {
-  return {
-    kind,
-    begin: () => ({
-      answer: async (call, next) => {
-        const answer = await next(call);
-        if (call.method !== "debug_traceCall" || answer.result === undefined) return answer;
-        strike();
-        return { id: call.id, result: without(answer.result, new Set(["logs"])) };
-      },
-    }),
-  };
+export function loglessTracesStage(strike: Strike): Stage {
+  return changingResults(
+    strike,
+    (trace, { method }) => method === "debug_traceCall" ? without(trace, new Set(["logs"])) : undefined,
+  );
 }
 
 /** Another result than the node's. */
 export function changedStage(
-  { kind, method, every = 1, times = Infinity, change }: Of<"changed">,
+  { method: wanted, every = 1, times = Infinity, change }: Of<"changed">,
   strike: Strike,
 ): Stage {
   let [seen, changed] = [0, 0];
-  return {
-    kind,
-    begin: () => ({
-      answer: async (call, next) => {
-        const answer = await next(call);
-        const isNext = call.method === method && (answer.result ?? null) !== null && ++seen % every === 0;
-        if (!isNext || changed === times) return answer;
-        changed++;
-        strike();
-        return { id: call.id, result: change(answer.result) };
-      },
-    }),
-  };
+  return changingResults(strike, (result, { method }) => {
+    if (method !== wanted || result === null || ++seen % every !== 0 || changed === times) return undefined;
+    changed++;
+    return change(result);
+  });
 }
 
 /** Null instead of what is there. */
-export function nullBlocksStage({ kind, every }: Of<"nullBlocks">, strike: Strike): Stage {
+export function nullBlocksStage({ every }: Of<"nullBlocks">, strike: Strike): Stage {
   let seen = 0;
-  return {
-    kind,
-    begin: () => ({
-      answer: (call, next) => {
-        if (!LOOKUPS.has(call.method) || ++seen % every !== 0) return next(call);
-        strike();
-        return Promise.resolve({ id: call.id, result: null });
-      },
-    }),
-  };
+  return changingResults(
+    strike,
+    (_, { method }) => LOOKUPS.has(method) && ++seen % every === 0 ? null : undefined,
+  );
 }
 
 /** Hex as some nodes write it. */
@@ -117,18 +93,19 @@ export function oddHexStage(behaviour: Of<"oddHex">, strike: Strike): Stage {
       }),
     );
   };
-  return {
-    kind: behaviour.kind,
-    begin: () => ({
+  const changing = changingResults(
+    strike,
+    (result, { method }) => QUANTITY_METHODS.has(method) ? zeros(change(result)) : change(result),
+  );
+  return async (request) => {
+    const { answer } = await changing(request);
+    if (answer === undefined || behaviour.nullError !== true) return { answer };
+    return {
       answer: async (call, next) => {
-        const answer = await next(call);
-        if (answer.result === undefined) return answer;
-        const changed = change(answer.result);
-        const result = QUANTITY_METHODS.has(call.method) ? zeros(changed) : changed;
-        strike();
-        return { id: call.id, result, ...behaviour.nullError === true ? { error: null } : {} };
+        const changed = await answer(call, next);
+        return changed.result === undefined ? changed : { ...changed, error: null };
       },
-    }),
+    };
   };
 }
 

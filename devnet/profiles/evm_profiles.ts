@@ -2,13 +2,11 @@
  * EVM nodes and providers. Texts and numbers are theirs, as of the sources beside each; `played` is what a devnet of some
  * hundred blocks needs so that the limit is met.
  */
-import type { NodeRefusal, Profile } from "./profile.ts";
+import { error, type NodeRefusal, type Profile } from "./profile.ts";
 import type { RpcBehaviour } from "./rpc_behaviour.ts";
 
 /** Answer of Geth and of all who put a whitelist before it. */
-const NO_METHOD: NodeRefusal = {
-  error: { code: -32601, message: "the method {method} does not exist/is not available" },
-};
+const NO_METHOD = error(-32601, "the method {method} does not exist/is not available");
 
 /** A page of a gateway, as Cloudflare and nginx send it. */
 function page(status: number, title: string): NodeRefusal {
@@ -35,12 +33,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "states",
         blocks: { real: 128, played: 40 },
-        refusal: {
-          error: {
-            code: -32000,
-            message: "missing trie node {block} (path ) state {block} is not available, not found",
-          },
-        },
+        refusal: error(-32000, "missing trie node {block} (path ) state {block} is not available, not found"),
       },
       {
         kind: "batch",
@@ -61,7 +54,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       kind: "slowLogs",
       msPerBlock: 40,
       timeoutMs: { real: 30_000, played: 600 },
-      refusal: { error: { code: -32002, message: "request timed out" } },
+      refusal: error(-32002, "request timed out"),
     }],
   },
   {
@@ -87,18 +80,15 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "states",
         blocks: { real: 100_000, played: 40 },
-        refusal: { error: { code: -32000, message: "old data not available due to pruning" } },
+        refusal: error(-32000, "old data not available due to pruning"),
       },
       {
         kind: "batch",
         calls: { real: 100, played: 4 },
-        refusal: {
-          error: {
-            code: -32000,
-            message:
-              "batch limit {max} exceeded: {count}. Requests should be sent in batches of {max} or less",
-          },
-        },
+        refusal: error(
+          -32000,
+          "batch limit {max} exceeded: {count}. Requests should be sent in batches of {max} or less",
+        ),
       },
     ],
   },
@@ -118,12 +108,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "proofs",
       blocks: 1,
-      refusal: {
-        error: {
-          code: -32000,
-          message: "root hash mismatch witnessTrieRootHash({block})!=expectedRootHash({head})",
-        },
-      },
+      refusal: error(-32000, "root hash mismatch witnessTrieRootHash({block})!=expectedRootHash({head})"),
     }],
   },
   {
@@ -142,9 +127,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "proofs",
       blocks: 1,
-      refusal: {
-        error: { code: -32602, message: "distance to target block exceeds maximum proof window" },
-      },
+      refusal: error(-32602, "distance to target block exceeds maximum proof window"),
     }],
   },
   {
@@ -160,24 +143,17 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "proofs",
         blocks: { real: 100_000, played: 40 },
-        refusal: {
-          error: { code: -32602, message: "distance to target block exceeds maximum proof window" },
-        },
+        refusal: error(-32602, "distance to target block exceeds maximum proof window"),
       },
       {
         kind: "logRange",
         blocks: { real: 100_000, played: 15 },
-        refusal: { error: { code: -32602, message: "query exceeds max block range {max}" } },
+        refusal: error(-32602, "query exceeds max block range {max}"),
       },
       {
         kind: "logResults",
         results: { real: 20_000, played: 40 },
-        refusal: {
-          error: {
-            code: -32602,
-            message: "query exceeds max results {max}, retry with the range {from}-{to}",
-          },
-        },
+        refusal: error(-32602, "query exceeds max results {max}, retry with the range {from}-{to}"),
       },
     ],
   },
@@ -192,14 +168,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "states",
         blocks: { real: 128, played: 40 },
-        refusal: { error: { code: -32002, message: "No state available for block {block}" } },
+        refusal: error(-32002, "No state available for block {block}"),
       },
       {
         kind: "logRange",
         blocks: { real: 1000, played: 15 },
-        refusal: {
-          error: { code: -32005, message: "Too many logs requested. Max blocks per request is {max}." },
-        },
+        refusal: error(-32005, "Too many logs requested. Max blocks per request is {max}."),
       },
     ],
   },
@@ -214,17 +188,17 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "states",
         blocks: { real: 512, played: 40 },
-        refusal: { error: { code: -32000, message: "World state unavailable" } },
+        refusal: error(-32000, "World state unavailable"),
       },
       {
         kind: "logRange",
         blocks: { real: 5000, played: 20 },
-        refusal: { error: { code: -32005, message: "Requested range exceeds maximum RPC range limit" } },
+        refusal: error(-32005, "Requested range exceeds maximum RPC range limit"),
       },
       {
         kind: "batch",
         calls: { real: 1024, played: 4 },
-        refusal: { error: { code: -32005, message: "Number of requests exceeds max batch size" } },
+        refusal: error(-32005, "Number of requests exceeds max batch size"),
       },
     ],
   },
@@ -255,25 +229,19 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: 10,
-        refusal: {
-          error: {
-            code: -32600,
-            message:
-              "Under the Free tier plan, you can make eth_getLogs requests with up to a {max} block range. Based on your " +
-              "parameters, this block range should work: [{from}, {last}]. Upgrade to PAYG for expanded block range.",
-          },
-        },
+        refusal: error(
+          -32600,
+          "Under the Free tier plan, you can make eth_getLogs requests with up to a {max} block range. Based on your " +
+            "parameters, this block range should work: [{from}, {last}]. Upgrade to PAYG for expanded block range.",
+        ),
       },
       {
         kind: "missing",
         methods: ["debug_*"],
-        refusal: {
-          error: {
-            code: -32600,
-            message:
-              "{method} is not available on the Free tier - upgrade to Pay As You Go, or Enterprise for access.",
-          },
-        },
+        refusal: error(
+          -32600,
+          "{method} is not available on the Free tier - upgrade to Pay As You Go, or Enterprise for access.",
+        ),
       },
     ],
   },
@@ -302,12 +270,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: { real: 10_000, played: 5 },
-        refusal: { error: { code: -32602, message: "range {width} exceeds limit of {max}" } },
+        refusal: error(-32602, "range {width} exceeds limit of {max}"),
       },
       {
         kind: "logResults",
         results: { real: 10_000, played: 20 },
-        refusal: { error: { code: -32005, message: "query returned more than {max} results" } },
+        refusal: error(-32005, "query returned more than {max} results"),
       },
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
     ],
@@ -365,16 +333,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: { real: 10_000, played: 15 },
-        refusal: {
-          error: { code: 35, message: "ranges over {max} blocks are not supported on free plan" },
-        },
+        refusal: error(35, "ranges over {max} blocks are not supported on free plan"),
       },
       {
         kind: "missing",
         methods: ["debug_*"],
-        refusal: {
-          error: { code: 35, message: "method is not available on freetier, use paid tier" },
-        },
+        refusal: error(35, "method is not available on freetier, use paid tier"),
       },
       { kind: "fleet", lags: [0, 1, 0, 2], spread: "call" },
     ],
@@ -393,7 +357,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: { real: 50_000, played: 15 },
-        refusal: { error: { code: -32701, message: "exceed maximum block range: {max}" } },
+        refusal: error(-32701, "exceed maximum block range: {max}"),
       },
     ],
   },
@@ -409,12 +373,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: { real: 3000, played: 12 },
-        refusal: { error: { code: -32600, message: "block range is too wide" } },
+        refusal: error(-32600, "block range is too wide"),
       },
       {
         kind: "batch",
         calls: { real: 100, played: 4 },
-        refusal: { error: { code: -32600, message: "batch is too large" } },
+        refusal: error(-32600, "batch is too large"),
       },
     ],
   },
@@ -434,13 +398,10 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "logRange",
         blocks: { real: 100, played: 8 },
-        refusal: {
-          error: {
-            code: -32602,
-            message:
-              "Block range limit exceeded. See more details at https://docs.chainstack.com/docs/limits#evm-range-limits",
-          },
-        },
+        refusal: error(
+          -32602,
+          "Block range limit exceeded. See more details at https://docs.chainstack.com/docs/limits#evm-range-limits",
+        ),
       },
     ],
   },
@@ -453,7 +414,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "missing",
         methods: ["eth_getLogs"],
-        refusal: { error: { code: -32005, message: "limit exceeded" } },
+        refusal: error(-32005, "limit exceeded"),
       },
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
     ],
@@ -472,12 +433,10 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       kind: "lowestTip",
       takesWei: 25_000_000_000n,
       suggestsWei: 1_500_000_000n,
-      refusal: {
-        error: {
-          code: -32000,
-          message: "transaction gas price below minimum: gas tip cap {count}, minimum needed {max}",
-        },
-      },
+      refusal: error(
+        -32000,
+        "transaction gas price below minimum: gas tip cap {count}, minimum needed {max}",
+      ),
     }],
   },
   {
@@ -507,7 +466,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     imitates:
       "Besu before 22.1, and others whose eth_call needs an address: code that is not on the chain is not run",
     sources: ["besu-eth/besu#3173", "besu-eth/besu#3177", "a16z/helios#205", "onflow/flow-evm-gateway#113"],
-    behaviours: [{ kind: "codeCalls", refusal: { error: { code: -32602, message: "Invalid params" } } }],
+    behaviours: [{ kind: "codeCalls", refusal: error(-32602, "Invalid params") }],
   },
   {
     name: "late-logs",
@@ -571,7 +530,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "responseBytes",
         bytes: { real: 25_000_000, played: 60_000 },
-        refusal: { error: { code: -32003, message: "response too large" } },
+        refusal: error(-32003, "response too large"),
       },
     ],
   },

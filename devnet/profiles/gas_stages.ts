@@ -1,38 +1,32 @@
 /** What nodes do about the price of gas. */
 import { parseTransaction } from "viem";
 import { refuseCall } from "./refusal.ts";
-import type { Ask, Call, RpcBehaviour } from "./rpc_behaviour.ts";
-import type { Stage, Strike } from "./stage.ts";
+import type { Ask, Call } from "./rpc_behaviour.ts";
+import { byCall, type Of, type Stage, type Strike } from "./stage.ts";
 
 /** Suggests a lower tip than it takes. */
 export function lowestTipStage(
-  { kind, takesWei, suggestsWei, refusal }: Extract<RpcBehaviour, { kind: "lowestTip" }>,
+  { takesWei, suggestsWei, refusal }: Of<"lowestTip">,
   strike: Strike,
 ): Stage {
-  return {
-    kind,
-    begin: ({ ask }) => ({
-      answer: async (call, next) => {
-        switch (call.method) {
-          case "eth_gasPrice": {
-            strike();
-            return quantity(call, await baseFee(ask) + suggestsWei);
-          }
-          case "eth_maxPriorityFeePerGas":
-            strike();
-            return quantity(call, suggestsWei);
-          case "eth_sendRawTransaction": {
-            const tip = tipOf(call);
-            if (tip >= takesWei) return await next(call);
-            strike();
-            return refuseCall(call, refusal, { max: takesWei, count: tip });
-          }
-          default:
-            return await next(call);
-        }
-      },
-    }),
-  };
+  return byCall(async (call, next, ask) => {
+    switch (call.method) {
+      case "eth_gasPrice":
+        strike();
+        return quantity(call, await baseFee(ask) + suggestsWei);
+      case "eth_maxPriorityFeePerGas":
+        strike();
+        return quantity(call, suggestsWei);
+      case "eth_sendRawTransaction": {
+        const tip = tipOf(call);
+        if (tip >= takesWei) return await next(call);
+        strike();
+        return refuseCall(call, refusal, { max: takesWei, count: tip });
+      }
+      default:
+        return await next(call);
+    }
+  });
 }
 
 function quantity({ id }: Call, wei: bigint): { readonly id: unknown; readonly result: string } {

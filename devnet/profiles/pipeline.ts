@@ -59,7 +59,7 @@ export class Pipeline {
     try {
       const begun: RequestStage[] = [];
       for (const stage of this.#stages) {
-        begun.push(await stage.begin({ transport, calls, isBatch, bytes: text.length, ask, nowMs }));
+        begun.push(await stage({ transport, calls, isBatch, bytes: text.length, ask, nowMs }));
       }
       const answerOne = begun.reduceRight<Ask>(
         (next, { answer }) => answer === undefined ? next : (call) => answer(call, next),
@@ -92,14 +92,14 @@ export class Pipeline {
       case "codeCalls":
         return codeCallsStage(behaviour, strike);
       case "loglessTraces":
-        return loglessTracesStage(behaviour, strike);
+        return loglessTracesStage(strike);
       case "states":
       case "proofs":
         return statesStage(behaviour, strike);
       case "fleet":
         return fleetStage(behaviour, strike);
       case "standing":
-        return standingStage(behaviour, strike);
+        return standingStage(strike);
       case "changed":
         return changedStage(behaviour, strike);
       case "requestBytes":

@@ -42,6 +42,11 @@ export interface NodeRefusal {
   readonly asBatch?: "object" | "each" | "first";
 }
 
+/** A refusal by a JSON-RPC error. */
+export function error(code: number, message: string, data?: unknown): NodeRefusal {
+  return { error: { code, message, ...data === undefined ? {} : { data } } };
+}
+
 /** What a program says when it starts with a node that cannot do what is needed. */
 export interface StartRefusal {
   /** Part of the sentence that says what is missing. */

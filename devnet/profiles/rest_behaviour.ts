@@ -12,6 +12,4 @@ export type RestBehaviour =
   /** Routes that answer with JSON, whatever is asked for. */
   | { readonly kind: "jsonOnly"; readonly routes: readonly string[] }
   /** Each so many requests one is refused, for no reason. */
-  | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal }
-  /** So many requests in any second. */
-  | { readonly kind: "rate"; readonly perSec: number | Scaled; readonly refusal: NodeRefusal };
+  | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal };

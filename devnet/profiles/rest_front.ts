@@ -51,65 +51,35 @@ export function startProfiledBeacon(upstream: string, profile: Profile<RestBehav
 }
 
 function ruleOf(behaviour: RestBehaviour, strike: () => void): Rule {
+  const matches = "routes" in behaviour ? matcher(behaviour.routes) : () => true;
+  const refuses = (isMet: (path: string) => boolean, refusal: NodeRefusal): Rule => ({ path }) => {
+    if (!matches(path) || !isMet(path)) return undefined;
+    strike();
+    return refusal;
+  };
   switch (behaviour.kind) {
-    case "absent": {
-      const isAbsent = matcher(behaviour.routes);
-      return ({ path }) => {
-        if (!isAbsent(path)) return undefined;
-        strike();
-        return behaviour.refusal;
-      };
+    case "absent":
+      return refuses(() => true, behaviour.refusal);
+    case "notByRoot":
+      return refuses((path) => /\/0x[0-9a-f]{64}$/i.test(path), behaviour.refusal);
+    case "hiccups": {
+      let seen = 0;
+      return refuses(() => ++seen % behaviour.every === 0, behaviour.refusal);
     }
-    case "notByRoot": {
-      const isMeant = matcher(behaviour.routes);
-      return ({ path }) => {
-        if (!isMeant(path) || !/\/0x[0-9a-f]{64}$/i.test(path)) return undefined;
-        strike();
-        return behaviour.refusal;
-      };
-    }
-    case "slow": {
-      const isSlow = matcher(behaviour.routes);
+    case "slow":
       return async ({ path }) => {
-        if (!isSlow(path)) return undefined;
+        if (!matches(path)) return undefined;
         strike();
         await new Promise((resolve) => setTimeout(resolve, playedOf(behaviour.delayMs)));
         return undefined;
       };
-    }
-    case "jsonOnly": {
-      const isMeant = matcher(behaviour.routes);
+    case "jsonOnly":
       return (asked) => {
-        if (!isMeant(asked.path) || !asked.accept.includes("octet-stream")) return undefined;
+        if (!matches(asked.path) || !asked.accept.includes("octet-stream")) return undefined;
         strike();
         asked.accept = "application/json";
         return undefined;
       };
-    }
-    case "hiccups": {
-      let seen = 0;
-      return () => {
-        if (++seen % behaviour.every !== 0) return undefined;
-        strike();
-        return behaviour.refusal;
-      };
-    }
-    case "rate": {
-      const most = playedOf(behaviour.perSec);
-      let left = most;
-      let lastMs = performance.now();
-      return () => {
-        const nowMs = performance.now();
-        left = Math.min(most, left + ((nowMs - lastMs) / 1000) * most);
-        lastMs = nowMs;
-        if (left >= 1) {
-          left--;
-          return undefined;
-        }
-        strike();
-        return behaviour.refusal;
-      };
-    }
   }
 }
 

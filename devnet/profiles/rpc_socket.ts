@@ -3,7 +3,7 @@ import type { Pipeline } from "./pipeline.ts";
 import type { Answer, Ask } from "./rpc_behaviour.ts";
 import { readAnswers } from "./wire.ts";
 
-/** Passes messages both ways through a pipeline; notices of subscriptions pass as they are. */
+/** Passes messages both ways through a pipeline. */
 export class ProfiledSocket {
   /** Resolves when both sides are closed. */
   readonly ended: Promise<void>;
@@ -12,9 +12,6 @@ export class ProfiledSocket {
   readonly #opened: Promise<void>;
   readonly #pending = new Map<number, (answer: Answer) => void>();
   #lastId = 0;
-  /** Subscriptions whose ids the client has; notices for others wait until it has. */
-  readonly #known = new Set<string>();
-  #waiting: { readonly subscription: string; readonly text: string }[] = [];
   readonly #end: () => void;
 
   constructor(client: WebSocket, nodeUrl: string, pipeline: Pipeline) {
@@ -49,13 +46,7 @@ export class ProfiledSocket {
       ask: this.#ask,
       nowMs: performance.now(),
     });
-    this.#send(body);
-    for (const { result } of readAnswers(body) ?? []) {
-      if (typeof result === "string" || typeof result === "number") this.#known.add(String(result));
-    }
-    const now = this.#waiting.filter(({ subscription }) => this.#known.has(subscription));
-    this.#waiting = this.#waiting.filter(({ subscription }) => !this.#known.has(subscription));
-    for (const { text: notice } of now) this.#send(notice);
+    if (this.#client.readyState === WebSocket.OPEN) this.#client.send(body);
   }
 
   readonly #ask: Ask = ({ id, method, params }) => {
@@ -69,23 +60,10 @@ export class ProfiledSocket {
   };
 
   #takeFromNode(text: string): void {
-    const answers = readAnswers(text);
-    if (answers === undefined) return this.#takeNotice(text);
-    for (const answer of answers) {
+    for (const answer of readAnswers(text)) {
       const id = Number(answer.id);
       this.#pending.get(id)?.(answer);
       this.#pending.delete(id);
     }
-  }
-
-  #takeNotice(text: string): void {
-    const { params }: { params?: { subscription?: unknown } } = JSON.parse(text);
-    const subscription = String(params?.subscription);
-    if (this.#known.has(subscription)) this.#send(text);
-    else this.#waiting.push({ subscription, text });
-  }
-
-  #send(text: string): void {
-    if (this.#client.readyState === WebSocket.OPEN) this.#client.send(text);
   }
 }

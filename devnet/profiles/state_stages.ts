@@ -4,10 +4,8 @@ import { answerAtHead, laggingHead } from "./lagging_node.ts";
 import { headOf } from "./log_stages.ts";
 import { playedOf } from "./profile.ts";
 import { refuseCall } from "./refusal.ts";
-import { type Ask, type Call, type RpcBehaviour, STATE_METHODS } from "./rpc_behaviour.ts";
-import type { Stage, Strike } from "./stage.ts";
-
-type Of<K extends RpcBehaviour["kind"]> = Extract<RpcBehaviour, { kind: K }>;
+import { type Ask, type Call, STATE_METHODS } from "./rpc_behaviour.ts";
+import { byCall, type Of, type Stage, type Strike } from "./stage.ts";
 
 /** Methods of Substrate nodes that read the state of the block that is their last parameter. */
 const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
@@ -16,23 +14,15 @@ const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
 const SUBSTRATE_EVENTS = /^ismp_queryEvents/;
 
 /** Old states, or only proofs of old states, are gone. */
-export function statesStage(
-  { kind, blocks, refusal }: Of<"states"> | Of<"proofs">,
-  strike: Strike,
-): Stage {
+export function statesStage({ kind, blocks, refusal }: Of<"states" | "proofs">, strike: Strike): Stage {
   const max = BigInt(playedOf(blocks));
-  return {
-    kind,
-    begin: ({ ask }) => ({
-      answer: async (call, next) => {
-        if (kind === "proofs" && call.method !== "eth_getProof") return await next(call);
-        const age = await ageOf(call, ask);
-        if (age === undefined || age.blocks < max) return await next(call);
-        strike();
-        return refuseCall(call, refusal, { max, block: age.block, head: age.head });
-      },
-    }),
-  };
+  return byCall(async (call, next, ask) => {
+    if (kind === "proofs" && call.method !== "eth_getProof") return await next(call);
+    const age = await ageOf(call, ask);
+    if (age === undefined || age.blocks < max) return await next(call);
+    strike();
+    return refuseCall(call, refusal, { max, block: age.block, head: age.head });
+  });
 }
 
 interface Age {
@@ -85,46 +75,35 @@ async function rangeAge(first: unknown, ask: Ask): Promise<Age | undefined> {
 }
 
 function numberIn(block: unknown): bigint | undefined {
-  if (typeof block !== "object" || block === null || !("number" in block)) return undefined;
-  return BigInt(String(block.number));
+  const { number }: { readonly number?: unknown } = Object(block);
+  return number === undefined ? undefined : BigInt(String(number));
 }
 
 /** One URL, several nodes, some of them behind. */
-export function fleetStage({ kind, lags, spread }: Of<"fleet">, strike: Strike): Stage {
+export function fleetStage({ lags, spread }: Of<"fleet">, strike: Strike): Stage {
   let turn = 0;
   const nextLag = (): bigint => BigInt(lags[turn++ % lags.length] ?? 0);
-  return {
-    kind,
-    begin: () => {
-      const ofRequest = spread === "request" ? nextLag() : undefined;
-      return {
-        answer: async (call, next) => {
-          const lag = ofRequest ?? nextLag();
-          if (lag === 0n) return await next(call);
-          strike();
-          return await answerAtHead(call, await laggingHead(lag, next), next);
-        },
-      };
-    },
+  return () => {
+    const ofRequest = spread === "request" ? nextLag() : undefined;
+    return {
+      answer: async (call, next) => {
+        const lag = ofRequest ?? nextLag();
+        if (lag === 0n) return await next(call);
+        strike();
+        return await answerAtHead(call, await laggingHead(lag, next), next);
+      },
+    };
   };
 }
 
 /** A node without peers. */
-export function standingStage({ kind }: Of<"standing">, strike: Strike): Stage {
+export function standingStage(strike: Strike): Stage {
   let head: Promise<bigint> | undefined;
-  return {
-    kind,
-    begin: ({ ask }) => {
-      head ??= headOf(ask);
-      const known = head;
-      return {
-        answer: async (call, next) => {
-          const [raw] = call.params;
-          if (call.method !== "eth_sendRawTransaction") return await answerAtHead(call, await known, next);
-          strike();
-          return { id: call.id, result: keccak256(isHex(raw) ? raw : "0x") };
-        },
-      };
-    },
-  };
+  return byCall(async (call, next, ask) => {
+    const known = await (head ??= headOf(ask));
+    const [raw] = call.params;
+    if (call.method !== "eth_sendRawTransaction") return await answerAtHead(call, known, next);
+    strike();
+    return { id: call.id, result: keccak256(isHex(raw) ? raw : "0x") };
+  });
 }

@@ -2,7 +2,7 @@
  * Nodes of Substrate chains: of the hub, of the chains beside it, of the relay chain. Texts and numbers are those of
  * polkadot-sdk and jsonrpsee, or of the providers named.
  */
-import type { Profile } from "./profile.ts";
+import { error, type Profile } from "./profile.ts";
 import type { RpcBehaviour } from "./rpc_behaviour.ts";
 
 /**
@@ -42,7 +42,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "missing",
       methods: UNSAFE_METHODS,
-      refusal: { error: { code: -32601, message: "RPC call is unsafe to be called externally" } },
+      refusal: error(-32601, "RPC call is unsafe to be called externally"),
     }],
   },
   {
@@ -62,7 +62,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "missing",
       methods: ["ismp_*", "mmr_*"],
-      refusal: { error: { code: -32601, message: "Method not found" } },
+      refusal: error(-32601, "Method not found"),
       areListed: false,
     }],
   },
@@ -77,7 +77,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "missing",
       methods: ["childstate_getStorageEntries", "state_queryStorageAt", "state_queryStorage"],
-      refusal: { error: { code: -32601, message: "Method not found" } },
+      refusal: error(-32601, "Method not found"),
     }],
   },
   {
@@ -91,12 +91,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "states",
         blocks: { real: 256, played: 150 },
-        refusal: {
-          error: {
-            code: 4003,
-            message: "Client error: UnknownBlock: State already discarded for {block}",
-          },
-        },
+        refusal: error(4003, "Client error: UnknownBlock: State already discarded for {block}"),
       },
     ],
   },
@@ -121,16 +116,8 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       {
         kind: "responseBytes",
         bytes: { real: 1_048_576, played: 30_000 },
-        refusal: {
-          error: { code: -32008, message: "Response is too big", data: "Exceeded max limit of {max}" },
-        },
-        ofBatch: {
-          error: {
-            code: -32011,
-            message: "The batch response was too large",
-            data: "Exceeded max limit of {max}",
-          },
-        },
+        refusal: error(-32008, "Response is too big", "Exceeded max limit of {max}"),
+        ofBatch: error(-32011, "The batch response was too large", "Exceeded max limit of {max}"),
         except: ["state_getMetadata"],
       },
     ],
@@ -142,7 +129,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "batch",
       calls: 0,
-      refusal: { error: { code: -32005, message: "Batched requests are not supported by this server" } },
+      refusal: error(-32005, "Batched requests are not supported by this server"),
     }],
   },
   {
@@ -152,13 +139,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [{
       kind: "batch",
       calls: { real: 100, played: 8 },
-      refusal: {
-        error: {
-          code: -32010,
-          message: "The batch request was too large",
-          data: "Exceeded max limit of {max}",
-        },
-      },
+      refusal: error(-32010, "The batch request was too large", "Exceeded max limit of {max}"),
     }],
   },
   {

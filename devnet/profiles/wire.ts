@@ -14,11 +14,11 @@ export function writeAnswers(answers: readonly Answer[], isBatch: boolean): stri
   return JSON.stringify(isBatch ? wire : wire[0]);
 }
 
-/** The answers of a body, by id; `undefined` for a notice of a subscription or text that is none. */
-export function readAnswers(text: string): readonly Answer[] | undefined {
+/** The answers of a body; text that is none has no answers. */
+export function readAnswers(text: string): readonly Answer[] {
   const parsed = parse(text);
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
-  const answers = list.flatMap((entry): Answer[] => {
+  return list.flatMap((entry): Answer[] => {
     if (typeof entry !== "object" || entry === null || !("id" in entry)) return [];
     const { id } = entry;
     return [{
@@ -27,7 +27,6 @@ export function readAnswers(text: string): readonly Answer[] | undefined {
       ...("error" in entry ? { error: entry.error } : {}),
     }];
   });
-  return answers.length === 0 ? undefined : answers;
 }
 
 function parse(text: string): unknown {

@@ -4,7 +4,6 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import {
   contractSlotKey,
-  hostSlots,
   requestFeeSlot,
   requestReceiptSlot,
   requestSenderSlot,
@@ -92,15 +91,14 @@ Deno.test("devnet: a chain's question about another chain's storage is answered 
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const height = await tellHub(devnet, b);
   const contract = toAddress(b.host.addresses.host);
-  const slot = word(hostSlots.unStakingPeriod);
+  const slot = word(12n);
   const key = contractSlotKey(fromHex(contract), slot);
   const sent = await sendGet(a.host, { dest: b.stateMachine, height, keys: [toHex(key)] });
   const host = toAddress(a.host.addresses.host);
   const [get] = sent.logs.flatMap((log) => {
     const decoded = decodeHostLog(log, host);
-    return decoded.kind === "event" && decoded.event.tag === "GetRequestEvent"
-      ? [decoded.event.value.message]
-      : [];
+    const message = decoded.kind === "event" && decoded.event.kind === "message" && decoded.event.message;
+    return message && message.kind === "get" ? [message] : [];
   });
   ok(get !== undefined);
   const asked = await tellHub(devnet, a);

@@ -9,8 +9,6 @@ import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains
 import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
 import {
-  type ConsensusStateId,
-  type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
@@ -46,12 +44,11 @@ export async function deliverUpdate(
   signal: AbortSignal,
 ): Promise<SubmitResult> {
   const { clock, log, hub, notifier, observer } = deps;
-  const { chain, consensusStateId, commitmentId } = prover;
-  const { proofs, madeOn, height, summary } = finding;
+  const { chain, commitmentId } = prover;
+  const { proofs, height, summary } = finding;
   log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
-  const found = { chain, consensusStateId, commitmentId, proofs, madeOn, height };
   const startMs = clock.now();
-  const result = await submitUpdates(deps, found, signal);
+  const result = await new UpdateSubmission(deps, prover, finding).run(signal);
   observer?.noteUpdate({ chain, target: hub.id.stateMachine }, {
     kind: height === undefined ? "rotation" : "update",
     result: result.kind,
@@ -114,19 +111,6 @@ interface SubmitDeps {
   };
 }
 
-/** Updates of one chain that our own verifier accepts. */
-export interface FoundUpdates {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
-  /** In the order of the extrinsic. */
-  readonly proofs: readonly Uint8Array[];
-  /** State of the client that they build on, as the hub stores it. */
-  readonly madeOn: Uint8Array;
-  /** Height that the hub will know afterwards; `undefined` for a mere validator set rotation. */
-  readonly height: bigint | undefined;
-}
-
 /** Outcome of the submission. */
 export type SubmitResult =
   /** Included. `advanced`: the heights that the hub stored, possibly none. */
@@ -152,28 +136,28 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 /** Timeout of another relayer's update that kept ours out of the transaction pool. */
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
-/** Submits updates and waits until they are included or lost. */
-export function submitUpdates(
-  deps: SubmitDeps,
-  found: FoundUpdates,
-  signal: AbortSignal,
-): Promise<SubmitResult> {
-  return new UpdateSubmission(deps, found).run(signal);
-}
-
 /** Submission of the updates of one poll. */
-class UpdateSubmission {
+export class UpdateSubmission {
   readonly #deps: SubmitDeps;
-  readonly #found: FoundUpdates;
+  readonly #client: UpdateToDeliver["prover"];
+  readonly #found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
 
-  constructor(deps: SubmitDeps, found: FoundUpdates) {
+  /** @param client that is updated. */
+  constructor(
+    deps: SubmitDeps,
+    client: UpdateToDeliver["prover"],
+    found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">,
+  ) {
     this.#deps = deps;
+    this.#client = client;
     this.#found = found;
   }
 
+  /** Submits the updates and waits until they are included or lost. */
   async run(signal: AbortSignal): Promise<SubmitResult> {
     const { hub, log } = this.#deps;
-    const { chain, consensusStateId, proofs } = this.#found;
+    const { chain, consensusStateId } = this.#client;
+    const { proofs } = this.#found;
     const overtaken = await this.#findOvertaking(signal);
     if (overtaken !== undefined) return overtaken;
     const refusal = await hub.updates.dryRunUpdates({ id: consensusStateId, proofs }, signal);
@@ -203,7 +187,7 @@ class UpdateSubmission {
     const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
     try {
       while (clock.now() < untilMs) {
-        const outcome = await hub.outcomes.fetchUpdateOutcome(submission, last.signal);
+        const outcome = await hub.outcomes.fetchOutcome(submission, last.signal);
         const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
         const result = isOthers
           ? await this.#findAdvance(last.signal)
@@ -240,16 +224,16 @@ class UpdateSubmission {
   async #findAdvance(signal: AbortSignal): Promise<SubmitResult | undefined> {
     const overtaken = await this.#findOvertaking(signal);
     if (overtaken !== undefined) return overtaken;
-    const client = await this.#deps.hub.reads.fetchClient(this.#found.consensusStateId, "best", signal);
+    const client = await this.#deps.hub.reads.fetchClient(this.#client.consensusStateId, "best", signal);
     const isSame = client === undefined || equalBytes(client.state, this.#found.madeOn);
     return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
   }
 
   /** Detects an update to this height or a newer one. */
   async #findOvertaking(signal: AbortSignal): Promise<SubmitResult | undefined> {
-    const { commitmentId, height } = this.#found;
+    const { height } = this.#found;
     if (height === undefined) return undefined;
-    const hubHeight = await this.#deps.hub.reads.fetchLatestHeight(commitmentId, signal);
+    const hubHeight = await this.#deps.hub.reads.fetchLatestHeight(this.#client.commitmentId, signal);
     return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
   }
 }

@@ -21,7 +21,7 @@ import {
   storageProof,
   storageWord,
 } from "../core/chains/evm/queries.ts";
-import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
+import { callOne, faultAt, probeAll, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
 import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
@@ -164,8 +164,8 @@ export class EvmReader {
     if (reads.length === 0) return [];
     const batch = new RpcBatch(this.#endpoints);
     const slots = reads.map((read) => batch.addOptional(queryOf(read)));
-    const guarding = this.#guard?.(batch);
-    await batch.send({ signal, check: (place) => guarding?.check(place, [], 0n) });
+    const judge = this.#guard?.(batch);
+    await batch.send({ signal, check: (place) => judge?.(place, [], 0n) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;
@@ -205,20 +205,15 @@ export class EvmReader {
 
   /** Fetches the chain id of every endpoint. */
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
-    const reports = await this.#endpoints.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
-    return reports.map((report): ChainIdReport => {
-      const { host } = report;
-      if (report.kind === "fault") return { host, kind: "fault", fault: report.fault };
-      const [answer] = report.answers;
-      if (answer === undefined) throw new Error("A call without an answer");
-      const place = { chain: this.chain, endpointHost: host, method: chainId.call.method };
-      try {
-        return { host, kind: "id", chainId: readAnswer(chainId, answer, place) };
-      } catch (fault) {
-        if (!(fault instanceof RpcFault)) throw fault;
-        return { host, kind: "fault", fault };
-      }
-    });
+    return await Promise.all(
+      this.#endpoints.each().map(async (endpoint): Promise<ChainIdReport> => {
+        const [id] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+        const host = endpoint.hosts.join();
+        return id instanceof RpcFault
+          ? { host, kind: "fault", fault: id }
+          : { host, kind: "id", chainId: id };
+      }),
+    );
   }
 
   /** Returns the same reader with readers of its single endpoints. */
@@ -239,7 +234,7 @@ export class EvmReader {
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
     const guard: BatchGuard = (batch) => {
       const root = batch.add(stateRootAt(height));
-      const check = (place: FaultPlace): RpcFault | undefined => {
+      return (place) => {
         const found = root();
         if (found === undefined) return faultAt("lagging", place, `no block ${height} yet`);
         if (found === stateRoot) return undefined;
@@ -247,7 +242,6 @@ export class EvmReader {
           "the endpoint is on another chain or fork";
         return faultAt("wrong_chain", place, detail);
       };
-      return { check };
     };
     return new EvmReader(this.chain, this.#context, guard);
   }

@@ -40,12 +40,8 @@ export function printConsensusState(
       ? hubState
       : proved.find((candidate) => candidate.chain === chain);
     if (prover === undefined) {
-      deps.log.error(
-        receiveOnly.includes(chain) ? "command_failed.receive_only" : "command_failed.chain_not_configured",
-        {
-          chain,
-        },
-      );
+      const reason = receiveOnly.includes(chain) ? "receive_only" : "chain_not_configured";
+      deps.log.error(`command_failed.${reason}`, { chain });
       return exitCodes.failed;
     }
     try {
@@ -116,7 +112,7 @@ async function fetchFurtherCalls(
   signal: AbortSignal,
 ): Promise<readonly FurtherCall[]> {
   const calls: FurtherCall[] = [];
-  for (const { id } of commitments) {
+  for (const { height: { id } } of commitments) {
     const under = id.consensusStateId;
     if (under === own) continue;
     calls.push({
@@ -144,9 +140,9 @@ async function fetchFurtherCalls(
  */
 function stateText({ chain, id, state, calls = [] }: PrintedState): string {
   const periods = [...state.challengePeriods].map(([machine, sec]) => `${machine} ${sec} s`);
-  const commitments = state.commitments.map(({ id: of, at }) => {
-    const { timestampSec, overlayRoot, stateRoot } = at.commitment;
-    return `${stateMachineIdKey(of)} height ${at.height}, timestamp ${timestampSec}, ` +
+  const commitments = state.commitments.map(({ height: { id: of, height }, commitment }) => {
+    const { timestampSec, overlayRoot, stateRoot } = commitment;
+    return `${stateMachineIdKey(of)} height ${height}, timestamp ${timestampSec}, ` +
       `overlay_root ${overlayRoot ?? "none"}, state_root ${stateRoot}`;
   });
   return [
@@ -175,13 +171,12 @@ function stateJson({ chain, id, state, calls = [] }: PrintedState): string {
     challengePeriodsSec: Object.fromEntries(
       [...state.challengePeriods].map(([key, sec]) => [key, String(sec)]),
     ),
-    stateMachineCommitments: state.commitments.map(({ id: of, at }) => ({
-      stateMachine: of.stateMachine,
-      consensusStateId: of.consensusStateId,
-      height: String(at.height),
-      timestampSec: String(at.commitment.timestampSec),
-      overlayRoot: at.commitment.overlayRoot ?? null,
-      stateRoot: at.commitment.stateRoot,
+    stateMachineCommitments: state.commitments.map(({ height: { id: of, height }, commitment }) => ({
+      ...of,
+      height: String(height),
+      timestampSec: String(commitment.timestampSec),
+      overlayRoot: commitment.overlayRoot ?? null,
+      stateRoot: commitment.stateRoot,
     })),
     ...calls.length > 0 && { furtherCalls: calls },
   });

@@ -1,4 +1,5 @@
 /** Program from parsed arguments to exit status: configuration, log, signals, and the relayer itself. */
+import { openProgram } from "../core/commands/open_program.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
@@ -9,18 +10,11 @@ import { memoryText, openPersistedText, type PersistedText, PersistedTextFault }
 import { chainClients } from "./registry.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
-import { Webhook } from "../core/checks/webhook.ts";
-import { listSecrets } from "../core/config/redact.ts";
-import { platformFetch } from "../core/rpc/http.ts";
-import type { NotReadyReason } from "../core/telemetry/readiness.ts";
-import { createRedactor } from "../core/telemetry/redactor.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
-import { platformListener } from "../core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../core/telemetry/http/status_server.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
-import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
+import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
@@ -33,9 +27,10 @@ import { systemClock } from "../core/runtime/system_clock.ts";
 
 /** Runs the relayer until it is stopped, or a command until it is done. */
 export async function runProgram(
-  { arguments: args, command }: ProgramRequest<RunArguments, ConsensusRun>,
+  request: ProgramRequest<RunArguments, ConsensusRun>,
   world: ProcessEnv,
 ): Promise<ExitCode> {
+  const { arguments: args, command } = request;
   const files = recordReads(world.readFile);
   const chainNames = new ChainNames();
   const read = (): ConfigResult<ConsensusConfig> => {
@@ -46,20 +41,10 @@ export async function runProgram(
   };
   const reading = read();
   const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "", chainNames);
-  using app = openApp(world, {
-    arguments: args,
-    reading,
-    readAgain: read,
-    keepFixed: keepHub,
-    names: chainNames,
-    onWarning: (...warning) => watch.noteWarning(...warning),
-    onEvent: (...event) => watch.noteEvent(...event),
-    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
-    hasResult: command.kind === "command" && command.hasResult,
-    tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-  });
-  if (app === undefined) return exitCodes.failed;
-  const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
+  const parts = { request, world, names: chainNames, watch, reading, readAgain: read, keepFixed: keepHub };
+  using program = openProgram(parts);
+  if (program === undefined) return exitCodes.failed;
+  const { config, log, setLogLevel, signal } = program;
   const kept = openTexts(config, args.cache, log);
   if (kept === undefined) return exitCodes.failed;
   const machine = readMachineFacts(files.listKeyFiles(args.config));
@@ -93,35 +78,24 @@ export async function runProgram(
   if (command.kind !== "relay") {
     const of = depsWith(config);
     return await command.run({
+      ...program.commandRun,
       deps: of,
-      print,
-      printError: (text) => world.writeError(`${text}\n`),
-      hasColour,
-      isJson: args.logFormat === "json",
-      clock: systemClock,
-      names: chainNames,
-      askRunning: (request) =>
-        path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request }),
+      askRunning: (asked) =>
+        path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...asked }),
       here: (needs, work) => workHere(of, needs, work, signal),
-      signal,
     });
   }
-  const { listen: address, listenName: names, base } = args;
-  const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
-  const reasons = (): readonly NotReadyReason[] => watch.status().reasons;
-  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
-  const webhook = new Webhook({ ...control, fetch: platformFetch, reasons, redact, names: chainNames });
+  const { base } = args;
+  const { webhook } = program;
   try {
     if (base !== undefined && findBase(config, base) === undefined) {
       log.error("command_failed.chain_not_configured", { base });
       return exitCodes.failed;
     }
-    return await serveStatus(
-      server,
-      () =>
-        inRounds((current, ending) =>
-          runConsensus({ ...depsWith(current), webhook }, { base: findBase(current, base) }, ending)
-        ),
+    return await program.serve(() =>
+      program.inRounds((current, ending) =>
+        runConsensus({ ...depsWith(current), webhook }, { base: findBase(current, base) }, ending)
+      )
     );
   } finally {
     controlSocket?.close();

@@ -7,7 +7,7 @@ import type { CheckRow } from "../core/checks/check_row.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
-  StateCommitmentHeight,
+  IntermediateState,
   StateMachine,
   StateMachineId,
 } from "../core/ismp/state_machine.ts";
@@ -45,7 +45,17 @@ export interface InitialConsensusState {
   readonly state: Uint8Array;
   readonly unbondingSec: bigint;
   readonly challengePeriods: ReadonlyMap<StateMachine, bigint>;
-  readonly commitments: readonly { readonly id: StateMachineId; readonly at: StateCommitmentHeight }[];
+  readonly commitments: readonly IntermediateState[];
+}
+
+/** Seconds for which clients of most kinds may go without an update (67.5 days). */
+export const USUAL_UNBONDING_SEC = 5_832_000n;
+
+/** Periods of clients of most kinds: for updates, and for challenges of commitments. */
+export function usualPeriods(
+  chain: StateMachine,
+): Pick<InitialConsensusState, "unbondingSec" | "challengePeriods"> {
+  return { unbondingSec: USUAL_UNBONDING_SEC, challengePeriods: new Map([[chain, 300n]]) };
 }
 
 /** What prevents an update, and where. */
@@ -100,17 +110,35 @@ export interface ProverOptions {
   readonly intervalMs: number;
 }
 
-/** What most provers have in common: names of the client, and faults about the chain. */
-export abstract class BaseProver {
+/** What provers have in common: names of the client, and faults about the chain. */
+export abstract class BaseProver<Options extends ProverOptions = ProverOptions> {
   readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  /** Id under which the target stores the heights. */
-  readonly commitmentId: StateMachineId;
 
-  constructor({ stateMachine, consensusStateId }: Pick<ProverOptions, "stateMachine" | "consensusStateId">) {
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine, consensusStateId };
+  constructor(protected readonly options: Options) {
+    this.chain = options.stateMachine;
+  }
+
+  /** Name of the client on the target. */
+  get consensusStateId(): ConsensusStateId {
+    return this.options.consensusStateId;
+  }
+
+  /** Id under which the target stores the heights. */
+  get commitmentId(): StateMachineId {
+    return { stateMachine: this.chain, consensusStateId: this.options.consensusStateId };
+  }
+
+  /** Default poll interval, milliseconds. */
+  get intervalMs(): number {
+    return this.options.intervalMs;
+  }
+
+  /** Finding before an update is due. @param what is due. */
+  protected early(dueInMs: number, what: "update" | "advance"): ProverFinding {
+    const ageSec = Math.round((this.options.intervalMs - dueInMs) / 1_000);
+    const dueSec = Math.ceil(dueInMs / 1_000);
+    const reason = `the client was updated ${ageSec} s ago, and the next ${what} is due in ${dueSec} s`;
+    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
   }
 
   /** Closes connections; requests over HTTP leave none open. */

@@ -12,10 +12,10 @@ import type { CheckRow } from "../core/checks/check_row.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
-import { ReloadRequested } from "../core/runtime/config_rounds.ts";
+import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
-import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
@@ -28,64 +28,51 @@ export interface RunOptions {
   readonly base: StateMachine | undefined;
 }
 
-/** Runs until `signal` is aborted or a watched chain has stalled. */
+/** Connects, checks and updates chains until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
   deps: RunDeps,
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
+  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
-    deps.watch?.plan(connections);
-    const { watch, board } = deps;
+    watch?.plan(connections);
     const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
     const gateDeps = { ...deps, board, listAsked };
     const gates = createGates(gateDeps, deps, connections);
     const others = [...gates.provers.values(), ...gates.followers.values()];
     await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
-    return await relay(deps, { connections, gates, base }, signal);
+    const turns = new ProverTurns();
+    const notifier = new HeightNotifier();
+    const sections = provableSections(deps.config);
+    const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
+    const control = { log, setLogLevel, proving, status: () => watch?.status() };
+    const workers = [
+      behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
+      ...planWorkers({ ...deps, turns, notifier }, connections, gates),
+      ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
+      ...planChecking(deps, connections),
+      ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
+      ...watch?.workers() ?? [],
+      ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
+        name: "causeway-consensus",
+        hub: connections.hub.id.stateMachine,
+      }) ?? [],
+    ];
+    watch?.noteWorkers(workers);
+    watch?.open();
+    const { fault, exitCode } = await superviseRound(
+      { clock, randomness: deps.random, log },
+      workers,
+      {
+        isFatal: (error) => error instanceof StallFault,
+        isPassing: (error) => error instanceof RpcFault,
+        onRestart: (worker) => watch?.noteRestart(worker),
+        signal,
+      },
+    );
+    return fault instanceof StallFault ? exitCodes.stalled : exitCode;
   }, signal);
-}
-
-/** Works with checked chains until the signal is aborted or a watched chain has stalled. */
-async function relay(
-  deps: RunDeps,
-  { connections, gates, base }: RunOptions & { readonly connections: Connections; readonly gates: Gates },
-  signal: AbortSignal,
-): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
-  const turns = new ProverTurns();
-  const notifier = new HeightNotifier();
-  const sections = provableSections(deps.config);
-  const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
-  const control = { log, setLogLevel, proving, status: () => watch?.status() };
-  const workers = [
-    behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
-    ...planWorkers({ ...deps, turns, notifier }, connections, gates),
-    ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
-    ...planChecking(deps, connections),
-    ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
-    ...watch?.workers() ?? [],
-    ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
-      name: "causeway-consensus",
-      hub: connections.hub.id.stateMachine,
-    }) ?? [],
-  ];
-  watch?.noteWorkers(workers);
-  watch?.open();
-  const outcome = await superviseWorkers(
-    { clock, randomness: deps.random, log },
-    workers,
-    {
-      isFatal: (error) => error instanceof StallFault,
-      isPassing: (error) => error instanceof RpcFault,
-      onRestart: (worker) => watch?.noteRestart(worker),
-      signal,
-    },
-  );
-  const isReload = signal.reason instanceof ReloadRequested;
-  if (outcome.kind === "aborted" && !isReload) log.info("program_stopped");
-  if (isReload && outcome.stuck.length > 0) return exitCodes.failed; // no second worker for one job
-  return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
 }
 
 /** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */

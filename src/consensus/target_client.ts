@@ -4,9 +4,9 @@
  */
 import type { ConsensusClientView, TargetReads } from "../core/chains/consensus_target.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
-import type { ConsensusClientId, ConsensusStateId, StateMachine } from "../core/ismp/state_machine.ts";
+import type { ConsensusClientId, StateMachineId } from "../core/ismp/state_machine.ts";
 import { ProverFault, type ProverFinding } from "./prover.ts";
-import { ClientError } from "./spec/client_error.ts";
+import { ClientError, mapError } from "./spec/client_error.ts";
 
 /** Reason that a light client accepts no updates. */
 export interface UnusableReason {
@@ -41,11 +41,18 @@ export function findUnusableReason(
   return { code: "expired", detail };
 }
 
-/** Which client it is. */
-export interface TargetClientOptions<State> {
-  /** The chain that it follows, which faults name. */
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
+/** Requires that a light client accepts updates. @param id of the client. @throws {ProverFault} `frozen`, `expired` */
+export function requireUsable(
+  { stateMachine: chain, consensusStateId }: StateMachineId,
+  owner: string,
+  { client, nowSec }: { readonly client: ConsensusClientView; readonly nowSec: bigint },
+): void {
+  const unusable = findUnusableReason(`client ${consensusStateId} of ${owner}`, client, nowSec);
+  if (unusable !== undefined) throw new ProverFault(unusable.code, { chain, detail: unusable.detail });
+}
+
+/** How to read a client. */
+export interface TargetClientKind<State> {
   readonly clientId: ConsensusClientId;
   /** Name of the chain that stores it. Default "the hub". */
   readonly owner?: string;
@@ -74,41 +81,45 @@ export const UNTIL_FINAL: ProverFinding = {
 /** See the head of the file. Methods may throw an `RpcFault`. */
 export class TargetClient<State> {
   readonly #reads: Pick<TargetReads, "fetchClient" | "fetchNowSec">;
-  readonly #options: TargetClientOptions<State>;
-  readonly #owner: string;
+  readonly #id: StateMachineId;
+  readonly #kind: TargetClientKind<State>;
 
+  /** @param id the chain that it follows, which faults name, and the name of the client. */
   constructor(
     { reads }: { readonly reads: Pick<TargetReads, "fetchClient" | "fetchNowSec"> },
-    options: TargetClientOptions<State>,
+    id: StateMachineId,
+    kind: TargetClientKind<State>,
   ) {
     this.#reads = reads;
-    this.#options = options;
-    this.#owner = options.owner ?? "the hub";
+    this.#id = id;
+    this.#kind = kind;
   }
 
   /** Fetches the client's newest state. @throws {ProverFault} `hub_state`, `frozen`, `expired` */
   async fetch(signal: AbortSignal): Promise<ClientState<State>> {
-    const { chain, clientId, consensusStateId, decode } = this.#options;
     const [client, nowSec] = await Promise.all([
-      this.#reads.fetchClient(consensusStateId, "best", signal),
+      this.#reads.fetchClient(this.#id.consensusStateId, "best", signal),
       this.#reads.fetchNowSec(signal),
     ]);
     if (client === undefined) {
       throw this.fault(
-        `${this.#owner} has no client ${consensusStateId}: its governance creates it (log-consensus-state)`,
+        `${this.#owner} has no client ${this.#id.consensusStateId}: its governance creates it (log-consensus-state)`,
       );
     }
-    const where = `client ${consensusStateId} of ${this.#owner}`;
-    if (client.clientId !== clientId) throw this.fault(`${where} is ${client.clientId}, not ${clientId}`);
-    const unusable = findUnusableReason(where, client, nowSec);
-    if (unusable !== undefined) throw new ProverFault(unusable.code, { chain, detail: unusable.detail });
+    requireUsable(this.#id, this.#owner, { client, nowSec });
     const ageMs = Number(nowSec - client.updatedSec) * 1_000;
-    try {
-      return { state: decode(client.state), bytes: client.state, ageMs, nowSec };
-    } catch (cause) {
-      if (!(cause instanceof ClientError)) throw cause;
-      throw this.fault(`the state of ${where} is unreadable`, cause);
-    }
+    return { state: this.read(client), bytes: client.state, ageMs, nowSec };
+  }
+
+  /** Reads the state of the client, whether it is usable or not. @throws {ProverFault} `hub_state` */
+  read({ clientId, state }: Pick<ConsensusClientView, "clientId" | "state">): State {
+    const { clientId: expected, decode } = this.#kind;
+    if (clientId !== expected) throw this.fault(`${this.#where} is ${clientId}, not ${expected}`);
+    return mapError(
+      ClientError,
+      () => decode(state),
+      (cause) => this.fault(`the state of ${this.#where} is unreadable`, cause),
+    );
   }
 
   /**
@@ -118,14 +129,22 @@ export class TargetClient<State> {
   async fetchFinal(signal: AbortSignal): Promise<ClientState<State> | undefined> {
     const [best, final] = await Promise.all([
       this.fetch(signal),
-      this.#reads.fetchClient(this.#options.consensusStateId, "final", signal),
+      this.#reads.fetchClient(this.#id.consensusStateId, "final", signal),
     ]);
     return final !== undefined && equalBytes(best.bytes, final.state) ? best : undefined;
+  }
+
+  get #owner(): string {
+    return this.#kind.owner ?? "the hub";
+  }
+
+  get #where(): string {
+    return `client ${this.#id.consensusStateId} of ${this.#owner}`;
   }
 
   /** Creates the fault of what the chain stores: `hub_state`. */
   fault(detail: string, cause?: unknown): ProverFault {
     const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("hub_state", { chain: this.#options.chain, detail }, options);
+    return new ProverFault("hub_state", { chain: this.#id.stateMachine, detail }, options);
   }
 }

@@ -29,7 +29,8 @@ import { behindGates, type ChainGate } from "../core/chains/check.ts";
 import type { ConfiguredChain, Session } from "./session.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";
-import { type FeeContext, FeeUnits, findHubKey, HubCalls, NonceTurns } from "./fees/fee_context.ts";
+import { type FeeContext, FeeUnits, findHubKey } from "./fees/fee_context.ts";
+import { HubCalls, NonceTurns } from "./fees/hub_calls.ts";
 import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
 import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
 import { type GoodPrice, ONE_DOLLAR_27 } from "../core/evm/native_price.ts";
@@ -59,6 +60,9 @@ export interface LegPlan {
 
 /** Maximum poll interval for pending transactions, ms. */
 const SETTLE_EVERY_MS = 4_000;
+
+/** Range of the times at which relayers poll, ms: those that were started together do so at different times. */
+const POLL_PHASES_MS = 3_600_000;
 
 /** Converts the operator's settings for the pipeline. */
 export function toRelaySettings(
@@ -91,7 +95,8 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain]),
   );
   const hubSettle = new Wake(context.clock);
-  const shared = { ...parts, feeChains, hubSettle };
+  const pollPhaseMs = Math.floor(context.random.fraction() * POLL_PHASES_MS);
+  const shared = { ...parts, feeChains, hubSettle, pollPhaseMs };
   const inboundLegs: Leg[] = [];
   const outbound = new Map<StateMachine, Leg>();
   const workers: Worker[] = [];
@@ -152,7 +157,7 @@ function createReplacement({ chain }: ConfiguredChain, { profit }: Leg): Replace
 }
 
 /** What the legs of all chains share. */
-interface SharedParts extends LegPlanInput {
+interface SharedParts extends LegPlanInput, Pick<Leg, "pollPhaseMs"> {
   readonly feeChains: ReadonlyMap<StateMachine, Chain>;
   /** Wakes the worker that settles the hub's submissions. */
   readonly hubSettle: Wake;
@@ -160,7 +165,7 @@ interface SharedParts extends LegPlanInput {
 
 function inboundLeg(
   context: RelayContext,
-  { config, hub, hubSettle, feeChains }: SharedParts,
+  { config, hub, hubSettle, feeChains, pollPhaseMs }: SharedParts,
   entry: ConfiguredChain,
 ): Leg {
   return {
@@ -169,6 +174,7 @@ function inboundLeg(
     target: hub,
     initialHeight: entry.config.initialHeight,
     pollIntervalMs: config.hub.pollIntervalSec * 1000,
+    pollPhaseMs,
     wake: new Wake(context.clock),
     settleWake: hubSettle,
     senderLimits: hub.senderLimits,
@@ -189,13 +195,14 @@ function outboundLeg(
   shared: SharedParts,
   entry: ConfiguredChain,
 ): Leg {
-  const { config, hub, feeChains } = shared;
+  const { config, hub, feeChains, pollPhaseMs } = shared;
   const base: Leg = {
     ...context,
     source: hub,
     target: entry.chain,
     initialHeight: config.hub.initialHeight,
     pollIntervalMs: entry.config.pollIntervalSec * 1000,
+    pollPhaseMs,
     wake: new Wake(context.clock),
     settleWake: new Wake(context.clock),
     turn: new Limit(1),

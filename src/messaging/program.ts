@@ -1,10 +1,8 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { listSecrets } from "../core/config/redact.ts";
-import { Webhook } from "../core/checks/webhook.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
-import { openApp, type ProcessEnv } from "../core/runtime/app.ts";
+import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { type MayWork, obeyFence } from "../core/runtime/fence.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
@@ -13,10 +11,7 @@ import { type ControlSocket, openControlSocket } from "../core/runtime/control_s
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
-import { platformListener } from "../core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../core/telemetry/http/status_server.ts";
-import type { NotReadyReason } from "../core/telemetry/readiness.ts";
-import { createRedactor } from "../core/telemetry/redactor.ts";
+import { openProgram } from "../core/commands/open_program.ts";
 import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { type CommandDeps, type MessagingRun, workHere } from "./commands/command.ts";
@@ -24,14 +19,16 @@ import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
 import { isHeld, openLedger, openReadOnlyLedger } from "./ledger/open.ts";
-import { runRelayer } from "./run.ts";
+import { relay } from "./run.ts";
+import { withLedger } from "./session.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
 
 /** Runs the program until it is stopped, or a command until it is done. */
 export async function runProgram(
-  { arguments: args, command }: ProgramRequest<RunArguments, MessagingRun>,
+  request: ProgramRequest<RunArguments, MessagingRun>,
   world: ProcessEnv,
 ): Promise<ExitCode> {
+  const { arguments: args, command } = request;
   const files = recordReads(world.readFile);
   const names = new ChainNames();
   const watch = new RelayWatch(systemClock, names);
@@ -41,25 +38,13 @@ export async function runProgram(
     if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
     return reading;
   };
-  const reading = read();
-  using app = openApp(world, {
-    arguments: args,
-    reading,
-    readAgain: read,
-    keepFixed,
-    hasResult: command.kind === "command" && command.hasResult,
-    tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-    names,
-    onWarning: (...warning) => watch.noteWarning(...warning),
-    onEvent: (...event) => watch.noteEvent(...event),
-    onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
-  });
-  if (app === undefined) return exitCodes.failed;
-  const { config, log, setLogLevel, print, hasColour, signal, inRounds } = app;
+  using program = openProgram({ request, world, names, watch, reading: read(), readAgain: read, keepFixed });
+  if (program === undefined) return exitCodes.failed;
+  const { config, log, setLogLevel, signal } = program;
   const { fence } = args;
   let mayWork: MayWork | undefined;
   if (fence !== undefined) {
-    const fenced = { ...app, clock: systemClock, time: machineTime, read: () => world.readFile(fence) };
+    const fenced = { ...program, clock: systemClock, time: machineTime, read: () => world.readFile(fence) };
     mayWork = obeyFence(fence, fenced);
     if (mayWork === undefined) return exitCodes.fenced;
   }
@@ -89,33 +74,24 @@ export async function runProgram(
   };
   if (command.kind !== "relay") {
     return await command.run({
+      ...program.commandRun,
       deps,
       config,
-      signal,
-      print,
-      printError: (text) => world.writeError(`${text}\n`),
-      hasColour,
-      isJson: args.logFormat === "json",
-      clock: systemClock,
-      names,
-      askRunning: (request) => askControl(base, { path, ...request }),
+      askRunning: (asked) => askControl(base, { path, ...asked }),
       here: (needs, work) => workHere({ deps, config, signal }, needs, work),
     });
   }
-  const { listen: address, listenName } = args;
-  const server = {
-    openListener: platformListener,
-    log,
-    address,
-    names: listenName,
-    sources: watch.sources(),
-  };
-  const redact = createRedactor([...listSecrets(config), ...reading.secrets]);
-  const reasons = (): readonly NotReadyReason[] => watch.reasons();
-  const webhook = new Webhook({ ...base, fetch: platformFetch, reasons, redact, names });
-  const relayer = { ...deps, watch, controlSocket: () => socket, inRounds, webhook };
+  const relayer = { ...deps, watch, controlSocket: () => socket, webhook: program.webhook };
   try {
-    return await serveStatus(server, () => runRelayer(relayer, config, signal));
+    return await program.serve(() =>
+      withLedger(
+        { deps, config, signal },
+        (ledger) =>
+          program.inRounds((current, ending) =>
+            relay({ deps: relayer, config: current, signal: ending }, ledger)
+          ),
+      )
+    );
   } finally {
     socket?.close();
   }

@@ -11,10 +11,9 @@ import type { MessagingConfig } from "./config/schema.ts";
 import { type Ledger, LedgerFault, type MessageFilter, type MessageReason } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
-import type { AppContext } from "../core/runtime/app.ts";
-import { ReloadRequested } from "../core/runtime/config_rounds.ts";
-import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
+import { superviseRound } from "../core/runtime/config_rounds.ts";
+import type { ExitCode } from "../core/runtime/exit_codes.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 import type { Log, LogFields } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
 import { controlWorker } from "./commands/commands.ts";
@@ -22,7 +21,7 @@ import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings 
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
 import { behindGates, startWorker } from "../core/chains/check.ts";
-import { openSession, type ProgramRun, type RunDeps, type Session, withLedger } from "./session.ts";
+import { openSession, type ProgramRun, type RunDeps, type Session } from "./session.ts";
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
 import { formatDecimal } from "../core/encoding/bytes.ts";
 import { DAY_MS } from "../core/pricing/loss_bound.ts";
@@ -36,31 +35,13 @@ interface RelayerDeps extends RunDeps {
   readonly controlSocket?: () => ControlSocket | undefined;
   /** Posts changes of readiness; absent: nobody does. */
   readonly webhook?: Pick<Webhook, "workers">;
-  /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
-  readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
 
-/** Runs until `signal` is aborted or an unrecoverable error occurs. */
-export function runRelayer(
-  deps: RelayerDeps,
-  config: MessagingConfig,
-  signal: AbortSignal,
-): Promise<ExitCode> {
-  return withLedger({ deps, config, signal }, (ledger) => {
-    const round = async (current: MessagingConfig, signal: AbortSignal): Promise<ExitCode> => {
-      const run = { deps, config: current, signal };
-      await using session = await openSession(run, ledger);
-      return await relay(run, session);
-    };
-    return deps.inRounds?.(round) ?? round(config, signal);
-  });
-}
-
-/** Relays with the chains of a session until the signal is aborted. */
-async function relay(
-  { deps, config, signal }: ProgramRun<RelayerDeps>,
-  { ledger: opened, hub, chains: gated, hubGate }: Session,
-): Promise<ExitCode> {
+/** Connects the chains and relays until the signal is aborted or an unrecoverable error occurs. */
+export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promise<ExitCode> {
+  const { deps, config, signal } = run;
+  await using session = await openSession(run, opened);
+  const { hub, hubGate, chains: gated } = session;
   const machine = deps.checks?.machine();
   const { watch } = deps;
   const parts = { hub, chains: gated.map(({ entry }) => entry) };
@@ -103,7 +84,7 @@ async function relay(
   ];
   watch?.noteWorkers(workers);
   try {
-    const outcome = await superviseWorkers(
+    const { exitCode } = await superviseRound(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
       {
@@ -113,10 +94,7 @@ async function relay(
         signal,
       },
     );
-    const isReload = signal.reason instanceof ReloadRequested;
-    if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
-    // Two workers for one job would take each other's nonces: the supervisor of the program starts it again.
-    return isReload && outcome.stuck.length > 0 ? exitCodes.failed : outcome.exitCode;
+    return exitCode;
   } finally {
     watch?.close();
   }

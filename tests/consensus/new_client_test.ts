@@ -13,7 +13,7 @@ import { toConsensusClientId, toConsensusStateId } from "../../src/core/ismp/sta
 const FOLDER: Readonly<Record<string, string>> = {
   "spec/toy_update.ts": `/** State of the toy client: a height; its updates are heights as text. */
 import { type Codec, u64 } from "../../../../core/encoding/scale.ts";
-import { ClientError, decodeClientData } from "../../../spec/client_error.ts";
+import { ClientError, clientDecoder } from "../../../spec/client_error.ts";
 
 /** A height that is not the SCALE form of one. */
 class ToyError extends ClientError<"undecodable_state"> {
@@ -23,10 +23,8 @@ class ToyError extends ClientError<"undecodable_state"> {
 /** SCALE of the state. */
 export const toyCodec: Codec<bigint> = u64;
 
-/** Decodes a state. @throws {ClientError} */
-export function decodeToyState(stored: Uint8Array): bigint {
-  return decodeClientData(toyCodec, stored, (options) => new ToyError("undecodable_state", options));
-}
+/** Decodes a state. @throws {ToyError} */
+export const decodeToyState = clientDecoder(toyCodec, ToyError, "undecodable_state");
 `,
   "toy_prover.ts": `/** Proves a chain whose height is the hub's clock, in steps. */
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -46,16 +44,13 @@ const clientId = toConsensusClientId("TOYC");
 
 /** Prover of the toy chain. */
 export class ToyProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
   readonly #client: TargetClient<bigint>;
   readonly #step: bigint;
 
   constructor(hub: ConsensusTarget, { step, ...options }: ProverOptions & { readonly step: number }) {
     super(options);
-    this.intervalMs = options.intervalMs;
     this.#step = BigInt(step);
-    const { chain, consensusStateId } = this;
-    this.#client = new TargetClient(hub, { chain, consensusStateId, clientId, decode: decodeToyState });
+    this.#client = new TargetClient(hub, options, { clientId, decode: decodeToyState });
   }
 
   check(): Promise<readonly CheckRow[]> {

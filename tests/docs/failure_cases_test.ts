@@ -8,7 +8,7 @@ const NUMBERS = Array.from({ length: 27 }, (_, index) => `F${index + 1}`);
 
 /** Failure cases in the names of the tests and steps of a file. */
 function readCases(source: string): readonly string[] {
-  const calls = /(?:Deno\.test\(\s*(?:\{\s*name:\s*)?|t\.step\(\s*)(["`])((?:\\.|(?!\1).)*)\1/gs;
+  const calls = /(?:(?:Deno\.|^)test\(\s*(?:\{\s*name:\s*)?|t\.step\(\s*)(["`])((?:\\.|(?!\1).)*)\1/gsm;
   return [...source.matchAll(calls)].flatMap(([, , name = ""]) =>
     [...name.matchAll(/\((F\d+)\)/g)].map(([, number]) => number ?? "")
   );

@@ -93,9 +93,7 @@ async function ask(chain: DevnetChain, get: PingGet): Promise<Hash256> {
   const host = toAddress(chain.host.addresses.host);
   for (const log of logs) {
     const decoded = decodeHostLog(log, host);
-    if (decoded.kind === "event" && decoded.event.tag === "GetRequestEvent") {
-      return decoded.event.value.message.commitment;
-    }
+    if (decoded.kind === "event" && decoded.event.kind === "message") return decoded.event.message.commitment;
   }
   throw new Error("The transaction asks nothing");
 }

@@ -4,8 +4,8 @@
  * Usage: `hub_update_work.ts <job as JSON>`; prints one line of JSON.
  */
 import { cpuUsage } from "node:process";
-import { createRelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
-import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import { RelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
+import { GrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
@@ -79,7 +79,7 @@ function grandpaWork(relay: RelayChain, hub: StateMachine, job: GrandpaJob): Pro
     maxConcurrentQueries: 10,
     signer: new Secret(submitterKey),
   });
-  const prover = createGrandpaProver({ relay, target }, {
+  const prover = new GrandpaProver({ relay, target }, {
     stateMachine: hub,
     consensusStateId,
     paraIds: [toParaId(hub)],
@@ -106,7 +106,7 @@ function beefyWork(relay: RelayChain, hub: StateMachine, job: BeefyJob): Prove {
     // A source of its own each time: it remembers what it has proved.
     const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } });
     const plan = { hub, hubParaId: paraId, paraIds: [paraId], batchSize: 200 };
-    const source = createRelaySource({ relay, work, log: new RecordedLog() }, plan);
+    const source = new RelaySource({ relay, work, log: new RecordedLog() }, plan);
     const found = await source.next({ chain, view: { ...unusedView, state, hubHeight: 0n } }, signal);
     if (found.kind === "proofs") return found.proofs;
     throw new Error(`Nothing to prove: ${found.kind === "unable" ? found.detail : found.reason}`);

@@ -129,17 +129,6 @@ function readHost(
         functionName: "consensusState",
         result: clientState(state, known()),
       });
-    case "currentEpoch":
-      return wordOf(state.setId ?? 0n);
-    case "relayerOf":
-    case "vetoes":
-      return ZERO;
-    case "host":
-      return encodeFunctionResult({
-        abi: evmHostAbi,
-        functionName: "host",
-        result: textHex(node.id.stateMachine),
-      });
     case "hyperbridge":
       return encodeFunctionResult({
         abi: evmHostAbi,

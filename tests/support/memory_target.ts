@@ -272,7 +272,7 @@ export class MemoryTarget implements ConsensusTarget {
     return this.#answer(this.broadcasts.shift() ?? { kind: "sent" });
   }
 
-  fetchUpdateOutcome({ hash }: SignedSubmission): Promise<UpdateOutcome> {
+  fetchOutcome({ hash }: SignedSubmission): Promise<UpdateOutcome> {
     const scripted = this.plannedOutcomes.shift();
     if (scripted !== undefined || this.fault !== undefined) {
       return this.#answer(scripted ?? { kind: "pending" });

@@ -71,14 +71,11 @@ export class ScriptedProver implements ConsensusProver {
       unbondingSec: 5_832_000n,
       challengePeriods: new Map([[this.chain, 300n]]),
       commitments: [{
-        id: this.commitmentId,
-        at: {
-          height: 12n,
-          commitment: {
-            timestampSec: 1_700_000_000n,
-            overlayRoot: undefined,
-            stateRoot: hash256.dec(new Uint8Array(32).fill(0xab)),
-          },
+        height: { id: this.commitmentId, height: 12n },
+        commitment: {
+          timestampSec: 1_700_000_000n,
+          overlayRoot: undefined,
+          stateRoot: hash256.dec(new Uint8Array(32).fill(0xab)),
         },
       }],
     });

@@ -32,9 +32,10 @@ export interface ScriptedExchange {
 
 /** See the module's head. */
 export class ScriptedNode {
-  /** Every message that came in, probes excluded. */
+  /** Every message that came in. */
   readonly exchanges: ScriptedExchange[] = [];
-  /** Number of connections made so far. */
+  /** Number of attempts to connect, and of connections made, so far. */
+  attempts = 0;
   connections = 0;
   /** While set, connections fail with this problem. */
   refuseWith: string | undefined;
@@ -50,7 +51,6 @@ export class ScriptedNode {
   readonly #live = new Set<SocketEvents>();
 
   constructor(methods: Readonly<Record<string, ScriptedMethod>> = {}) {
-    this.answer("system_health", () => ({ peers: 1, isSyncing: false, shouldHavePeers: true }));
     for (const [name, method] of Object.entries(methods)) this.answer(name, method);
   }
 
@@ -84,6 +84,7 @@ export class ScriptedNode {
   };
 
   #accept(events: SocketEvents): void {
+    this.attempts += 1;
     if (this.hangs) return;
     if (this.refuseWith !== undefined) {
       events.onClose(this.refuseWith);
@@ -102,9 +103,7 @@ export class ScriptedNode {
     const wire: WireCall | readonly WireCall[] = JSON.parse(text);
     const calls = wire instanceof Array ? wire : [wire];
     const isBatch = wire instanceof Array;
-    if (calls[0]?.method !== "system_health") {
-      this.exchanges.push({ methods: calls.map((call) => call.method), isBatch });
-    }
+    this.exchanges.push({ methods: calls.map((call) => call.method), isBatch });
     if (text.length > this.maxBytes) {
       const error = {
         code: -32007,

@@ -6,7 +6,6 @@ import type { ConsensusMessage } from "../../../src/core/ismp/ismp_message.ts";
 import {
   type ConsensusStateId,
   type IntermediateState,
-  type StateCommitmentHeight,
   type StateMachine,
   type StateMachineId,
   stateMachineIdKey,
@@ -15,7 +14,7 @@ import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import type { ConsensusNetworks, ConsensusVerifier, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
-import type { IsmpStorage } from "./ismp_storage.ts";
+import type { IsmpStorage, StateCommitmentHeight } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 
 /** What updates change. */

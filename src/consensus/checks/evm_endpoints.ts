@@ -1,8 +1,8 @@
 /** Checks of the EVM endpoints of a chain's section, with an endpoint set of their own: its health is nobody else's. */
-import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
-import { checkEndpoints } from "../../core/chains/evm/endpoint_checks.ts";
-import { probeTrie } from "../../core/chains/evm/proof_checks.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
+import { checkEndpoints } from "../../core/chains/evm/endpoint_checks.ts";
+import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
+import { probeTrie } from "../../core/chains/evm/proofs.ts";
 import type { CheckJob } from "../../core/checks/check_row.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";

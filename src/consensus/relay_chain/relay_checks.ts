@@ -84,93 +84,89 @@ async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<reado
   return [{ ...row, check: "endpoint", result: "ok", found: latency }, ...rows];
 }
 
-async function checkHead(
-  { relay, options: { chain, key } }: RelayRound,
+/** A row without its place. */
+type Verdict = Pick<CheckRow, "result" | "found" | "advice">;
+
+/** Makes one check. @param refused judges a fault of the node by its description. */
+async function judge(
+  { relay, options: { chain } }: RelayRound,
+  check: CheckRow["check"],
+  work: () => Promise<Verdict>,
+  refused: (reason: string) => Verdict,
+): Promise<CheckRow> {
+  const row = { chain, endpoint: relay.host, check };
+  try {
+    return { ...row, ...await work() };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return { ...row, ...refused(describeFault(fault)) };
+  }
+}
+
+function checkHead(
+  round: RelayRound,
   { header, hash }: RelayBlock,
   paraId: number,
   signal: AbortSignal,
 ): Promise<CheckRow> {
-  const row = { chain, endpoint: relay.host, check: "state_proof" } as const;
+  const { relay, options: { key } } = round;
   const keys = [parachainHeadKey(paraId)];
-  try {
+  return judge(round, "state_proof", async () => {
     const [head] = await relay.fetchStorage(keys, hash, signal);
     if (head === undefined) {
       const found = `has no head of parachain ${paraId}`;
-      return { ...row, result: "failed", found, advice: `name a node of the hub's relay chain in ${key}` };
+      return { result: "failed", found, advice: `name a node of the hub's relay chain in ${key}` };
     }
     const nodes = await relay.fetchReadProof(keys, hash, signal);
     const found = `proves the head of parachain ${paraId} in block ${header.number} by ${nodes.length} nodes`;
-    return { ...row, result: "ok", found };
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    const found = `proves no head of parachain ${paraId}: ${describeFault(fault)}`;
-    const advice = "use a full node of the relay chain that allows state_getReadProof";
-    return { ...row, result: "failed", found, advice };
-  }
+    return { result: "ok", found };
+  }, (reason) => ({
+    result: "failed",
+    found: `proves no head of parachain ${paraId}: ${reason}`,
+    advice: "use a full node of the relay chain that allows state_getReadProof",
+  }));
 }
 
-async function checkGrandpa(
-  { relay, options }: RelayRound,
-  final: RelayBlock,
-  signal: AbortSignal,
-): Promise<CheckRow> {
-  const row = { chain: options.chain, endpoint: relay.host, check: "grandpa" } as const;
+function checkGrandpa(round: RelayRound, { header }: RelayBlock, signal: AbortSignal): Promise<CheckRow> {
   const advice = "use a full node of the chain that allows grandpa_proveFinality";
-  try {
-    const proof = await relay.proveFinality(final.header.number, signal);
+  return judge(round, "grandpa", async () => {
+    const proof = await round.relay.proveFinality(header.number, signal);
     return proof === undefined
-      ? { ...row, result: "warning", found: `no finality proof of block ${final.header.number}`, advice }
-      : { ...row, result: "ok", found: `a finality proof of ${proof.length} bytes` };
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return { ...row, result: "failed", found: `no finality proofs: ${describeFault(fault)}`, advice };
-  }
+      ? { result: "warning", found: `no finality proof of block ${header.number}`, advice }
+      : { result: "ok", found: `a finality proof of ${proof.length} bytes` };
+  }, (reason) => ({ result: "failed", found: `no finality proofs: ${reason}`, advice }));
 }
 
-async function checkBeefy({ relay, options }: RelayRound, signal: AbortSignal): Promise<CheckRow> {
-  const row = { chain: options.chain, endpoint: relay.host, check: "beefy" } as const;
-  let head: RelayBlock;
-  try {
-    head = await relay.fetchBeefyFinalized(signal);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    const found = `no BEEFY finality: ${describeFault(fault)}`;
-    return { ...row, result: "failed", found, advice: "use a full node of a relay chain with BEEFY" };
-  }
-  const known = `BEEFY has justified block ${head.header.number}`;
-  try {
+async function checkBeefy(round: RelayRound, signal: AbortSignal): Promise<CheckRow> {
+  const { relay } = round;
+  let known: string | undefined;
+  return await judge(round, "beefy", async () => {
+    const head = await relay.fetchBeefyFinalized(signal);
+    known = `BEEFY has justified block ${head.header.number}`;
     await relay.fetchMmrProof(head, signal);
-    return { ...row, result: "ok", found: `${known}, and the node proves its leaves (mmr_generateProof)` };
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    const reason = `the node proves no leaves (${describeFault(fault)}), so they are read one by one`;
-    return { ...row, result: "ok", found: `${known}; ${reason}` };
-  }
+    return { result: "ok", found: `${known}, and the node proves its leaves (mmr_generateProof)` };
+  }, (reason) =>
+    known === undefined
+      ? {
+        result: "failed",
+        found: `no BEEFY finality: ${reason}`,
+        advice: "use a full node of a relay chain with BEEFY",
+      }
+      : {
+        result: "ok",
+        found: `${known}; the node proves no leaves (${reason}), so they are read one by one`,
+      });
 }
 
-async function checkArchive(
-  { relay, options }: RelayRound,
-  final: RelayBlock,
-  signal: AbortSignal,
-): Promise<CheckRow> {
-  const row = { chain: options.chain, endpoint: relay.host, check: "node_state" } as const;
-  const block = Math.max(1, final.header.number - ARCHIVE_DEPTH);
-  try {
+function checkArchive(round: RelayRound, { header }: RelayBlock, signal: AbortSignal): Promise<CheckRow> {
+  const { relay } = round;
+  const block = Math.max(1, header.number - ARCHIVE_DEPTH);
+  return judge(round, "node_state", async () => {
     await relay.fetchStorage([otherKeys.timestampNow()], await relay.fetchHash(block, signal), signal);
-    return {
-      ...row,
-      result: "ok",
-      found: `has the state of block ${block}, ${ARCHIVE_DEPTH} below the final one`,
-    };
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return {
-      ...row,
-      result: "warning",
-      found: `has no state of block ${block}: ${
-        describeFault(fault)
-      }; what was missed for an hour cannot be proved`,
-      advice: "use an archive node (--state-pruning=archive)",
-    };
-  }
+    return { result: "ok", found: `has the state of block ${block}, ${ARCHIVE_DEPTH} below the final one` };
+  }, (reason) => ({
+    result: "warning",
+    found: `has no state of block ${block}: ${reason}; what was missed for an hour cannot be proved`,
+    advice: "use an archive node (--state-pruning=archive)",
+  }));
 }

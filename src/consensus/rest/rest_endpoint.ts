@@ -3,9 +3,14 @@
  * behind it. HTTP status codes are translated here only.
  */
 import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
-import { readBody } from "../../core/rpc/body.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
-import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
+import {
+  HttpAddress,
+  type HttpDeps,
+  JSON_TYPE,
+  readBody,
+  readRetryAfterMs,
+} from "../../core/rpc/http_exchange.ts";
 import { isJsonObject, type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";

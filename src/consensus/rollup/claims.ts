@@ -3,6 +3,7 @@
  * that can be proved is offered. A bad claim never blocks the others, and none is dropped for what an endpoint did. The
  * kinds are behind {@link ClaimKind}. Start reading at {@link Claims.find}.
  */
+import { mapError } from "../spec/client_error.ts";
 import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
 import { ProverFault, type ProverOptions } from "../prover.ts";
 import { ClaimSearch, type L1Range } from "./claim_search.ts";
@@ -192,12 +193,8 @@ function badData(reader: EvmReader, detail: string, cause: Error): ProverFault {
 
 /** Reads answers of the L1. @throws {ProverFault} `bad_data` when one does not match its ABI */
 export function readL1<T>(l1: EvmReader, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof RollupDataError)) throw cause;
-    throw badData(l1, "a log or answer of a rollup's contract does not match its ABI", cause);
-  }
+  const detail = "a log or answer of a rollup's contract does not match its ABI";
+  return mapError(RollupDataError, read, (cause) => badData(l1, detail, cause));
 }
 
 /** The claims of one kind about one rollup. */

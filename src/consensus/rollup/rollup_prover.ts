@@ -7,27 +7,27 @@ import type { ConsensusClientView } from "../../core/chains/consensus_target.ts"
 import {
   commitmentIdOf,
   findRollupClient,
-  ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
-  RollupUpdateError,
 } from "./spec/rollup_client.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  type StateMachine,
   type StateMachineId,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import { checkChainIds } from "../evm_reader.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { findUnusableReason, type UnusableReason } from "../target_client.ts";
+import { requireUsable, TargetClient } from "../target_client.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
+  usualPeriods,
 } from "../prover.ts";
+import { evmCommitment } from "../spec/header_commitment.ts";
 import { proverFaultRow } from "../poll_loop.ts";
 import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
 import type { FindingCode } from "../../core/checks/findings.ts";
@@ -50,44 +50,37 @@ export interface RollupKind<State extends TypedState> {
   encodeInitialState(at: RollupClientState): Uint8Array;
 }
 
-/** Creates the prover of a configured rollup; its lines name the chain. */
-export function createRollupProver<State extends TypedState>(
-  deps: RollupDeps,
-  options: RollupOptions,
-  kindOf: (deps: RollupDeps) => RollupKind<State>,
-): ConsensusProver {
-  const named = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
-  return new RollupProver(named, options, kindOf(named));
-}
-
-/** Proves a rollup to the hub by claims on its L1. */
-class RollupProver<State extends TypedState> implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly commitmentId: StateMachineId;
-  readonly l1: StateMachineId;
-  readonly intervalMs: number;
+/** Proves a rollup to the hub by claims on its L1. Sends no request before its first method is called. */
+export class RollupProver<State extends TypedState> extends BaseProver<RollupOptions>
+  implements ConsensusProver {
   readonly #deps: RollupDeps;
-  readonly #options: RollupOptions;
   readonly #kind: RollupKind<State>;
   /** `undefined` until the hub was read. */
   #id: ConsensusStateId | undefined;
 
-  constructor(deps: RollupDeps, options: RollupOptions, kind: RollupKind<State>) {
-    this.chain = options.stateMachine;
-    this.commitmentId = {
-      stateMachine: options.stateMachine,
-      consensusStateId: options.l1.consensusStateId,
-    };
-    this.l1 = options.l1;
-    this.intervalMs = options.intervalMs;
-    this.#deps = deps;
-    this.#options = options;
-    this.#kind = kind;
+  /** @param kindOf creates the kind, with a log that names the chain. */
+  constructor(
+    deps: RollupDeps,
+    options: RollupOptions,
+    kindOf: (deps: RollupDeps) => RollupKind<State>,
+  ) {
+    super(options);
+    this.#deps = { ...deps, log: deps.log.with({ chain: this.chain }) };
+    this.#kind = kindOf(this.#deps);
+  }
+
+  /** The L1 as the hub knows it. */
+  get l1(): StateMachineId {
+    return this.options.l1;
+  }
+
+  override get commitmentId(): StateMachineId {
+    return { stateMachine: this.chain, consensusStateId: this.l1.consensusStateId };
   }
 
   /** Configured id until the hub was read. */
-  get consensusStateId(): ConsensusStateId {
-    return this.#id ?? this.#options.consensusStateId;
+  override get consensusStateId(): ConsensusStateId {
+    return this.#id ?? this.options.consensusStateId;
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -99,7 +92,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       findingRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
     if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
-    const { consensusStateId } = this.#options;
+    const { consensusStateId } = this.options;
     const rows: CheckRow[] = [];
     if (this.#id !== consensusStateId) {
       const found = `the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
@@ -134,12 +127,13 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const view = await this.#findClient(signal);
-    if (this.#id === undefined) throw this.#hubFault(this.#unknownIdText());
+    if (this.#id === undefined) throw this.fault("hub_state", this.#unknownIdText());
     if (view === undefined) return { kind: "nothing", reason: `the hub has no consensus client ${this.#id}` };
-    const unusable = await this.#findUnusableReason(view, signal);
-    if (unusable !== undefined) {
-      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
-    }
+    const nowSec = await this.#deps.hub.reads.fetchNowSec(signal);
+    requireUsable({ stateMachine: this.chain, consensusStateId: this.#id }, "the hub", {
+      client: view,
+      nowSec,
+    });
     const state = this.#readState(view);
     const l1Id = state.l1StateMachineId;
     const [l1Height, hubHeight] = await Promise.all([
@@ -172,82 +166,57 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    const { stateMachine: chain, l1, consensusStateId } = this.#options;
+    const { stateMachine, l1, consensusStateId } = this.options;
     const configured = await this.#deps.hub.reads.fetchClient(consensusStateId, "best", signal);
     await this.#findClient(signal);
     // A client that does not exist yet may have any id but the L1's.
     if (configured === undefined && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
-    if (this.#id === undefined) throw this.#hubFault(this.#unknownIdText());
-    const id = { stateMachine: chain, consensusStateId: this.#id };
+    if (this.#id === undefined) throw this.fault("hub_state", this.#unknownIdText());
+    const id = { stateMachine, consensusStateId: this.#id };
     const newest = await this.#deps.l2.fetchHeader("latest", signal);
-    if (newest === undefined) {
-      throw new ProverFault("not_served", { chain, detail: "no endpoint has a newest block" });
-    }
-    const { header: { number: height, timestampSec, stateRoot } } = newest;
-    const commitment = { timestampSec, overlayRoot: undefined, stateRoot };
+    if (newest === undefined) throw this.fault("not_served", "no endpoint has a newest block");
+    const { header } = newest;
     return {
       clientId: this.#kind.clientId,
       state: this.#kind.encodeInitialState({
-        finalizedHeight: height,
+        finalizedHeight: header.number,
         stateMachineId: id,
         l1StateMachineId: l1,
       }),
+      ...usualPeriods(stateMachine),
       unbondingSec: ROLLUP_UNBONDING_SEC,
-      challengePeriods: new Map([[chain, ROLLUP_CHALLENGE_SEC]]),
       // Under the client's own id; all later ones are stored as commitmentIdOf() does.
-      commitments: [{ id, at: { commitment, height } }],
+      commitments: [evmCommitment(id, header)],
     };
   }
-
-  /** Closes nothing: the endpoints belong to their creator. */
-  async close(): Promise<void> {}
 
   /** Finds the id of the rollup's client, and the client on the hub; `undefined`: the hub has none. */
   async #findClient(signal: AbortSignal): Promise<ConsensusClientView | undefined> {
     const { reads } = this.#deps.hub;
-    const { consensusStateId, l1 } = this.#options;
+    const { consensusStateId, l1 } = this.options;
     const configured = await reads.fetchClient(consensusStateId, "best", signal);
-    this.#id = findRollupClient(this.#options, l1.consensusStateId, configured?.clientId);
+    this.#id = findRollupClient(this.options, l1.consensusStateId, configured?.clientId);
     if (this.#id === undefined || this.#id === consensusStateId) return configured;
     return await reads.fetchClient(this.#id, "best", signal);
   }
 
-  async #findUnusableReason(
-    view: ConsensusClientView,
-    signal: AbortSignal,
-  ): Promise<UnusableReason | undefined> {
-    const where = `client ${this.consensusStateId} of the hub`;
-    return findUnusableReason(where, view, await this.#deps.hub.reads.fetchNowSec(signal));
-  }
-
-  #hubFault(detail: string, options?: ErrorOptions): ProverFault {
-    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
-  }
-
   /** @throws {ProverFault} `hub_state` */
-  #readState({ clientId, state: stored }: ConsensusClientView): State {
-    const refuse = (detail: string, options?: ErrorOptions): ProverFault =>
-      this.#hubFault(`client ${this.consensusStateId}: ${detail}`, options);
-    if (clientId !== this.#kind.clientId) {
-      throw refuse(`it is a ${clientId} client, and this type of chain needs ${this.#kind.clientId}`);
-    }
-    let state: State;
-    try {
-      state = this.#kind.decodeState(stored);
-    } catch (cause) {
-      if (cause instanceof RollupUpdateError) throw refuse("its state cannot be read", { cause });
-      throw cause;
-    }
+  #readState(view: ConsensusClientView): State {
+    const { clientId, decodeState: decode } = this.#kind;
+    const id = { stateMachine: this.chain, consensusStateId: this.consensusStateId };
+    const state = new TargetClient(this.#deps.hub, id, { clientId, decode }).read(view);
+    const refuse = (detail: string): ProverFault =>
+      this.fault("hub_state", `client ${id.consensusStateId}: ${detail}`);
     if (state.stateMachineId.stateMachine !== this.chain) {
       throw refuse(`it is the client of ${state.stateMachineId.stateMachine}`);
     }
-    const [l1, configured] = [state.l1StateMachineId, this.#options.l1].map(stateMachineIdKey);
+    const [l1, configured] = [state.l1StateMachineId, this.options.l1].map(stateMachineIdKey);
     if (l1 !== configured) throw refuse(`its L1 is ${l1}, and ${configured} is configured`);
     return state;
   }
 
   #unknownIdText(): string {
-    return `consensus_state_id ${this.#options.consensusStateId} names no rollup client of the hub, ` +
+    return `consensus_state_id ${this.options.consensusStateId} names no rollup client of the hub, ` +
       `and none is known for ${this.chain}: set it to the id of the chain's own client`;
   }
 

@@ -1,4 +1,5 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
+import { mapError } from "../spec/client_error.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
 import type { ProverContext } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
@@ -124,13 +125,10 @@ export function readStored<T>(
   stored: Uint8Array | undefined,
 ): T | undefined {
   if (stored === undefined) return undefined;
-  try {
-    return decode(stored);
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
+  return mapError(ScaleError, () => decode(stored), (cause) => {
     const detail = `the ${what} that the hub holds for ${stateMachineIdKey(id)} cannot be read`;
-    throw new ProverFault("hub_state", { chain: id.stateMachine, detail }, { cause });
-  }
+    return new ProverFault("hub_state", { chain: id.stateMachine, detail }, { cause });
+  });
 }
 
 /** The contract that is found; none where the hub holds something unreadable, which a check of its own reports. */

@@ -8,21 +8,29 @@ export abstract class ClientError<Code extends string = string> extends Error {
   }
 }
 
-/** Decodes SCALE bytes without a rest. @param refuse creates the error of the client. @throws {ClientError} */
-export function decodeClientData<T>(
-  codec: Codec<T>,
-  bytes: Uint8Array,
-  refuse: (options: ErrorOptions) => ClientError,
+/** Runs `read`; errors of a class become others. */
+export function mapError<T, E extends Error>(
+  from: abstract new (...args: never[]) => E,
+  read: () => T,
+  to: (cause: E) => Error,
 ): T {
-  return readClientData(() => decodeStrict(codec, bytes, "light client data"), refuse);
-}
-
-/** Runs a SCALE decoder. @param refuse creates the error of the client. @throws {ClientError} */
-export function readClientData<T>(read: () => T, refuse: (options: ErrorOptions) => ClientError): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof ScaleError) throw refuse({ cause });
-    throw cause;
+    throw cause instanceof from ? to(cause) : cause;
   }
+}
+
+/** Creates a decoder of SCALE bytes without a rest. @param code of the error that refuses others. */
+export function clientDecoder<T, Code extends string>(
+  codec: Codec<T>,
+  Refusal: new (code: Code, options?: ErrorOptions) => ClientError,
+  code: Code,
+): (bytes: Uint8Array) => T {
+  return (bytes) =>
+    mapError(
+      ScaleError,
+      () => decodeStrict(codec, bytes, "light client data"),
+      (cause) => new Refusal(code, { cause }),
+    );
 }

@@ -1,17 +1,40 @@
 /**
- * Commitment of a Substrate header with pallet-ismp, as verifiers store it. Pure. Source: polytope-labs/hyperbridge:
+ * Commitments of headers as verifiers store them: of EVM chains, and of Substrate chains with pallet-ismp. Pure. Source: polytope-labs/hyperbridge:
  * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import { ClientError, readClientData } from "./client_error.ts";
+import { ClientError, mapError } from "./client_error.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
-import { type Codec } from "../../core/encoding/scale.ts";
+import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
 import {
   type ConsensusDigest,
   consensusDigestCodec,
   timestampDigestCodec,
 } from "../../core/ismp/host_state.ts";
-import type { StateCommitment } from "../../core/ismp/state_machine.ts";
+import type { IntermediateState, StateCommitment, StateMachineId } from "../../core/ismp/state_machine.ts";
 import { lastAnnounced, readSlot, type SubstrateHeader } from "../../core/substrate/header.ts";
+
+/** Block of an EVM chain as far as verifiers store it. */
+export interface EvmBlockState extends Omit<StateCommitment, "overlayRoot"> {
+  /** Of which the hub reads the lower 64 bits. */
+  readonly number: bigint;
+}
+
+/** Commitment that a verifier stores for a block of an EVM chain. */
+export function evmCommitment(
+  id: StateMachineId,
+  { number, timestampSec, stateRoot }: EvmBlockState,
+): IntermediateState {
+  return {
+    height: { id, height: BigInt.asUintN(64, number) },
+    commitment: { timestampSec, overlayRoot: undefined, stateRoot },
+  };
+}
+
+/** Result of an accepted update. `None` is `undefined` for a client of which an update may bring no commitment. */
+export interface VerifiedUpdate<State, None = never> {
+  readonly consensusState: State;
+  readonly commitment: IntermediateState | None;
+}
 
 /** Reason that a header has no usable commitment. */
 export type HeaderCommitmentErrorCode =
@@ -59,15 +82,15 @@ const MAX_TIME_MS = (1n << 64n) - 1n;
 
 /** Unix seconds; 0 where the header names no slot. */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = readClientData(() => readSlot(header), unreadable) ?? 0n;
+  const slot = mapError(ScaleError, () => readSlot(header), unreadable) ?? 0n;
   const timeMs = slot * slotMs;
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }
 
 function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return readClientData(() => lastAnnounced(header, engine, codec), unreadable);
+  return mapError(ScaleError, () => lastAnnounced(header, engine, codec), unreadable);
 }
 
-function unreadable(options: ErrorOptions): HeaderCommitmentError {
-  return new HeaderCommitmentError("undecodable_header", options);
+function unreadable(cause: ScaleError): HeaderCommitmentError {
+  return new HeaderCommitmentError("undecodable_header", { cause });
 }

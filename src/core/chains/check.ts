@@ -9,7 +9,6 @@ import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs, withDeadline } from "../runtime/retry.ts";
-import { waitNoticeMs } from "../runtime/waiting.ts";
 import { superviseWorkers, type Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 
@@ -65,9 +64,8 @@ export class ChainGate {
   readonly #board: Pick<CheckBoard, "noteGate" | "update">;
   /** What the last look found. */
   #rows: readonly CheckRow[] = [];
-  /** Why the chain was last said to be left out, and when. */
-  #told = "";
-  #toldMs = -Infinity;
+  /** True when the chain was said to be left out. */
+  #isTold = false;
   #fault: RpcFault | undefined;
   #state: "waiting" | "asked" | "open" = "waiting";
 
@@ -129,7 +127,7 @@ export class ChainGate {
     }
     this.#state = "open";
     this.close();
-    if (this.#toldMs > 0) log.info("chain_available", { chain });
+    if (this.#isTold) log.info("chain_available", { chain });
     this.#open();
     this.#tellKnown();
   }
@@ -155,16 +153,13 @@ export class ChainGate {
     }
   }
 
-  /** Shows and logs why the chain is left out: at once what is new, and every five minutes what lasts. */
+  /** Shows and logs why the chain is left out; the log counts what repeats. */
   #tell(obstacle: Obstacle, waitedMs: number): void {
-    const { clock, log } = this.#deps;
+    const { log } = this.#deps;
     const { name: chain, hubSetting } = this.#chain;
     this.#show(toRow(chain, obstacle));
     this.#tellKnown();
-    const told = obstacle instanceof Error ? "silent" : describeFailed(obstacle);
-    if (told === this.#told && clock.now() - this.#toldMs < waitNoticeMs) return;
-    this.#told = told;
-    this.#toldMs = clock.now();
+    this.#isTold = true;
     const waitedSec = Math.round(waitedMs / 1_000);
     if (!(obstacle instanceof Error)) {
       for (const { endpoint, check: finding, found: explanation, advice } of obstacle) {

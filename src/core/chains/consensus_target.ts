@@ -76,7 +76,7 @@ export interface TargetUpdates {
 /** Search for updates. */
 export interface UpdateOutcomes {
   /** Outcome of an update and the heights it stored (`StateMachineUpdated` events of that extrinsic). */
-  fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome>;
+  fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome>;
 }
 
 /** Target of consensus updates. Every method of its parts may throw an `RpcFault`. */

@@ -7,12 +7,6 @@ import type { StateMachine, StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainReads, CounterpartyView } from "./reads.ts";
 import type { ChainCapabilities } from "./capabilities.ts";
 
-/** Height of the source that the target stores, and when it stored it (Unix seconds). */
-export interface StoredHeight {
-  readonly height: bigint;
-  readonly updatedAtSec: bigint;
-}
-
 /** Clock and rule of the chain that checks the proof. */
 export interface ChallengeRule {
   readonly nowSec: bigint;
@@ -26,29 +20,6 @@ export function isMatured(updatedAtSec: bigint, rule: ChallengeRule): boolean {
   if (rule.challengePeriodSec === 0n) return true;
   const age = rule.nowSec - updatedAtSec;
   return rule.comparison === "strict" ? age > rule.challengePeriodSec : age >= rule.challengePeriodSec;
-}
-
-/** Finds the newest stored height whose challenge period is over; `undefined` when there is none yet. */
-export function newestMatured(stored: readonly StoredHeight[], rule: ChallengeRule): bigint | undefined {
-  let newest: bigint | undefined;
-  for (const { height, updatedAtSec } of stored) {
-    if (isMatured(updatedAtSec, rule) && (newest === undefined || height > newest)) newest = height;
-  }
-  return newest;
-}
-
-/**
- * Selects the heights to remember: the newest matured one and all newer ones still in their challenge period that the
- * target knows now (a veto removes heights).
- */
-export function rememberHeights(
-  stored: readonly StoredHeight[],
-  observed: bigint,
-  rule: ChallengeRule,
-): readonly StoredHeight[] {
-  const present = stored.filter((entry) => entry.height <= observed);
-  const matured = newestMatured(present, rule);
-  return present.filter((entry) => matured === undefined || entry.height >= matured);
 }
 
 /** Heights of a counterparty known to a chain. */
@@ -71,7 +42,11 @@ interface MaturityWatcher {
  */
 export class MaturedHeights {
   readonly #watcher: MaturityWatcher;
-  readonly #stored = new Map<StateMachine, readonly StoredHeight[]>();
+  /** Ascending, with the time at which each was stored (Unix seconds). */
+  readonly #stored = new Map<
+    StateMachine,
+    readonly { readonly height: bigint; readonly updatedAtSec: bigint }[]
+  >();
 
   constructor(watcher: MaturityWatcher) {
     this.#watcher = watcher;
@@ -93,13 +68,14 @@ export class MaturedHeights {
     const { height, nowSec, challengePeriodSec } = view;
     if (challengePeriodSec === 0n) return height;
     const rule = { nowSec, challengePeriodSec, comparison: this.#watcher.capabilities.challengeRule };
-    const known = this.#stored.get(counterparty.stateMachine) ?? [];
-    const updatedAtSec = known.some((each) => each.height === height)
+    // A veto removes heights.
+    const known = (this.#stored.get(counterparty.stateMachine) ?? []).filter((each) => each.height <= height);
+    const updatedAtSec = known.at(-1)?.height === height
       ? undefined
       : await this.#watcher.reads.fetchUpdateTime({ id: counterparty, height }, signal);
-    const all = updatedAtSec === undefined ? known : [...known, { height, updatedAtSec }];
-    const kept = rememberHeights(all, height, rule);
-    this.#stored.set(counterparty.stateMachine, kept);
-    return newestMatured(kept, rule);
+    if (updatedAtSec !== undefined) known.push({ height, updatedAtSec });
+    const matured = known.findLastIndex((each) => isMatured(each.updatedAtSec, rule));
+    this.#stored.set(counterparty.stateMachine, known.slice(Math.max(0, matured)));
+    return known[matured]?.height;
   }
 }

@@ -6,7 +6,7 @@ import { decodeEventLog, type DecodeEventLogReturnType } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256, toLowerHex } from "../encoding/bytes.ts";
 import { getMessage, type Message, postMessage } from "../ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
-import { type Address, toAddress } from "./address.ts";
+import type { Address } from "./address.ts";
 import { evmHostAbi, type HostEventName, hostEventTopics } from "./host_abi.ts";
 
 /** Fields of a log that decoding needs; logs of `eth_getLogs` and of receipts have them. */
@@ -16,38 +16,26 @@ export interface RawLog {
   readonly data: Hex;
 }
 
-/** An event of a host that relayers use, tagged by its name in the contract. */
+/** An event of a host that relayers use. `commitment` is that of the request. */
 export type HostEvent =
+  | { readonly kind: "message"; readonly message: Extract<Message, { kind: "post" | "get" }> }
   | {
-    readonly tag: "PostRequestEvent";
-    readonly value: { readonly message: Extract<Message, { kind: "post" }> };
+    readonly kind: "handled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    readonly relayer: Uint8Array;
   }
+  | { readonly kind: "timeoutHandled"; readonly of: "post" | "get"; readonly commitment: Hash256 }
+  /** `fee` in units of the fee token. */
+  | { readonly kind: "funded"; readonly commitment: Hash256; readonly fee: bigint }
   | {
-    readonly tag: "GetRequestEvent";
-    readonly value: { readonly message: Extract<Message, { kind: "get" }> };
+    readonly kind: "updated";
+    readonly stateMachine: StateMachine;
+    readonly id: undefined;
+    readonly height: bigint;
   }
-  | {
-    /** For gets the commitment is that of the request. */
-    readonly tag: "PostRequestHandled" | "GetRequestHandled";
-    readonly value: { readonly commitment: Hash256; readonly relayer: Address };
-  }
-  | {
-    readonly tag: "PostRequestTimeoutHandled" | "GetRequestTimeoutHandled";
-    readonly value: { readonly commitment: Hash256 };
-  }
-  | {
-    readonly tag: "StateMachineUpdated" | "StateCommitmentVetoed";
-    readonly value: { readonly stateMachine: StateMachine; readonly height: bigint };
-  }
-  | {
-    readonly tag: "NewEpoch";
-    readonly value: { readonly authoritySetId: bigint; readonly relayer: Address };
-  }
-  | {
-    readonly tag: "RequestFunded";
-    /** In units of the fee token. */
-    readonly value: { readonly commitment: Hash256; readonly newFee: bigint };
-  };
+  | { readonly kind: "vetoed"; readonly stateMachine: StateMachine; readonly height: bigint }
+  | { readonly kind: "newEpoch"; readonly setId: bigint; readonly relayer: Uint8Array };
 
 /** A log of the host whose content does not fit its event. */
 class HostEventError extends Error {
@@ -103,7 +91,8 @@ function decodeHandled(tag: HostEventName, { topics, data }: RawLog): HostEvent 
   if (tag !== "PostRequestHandled" && tag !== "GetRequestHandled") return undefined;
   const [, commitment] = topics;
   if (topics.length !== 2 || commitment?.length !== 66 || !addressWord.test(data)) return undefined;
-  return { tag, value: { commitment: toHash256(commitment), relayer: toAddress(data.slice(-40)) } };
+  const of = tag === "PostRequestHandled" ? "post" : "get";
+  return { kind: "handled", of, commitment: toHash256(commitment), relayer: fromHex(data.slice(-40)) };
 }
 
 /** The event; `undefined`: an administrative one. @throws {HostEventError} */
@@ -111,52 +100,53 @@ function toEvent(
   { eventName: tag, args }: DecodeEventLogReturnType<typeof evmHostAbi>,
 ): HostEvent | undefined {
   switch (tag) {
-    case "PostRequestEvent":
-      return {
-        tag,
-        value: {
-          message: postMessage({
-            source: machine(tag, "source", args.source),
-            dest: machine(tag, "dest", args.dest),
-            nonce: u64(tag, "nonce", args.nonce),
-            from: fromHex(args.from),
-            to: fromHex(args.to),
-            timeoutTimestampSec: u64(tag, "timeoutTimestamp", args.timeoutTimestamp),
-            body: fromHex(args.body),
-          }),
-        },
-      };
-    case "GetRequestEvent":
-      return {
-        tag,
-        value: {
-          message: getMessage({
-            source: machine(tag, "source", args.source),
-            dest: machine(tag, "dest", args.dest),
-            nonce: u64(tag, "nonce", args.nonce),
-            from: fromHex(args.from),
-            keys: args.keys.map(fromHex),
-            height: u64(tag, "height", args.height),
-            context: fromHex(args.context),
-            timeoutTimestampSec: u64(tag, "timeoutTimestamp", args.timeoutTimestamp),
-          }),
-        },
-      };
+    case "PostRequestEvent": {
+      const message = postMessage({
+        source: machine(tag, "source", args.source),
+        dest: machine(tag, "dest", args.dest),
+        nonce: u64(tag, "nonce", args.nonce),
+        from: fromHex(args.from),
+        to: fromHex(args.to),
+        timeoutTimestampSec: u64(tag, "timeoutTimestamp", args.timeoutTimestamp),
+        body: fromHex(args.body),
+      });
+      return { kind: "message", message };
+    }
+    case "GetRequestEvent": {
+      const message = getMessage({
+        source: machine(tag, "source", args.source),
+        dest: machine(tag, "dest", args.dest),
+        nonce: u64(tag, "nonce", args.nonce),
+        from: fromHex(args.from),
+        keys: args.keys.map(fromHex),
+        height: u64(tag, "height", args.height),
+        context: fromHex(args.context),
+        timeoutTimestampSec: u64(tag, "timeoutTimestamp", args.timeoutTimestamp),
+      });
+      return { kind: "message", message };
+    }
     case "PostRequestHandled":
-    case "GetRequestHandled":
-      return { tag, value: { commitment: toHash256(args.commitment), relayer: toAddress(args.relayer) } };
+    case "GetRequestHandled": {
+      const of = tag === "PostRequestHandled" ? "post" : "get";
+      return { kind: "handled", of, commitment: toHash256(args.commitment), relayer: fromHex(args.relayer) };
+    }
     case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled":
-      return { tag, value: { commitment: toHash256(args.commitment) } };
-    case "StateMachineUpdated":
+    case "GetRequestTimeoutHandled": {
+      const of = tag === "PostRequestTimeoutHandled" ? "post" : "get";
+      return { kind: "timeoutHandled", of, commitment: toHash256(args.commitment) };
+    }
+    case "StateMachineUpdated": {
+      const stateMachine = machine(tag, "stateMachineId", args.stateMachineId);
+      return { kind: "updated", stateMachine, id: undefined, height: args.height };
+    }
     case "StateCommitmentVetoed": {
       const stateMachine = machine(tag, "stateMachineId", args.stateMachineId);
-      return { tag, value: { stateMachine, height: args.height } };
+      return { kind: "vetoed", stateMachine, height: args.height };
     }
     case "NewEpoch":
-      return { tag, value: { authoritySetId: args.authoritySetId, relayer: toAddress(args.relayer) } };
+      return { kind: "newEpoch", setId: args.authoritySetId, relayer: fromHex(args.relayer) };
     case "RequestFunded":
-      return { tag, value: { commitment: toHash256(args.commitment), newFee: args.newFee } };
+      return { kind: "funded", commitment: toHash256(args.commitment), fee: args.newFee };
     default:
       return undefined;
   }

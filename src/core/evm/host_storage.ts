@@ -4,33 +4,8 @@
  */
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
 
-/** Slot numbers of the host's variables. */
-export const hostSlots = {
-  requestCommitments: 0n,
-  requestReceipts: 1n,
-  responseReceipts: 2n,
-  stateCommitments: 3n,
-  stateCommitmentsUpdateTime: 4n,
-  latestStateMachineHeight: 5n,
-  vetoes: 6n,
-  feeToken: 7n,
-  admin: 8n,
-  handler: 9n,
-  hostManager: 10n,
-  uniswapV2: 11n,
-  unStakingPeriod: 12n,
-  challengePeriod: 13n,
-  consensusClient: 14n,
-  stateMachines: 15n,
-  hyperbridge: 16n,
-  nonce: 17n,
-  frozen: 18n,
-  consensusState: 19n,
-  consensusUpdateTimestamp: 20n,
-  epochs: 21n,
-  currentEpoch: 22n,
-  initialized: 23n,
-} as const;
+/** Slot numbers of the host's variables that are proved. */
+const SLOTS = { requestCommitments: 0n, requestReceipts: 1n, epochs: 21n } as const;
 
 /** A 32-byte big-endian word. @throws {RangeError} outside of uint256. */
 export function word(value: bigint): Hash256 {
@@ -50,7 +25,7 @@ export function offset(slot: Hash256, by: bigint): Hash256 {
 
 /** Fee of a request; absent from the trie when it is zero. */
 export function requestFeeSlot(commitment: Hash256): Hash256 {
-  return mapSlot(commitment, word(hostSlots.requestCommitments));
+  return mapSlot(commitment, word(SLOTS.requestCommitments));
 }
 
 /** Payer of a request: never zero, so this slot proves that the request exists. */
@@ -60,12 +35,12 @@ export function requestSenderSlot(commitment: Hash256): Hash256 {
 
 /** Relayer that delivered a post request here. */
 export function requestReceiptSlot(commitment: Hash256): Hash256 {
-  return mapSlot(commitment, word(hostSlots.requestReceipts));
+  return mapSlot(commitment, word(SLOTS.requestReceipts));
 }
 
 /** Relayer that rotated the client to an authority set. */
 export function epochRelayerSlot(setId: bigint): Hash256 {
-  return mapSlot(word(setId), word(hostSlots.epochs));
+  return mapSlot(word(setId), word(SLOTS.epochs));
 }
 
 /** Slot of a contract, before hashing. */

@@ -369,12 +369,6 @@ export interface StateCommitment {
   readonly stateRoot: Hash256;
 }
 
-/** A commitment with its height. */
-export interface StateCommitmentHeight {
-  readonly commitment: StateCommitment;
-  readonly height: bigint;
-}
-
 /** A commitment with the full name of its height, as a consensus client produces it. */
 export interface IntermediateState {
   readonly height: StateMachineHeight;

@@ -2,6 +2,7 @@
  * Quote of a native token's price: one request to one source. Faults become codes here: neither URLs nor response texts
  * are passed on, since both may contain an API key.
  */
+import type { EvmValues } from "../config/chains.ts";
 import {
   ONE_DOLLAR_27,
   type PriceFailureCode,
@@ -9,9 +10,7 @@ import {
   type Quotation,
 } from "../evm/native_price.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
-import { readBody } from "../rpc/body.ts";
-import type { Fetch } from "../rpc/http_exchange.ts";
-import type { EvmValues } from "../config/chains.ts";
+import { type Fetch, readBody } from "../rpc/http_exchange.ts";
 
 /** Quote of a price by one source. */
 export interface PriceQuote {

@@ -10,7 +10,13 @@ import { BATCH_METHOD, formatMethods, RpcFault, type RpcFaultCode, scopeOf } fro
 import { TrackedEndpoint } from "./endpoint.ts";
 import type { HeadReading } from "./head_watch.ts";
 import type { Json } from "./json.ts";
-import { type EndpointState, RequestReports, type RpcObserver } from "./observed_endpoint.ts";
+import {
+  type EndpointState,
+  HeightsInAnswers,
+  type ObservedPlace,
+  observeRequest,
+  type RpcObserver,
+} from "./observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "./request_budget.ts";
 
 /**
@@ -74,7 +80,8 @@ export class EndpointLine extends TrackedEndpoint {
   headAskedMs: number;
   readonly #deps: EndpointLineDeps;
   readonly #options: EndpointLineOptions;
-  readonly #reports: RequestReports;
+  readonly #place: ObservedPlace;
+  readonly #heights: HeightsInAnswers;
   readonly #joined: JoinedCalls | undefined;
 
   constructor(deps: EndpointLineDeps, endpoint: RpcEndpoint, options: EndpointLineOptions) {
@@ -84,7 +91,8 @@ export class EndpointLine extends TrackedEndpoint {
     this.#options = options;
     this.onState = (state, before) => onState?.(endpoint.host, state, before);
     this.headAskedMs = deps.clock.now();
-    this.#reports = new RequestReports(deps, chain, () => this.state);
+    this.#place = { chain, endpointHost: endpoint.host, readState: () => this.state };
+    this.#heights = new HeightsInAnswers(chain);
     this.#joined = joining?.(endpoint.host);
   }
 
@@ -99,7 +107,7 @@ export class EndpointLine extends TrackedEndpoint {
     if (first?.kind === "result") {
       if (!identity.isExpected(first.result)) {
         const detail = `the endpoint serves another chain: ${String(first.result).slice(0, 80)}`;
-        throw this.#fault("wrong_chain", this.#place([identity.call]), { detail });
+        throw this.#fault("wrong_chain", this.#placeOf([identity.call]), { detail });
       }
       this.isVerified = true;
     }
@@ -135,11 +143,23 @@ export class EndpointLine extends TrackedEndpoint {
     const { chain } = this.#options;
     const exchange = async (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
       const leftMs = await this.#deps.budgetOf?.(chain)?.take(some.length, conditions.signal);
-      if (leftMs === undefined) return await this.#reports.send(this.endpoint, some, conditions);
+      if (leftMs === undefined) return await this.#sendObserved(some, conditions);
       const detail = describeBudget(leftMs);
-      throw this.#fault("over_budget", this.#place(some), { detail, retryAfterMs: leftMs });
+      throw this.#fault("over_budget", this.#placeOf(some), { detail, retryAfterMs: leftMs });
     };
     return await (this.#joined?.send(calls, exchange) ?? exchange(calls));
+  }
+
+  #sendObserved(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    return observeRequest(
+      this.#deps,
+      { place: this.#place, calls },
+      () => this.endpoint.send(calls, conditions),
+      (answers) => ({
+        outcomes: answers.map((answer) => answer.kind === "fault" ? answer.fault.code : "ok"),
+        ...this.#heights.find(calls, answers),
+      }),
+    );
   }
 
   /**
@@ -277,7 +297,7 @@ export class EndpointLine extends TrackedEndpoint {
     return { kind: "fault", fault: this.#fault("missing_method", fault.where, fault) };
   }
 
-  #place(calls: readonly RpcCall[]): FaultPlace {
+  #placeOf(calls: readonly RpcCall[]): FaultPlace {
     return { chain: this.#options.chain, endpointHost: this.host, method: formatMethods(calls) };
   }
 

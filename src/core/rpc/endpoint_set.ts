@@ -44,11 +44,6 @@ export interface BatchConditions extends CallConditions {
   readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
-/** Answers of one endpoint when each endpoint was called. */
-export type EndpointReport =
-  | { readonly host: string; readonly kind: "answers"; readonly answers: readonly RpcAnswer[] }
-  | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
-
 /** Endpoint set of one chain, with failover. */
 export class RpcEndpointSet {
   readonly #deps: EndpointLineDeps;
@@ -142,27 +137,24 @@ export class RpcEndpointSet {
   }
 
   /**
-   * Calls every endpoint regardless of its state, for start-up checks. Faults are part of the result. Their heads are asked
-   * for along with it: one that is behind is used last from the start on.
+   * Calls the first endpoint regardless of its state, for checks of a set of one. Its head is asked for along with it: one
+   * that is behind is used last from the start on.
+   * @throws {RpcFault}
    */
-  async callEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
+  async probe(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const { head } = this.#options;
-    const asked = head === undefined || this.#members.length < 2 ? calls : [...calls, head.call];
-    return await Promise.all(this.#members.map(async (member): Promise<EndpointReport> => {
-      const { host } = member;
-      try {
-        const answers = await member.use(
-          () => member.send(asked, { ...conditions, isPatient: false }),
-          conditions.signal,
-        );
-        this.#noteHead(member, asked, answers);
-        return { host, kind: "answers", answers: answers.slice(0, calls.length) };
-      } catch (fault) {
-        if (!(fault instanceof RpcFault)) throw fault;
-        member.noteFault(fault);
-        return { host, kind: "fault", fault };
-      }
-    }));
+    const asked = head === undefined || this.#all.length < 2 ? calls : [...calls, head.call];
+    const [member] = this.#members;
+    if (member === undefined) throw new Error("A set without an endpoint");
+    const { signal } = conditions;
+    try {
+      const answers = await member.use(() => member.send(asked, { ...conditions, isPatient: false }), signal);
+      this.#noteHead(member, asked, answers);
+      return answers.slice(0, calls.length);
+    } catch (fault) {
+      if (fault instanceof RpcFault) member.noteFault(fault);
+      throw fault;
+    }
   }
 
   /** Calls one endpoint and records its answers; returns them when no other endpoint can do better. */

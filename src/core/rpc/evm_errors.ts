@@ -7,49 +7,40 @@ import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { type NodeError, type RpcFaultCode, SENDING_METHOD } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
-/** One row of the table: the first row that matches decides. */
-interface Rule {
-  readonly code: RpcFaultCode;
-  readonly texts: readonly RegExp[];
-}
+/** One row of the table: the first row of which a text matches decides. */
+type Rule = readonly [code: RpcFaultCode, ...texts: readonly RegExp[]];
 
 /** Checked first for `eth_getLogs`: providers phrase these limits in many ways, some like rate limits. */
 const logRules: readonly Rule[] = [
-  {
-    code: "lagging",
-    texts: [
-      /beyond (the )?current head/,
-      /after last accepted block/,
-      /(specified in filter|block).*(cannot|could not) be found/,
-      /invalid block range params|end \(\d+\) < begin|block is out of range/,
-    ],
-  },
-  {
-    code: "range_too_wide",
-    texts: [
-      /block ?range|range (is |was )?(too|limit|exceed)|max(imum)? (block )?range|exceeds? the range/,
-      /range [\d,.]+k? exceeds|blocks? distance|consider reducing|limited to (a |an )?[\d,.]+k? blocks?/,
-      /limited to (a |an )?[\d,.]+k? ?(-|block|range)|limited to 0/,
-      /ranges? over [\d,.]+k? blocks/,
-      /(more than|exceeds?|larger than|up to|at most|maximum is set to|maximum allowed|no more than).*(block|results|logs)/,
-      /too many (blocks|logs|results|events)|many (blocks|logs) requested/,
-      /(results?|logs|response size|log response|max results|backend response).*(exceed|too large|too many|limit|should not)/,
-      /only query|too wide|must be within|limit of [\d,]+ results|result set is too|exceeds limit/,
-      /query (timeout|timed out)|exceeds? max|response.*(too large|too big|larger than)/,
-      /^limit exceeded$/,
-    ],
-  },
+  [
+    "lagging",
+    /beyond (the )?current head/,
+    /after last accepted block/,
+    /(specified in filter|block).*(cannot|could not) be found/,
+    /invalid block range params|end \(\d+\) < begin|block is out of range/,
+  ],
+  [
+    "range_too_wide",
+    /block ?range|range (is |was )?(too|limit|exceed)|max(imum)? (block )?range|exceeds? the range/,
+    /range [\d,.]+k? exceeds|blocks? distance|consider reducing|limited to (a |an )?[\d,.]+k? blocks?/,
+    /limited to (a |an )?[\d,.]+k? ?(-|block|range)|limited to 0/,
+    /ranges? over [\d,.]+k? blocks/,
+    /(more than|exceeds?|larger than|up to|at most|maximum is set to|maximum allowed|no more than).*(block|results|logs)/,
+    /too many (blocks|logs|results|events)|many (blocks|logs) requested/,
+    /(results?|logs|response size|log response|max results|backend response).*(exceed|too large|too many|limit|should not)/,
+    /only query|too wide|must be within|limit of [\d,]+ results|result set is too|exceeds limit/,
+    /query (timeout|timed out)|exceeds? max|response.*(too large|too big|larger than)/,
+    /^limit exceeded$/,
+  ],
 ];
 
 /** Checked first for traces and simulations: a timeout is caused by the call, not by the node. */
 const traceRules: readonly Rule[] = [
-  {
-    code: "too_large",
-    texts: [
-      /execution timeout|execution aborted \(timeout/,
-      /trac(e|ing).*(timed? ?out|took too long|too (large|big|many))/,
-    ],
-  },
+  [
+    "too_large",
+    /execution timeout|execution aborted \(timeout/,
+    /trac(e|ing).*(timed? ?out|took too long|too (large|big|many))/,
+  ],
 ];
 
 /**
@@ -57,141 +48,114 @@ const traceRules: readonly Rule[] = [
  * not included in a plan.
  */
 const lateLogRules: readonly Rule[] = [
-  {
-    code: "range_too_wide",
-    texts: [
-      /time ?d? ?-?out|deadline exceeded|took too long|context cancell?ed|query.*(aborted|cancell?ed)/,
-      /upgrade (to|your)|(free|current|your|this|paid|higher|growth) ?-?(tier|plan)|freetier|free trial/,
-    ],
-  },
+  [
+    "range_too_wide",
+    /time ?d? ?-?out|deadline exceeded|took too long|context cancell?ed|query.*(aborted|cancell?ed)/,
+    /upgrade (to|your)|(free|current|your|this|paid|higher|growth) ?-?(tier|plan)|freetier|free trial/,
+  ],
 ];
 
 /** What a pool says of a transaction. Said in answer to anything else it means nothing. */
 const poolRules: readonly Rule[] = [
-  {
-    code: "nonce_too_low",
-    texts: [
-      /nonce (is )?too low/,
-      /oldnonce/,
-      /invalid nonce; expected/,
-      /nonce.*already (been )?used/,
-      /::stale|is outdated/,
-    ],
-  },
-  {
-    code: "nonce_too_high",
-    texts: [/nonce (is )?too high/, /nonce ?gap/, /futurenonce/, /nonce is (too )?distant/],
-  },
-  {
-    code: "already_known",
-    texts: [
-      /already ?known/,
-      /known transaction/,
-      /already imported/,
-      /already (exists )?in (the )?(mempool|cache|pool)/,
-      /same hash was already/,
-    ],
-  },
+  [
+    "nonce_too_low",
+    /nonce (is )?too low/,
+    /oldnonce/,
+    /invalid nonce; expected/,
+    /nonce.*already (been )?used/,
+    /::stale|is outdated/,
+  ],
+  ["nonce_too_high", /nonce (is )?too high/, /nonce ?gap/, /futurenonce/, /nonce is (too )?distant/],
+  [
+    "already_known",
+    /already ?known/,
+    /known transaction/,
+    /already imported/,
+    /already (exists )?in (the )?(mempool|cache|pool)/,
+    /same hash was already/,
+  ],
 ];
 
 /** What pools say of a transaction, and simulations of the call: its account cannot pay, its price is too low. */
 const fundsRules: readonly Rule[] = [
-  {
-    code: "insufficient_funds",
-    texts: [
-      /insufficient ?funds/,
-      /upfront cost exceeds/,
-      /insufficient (account )?balance/,
-      /not have enough (funds|balance)|inability to pay/,
-    ],
-  },
-  {
-    code: "underpriced",
-    texts: [
-      /underpriced/,
-      /fee ?too ?low|tip too low|gas ?price.*too low|feecap too low/,
-      /gas price below|less than gas price minimum|too ?low ?priority|priority is too low/,
-      /(less than|below|lower than).*base ?fee/,
-      /replacement ?not ?allowed|could not replace existing/,
-      /insufficientmaxfeepergas/,
-    ],
-  },
+  [
+    "insufficient_funds",
+    /insufficient ?funds/,
+    /upfront cost exceeds/,
+    /insufficient (account )?balance/,
+    /not have enough (funds|balance)|inability to pay/,
+  ],
+  [
+    "underpriced",
+    /underpriced/,
+    /fee ?too ?low|tip too low|gas ?price.*too low|feecap too low/,
+    /gas price below|less than gas price minimum|too ?low ?priority|priority is too low/,
+    /(less than|below|lower than).*base ?fee/,
+    /replacement ?not ?allowed|could not replace existing/,
+    /insufficientmaxfeepergas/,
+  ],
 ];
 
 const rules: readonly Rule[] = [
-  {
-    code: "reverted",
-    texts: [
-      /execution reverted|vm execution error|^revert(ed)?\b|exception.*revert|transaction reverted/,
-      /invalid opcode|stack (limit|underflow|overflow)|^out of ?gas|(error|exception|execution).*out of ?gas/,
-      /gas required exceeds allowance|always failing transaction/,
-    ],
-  },
-  {
-    code: "pruned",
-    texts: [
-      /missing trie node|state already discarded|pruned|pruning/,
-      /(historical )?state .*(not available|unavailable)|no state available|historical state/,
-      /world state unavailable|state unavailable|state is not available/,
-      /header( for hash)? not found|unknown block|block .*(not|could not be) found|blockoutofrange|unfinalized data/,
-      /archive/,
-      /proof window|outside the window|block is too old|too far in the past|old data not available|than the oldest/,
-      /state ?root .*(unknown|not found)|layer .*(stale|not available)|state (histories|recreation|is not ready)/,
-      /in path mode|metadata is not found|not executed/,
-      // Erigon without the history of commitments proves every block by the newest tree.
-      /root hash mismatch/,
-    ],
-  },
-  {
-    code: "too_large",
-    texts: [
-      /batch (size )?(is )?(too large|limit|exceed)|(maximum|max) batch|batch of more than|too many requests in batch/,
-      /(request|response|content|body|entity|payload).*(too large|too big|size exceeded|limit exceeded)/,
-      /response size.*(exceed|larger)|oversized data/,
-    ],
-  },
-  {
-    code: "throttled",
-    texts: [
-      /rate.?limit|over rate|rate exceeded|call rate/,
-      /too many requests?|too many request/,
-      /request (count|limit) (exceeded|reached)|requests? limit|daily (request|limit)/,
-      /compute units|throughput|capacity|quota|credits|usage limit|rps limit|slow down/,
-      /request allowance|out of compute|too many open connections/,
-      /^limit exceeded$/,
-    ],
-  },
-  {
-    code: "unauthorized",
-    texts: [
-      /unauthori[sz]ed|(must be|not) authenticated|authentication (is )?(required|failed)|^forbidden|payment required/,
-      /(invalid|missing|unknown|expired|revoked|wrong) (api|access|project|app|auth)[ -]?(key|token|id)/,
-      /(api|access|project|app)[ -]?(key|token|id) (is )?(required|invalid|missing|not|expired|disabled|inactive|revoked)/,
-      /access (is )?denied|(app|account|project|subscription) (is )?(inactive|disabled|suspended|expired|not active)/,
-    ],
-  },
-  {
-    code: "missing_method",
-    texts: [
-      /method.*(not found|not exist|not supported|not available|not allowed|disabled|not whitelisted|unsupported)/,
-      /unsupported method|unknown method|not (available|supported) (on|in|for) .*(tier|plan|node)/,
-      /upgrade your (plan|tier)|tracer not found|unsupported tracer|tracing.*(disabled|not (enabled|supported))/,
-    ],
-  },
+  [
+    "reverted",
+    /execution reverted|vm execution error|^revert(ed)?\b|exception.*revert|transaction reverted/,
+    /invalid opcode|stack (limit|underflow|overflow)|^out of ?gas|(error|exception|execution).*out of ?gas/,
+    /gas required exceeds allowance|always failing transaction/,
+  ],
+  [
+    "pruned",
+    /missing trie node|state already discarded|pruned|pruning/,
+    /(historical )?state .*(not available|unavailable)|no state available|historical state/,
+    /world state unavailable|state unavailable|state is not available/,
+    /header( for hash)? not found|unknown block|block .*(not|could not be) found|blockoutofrange|unfinalized data/,
+    /archive/,
+    /proof window|outside the window|block is too old|too far in the past|old data not available|than the oldest/,
+    /state ?root .*(unknown|not found)|layer .*(stale|not available)|state (histories|recreation|is not ready)/,
+    /in path mode|metadata is not found|not executed/,
+    // Erigon without the history of commitments proves every block by the newest tree.
+    /root hash mismatch/,
+  ],
+  [
+    "too_large",
+    /batch (size )?(is )?(too large|limit|exceed)|(maximum|max) batch|batch of more than|too many requests in batch/,
+    /(request|response|content|body|entity|payload).*(too large|too big|size exceeded|limit exceeded)/,
+    /response size.*(exceed|larger)|oversized data/,
+  ],
+  [
+    "throttled",
+    /rate.?limit|over rate|rate exceeded|call rate/,
+    /too many requests?|too many request/,
+    /request (count|limit) (exceeded|reached)|requests? limit|daily (request|limit)/,
+    /compute units|throughput|capacity|quota|credits|usage limit|rps limit|slow down/,
+    /request allowance|out of compute|too many open connections/,
+    /^limit exceeded$/,
+  ],
+  [
+    "unauthorized",
+    /unauthori[sz]ed|(must be|not) authenticated|authentication (is )?(required|failed)|^forbidden|payment required/,
+    /(invalid|missing|unknown|expired|revoked|wrong) (api|access|project|app|auth)[ -]?(key|token|id)/,
+    /(api|access|project|app)[ -]?(key|token|id) (is )?(required|invalid|missing|not|expired|disabled|inactive|revoked)/,
+    /access (is )?denied|(app|account|project|subscription) (is )?(inactive|disabled|suspended|expired|not active)/,
+  ],
+  [
+    "missing_method",
+    /method.*(not found|not exist|not supported|not available|not allowed|disabled|not whitelisted|unsupported)/,
+    /unsupported method|unknown method|not (available|supported) (on|in|for) .*(tier|plan|node)/,
+    /upgrade your (plan|tier)|tracer not found|unsupported tracer|tracing.*(disabled|not (enabled|supported))/,
+  ],
   // Geth while it looks for transactions in blocks that it has imported.
-  { code: "lagging", texts: [/transaction indexing is in progress|after last accepted block/] },
-  {
-    code: "server_error",
-    texts: [
-      /internal (server )?error|temporar(y|ily)|try again later|service unavailable|no healthy upstream/,
-      /timed? ?out|deadline exceeded|upstream|bad gateway|no (available )?(backend|node)s?/,
-      /unable to complete request|(cannot|can't) (fulfill|route)|handler crashed|refused$|broken pipe/,
-      /backend (offline|returned)|no group consensus|econnrefused|^eof$|failed to get logs/,
-    ],
-  },
+  ["lagging", /transaction indexing is in progress|after last accepted block/],
+  [
+    "server_error",
+    /internal (server )?error|temporar(y|ily)|try again later|service unavailable|no healthy upstream/,
+    /timed? ?out|deadline exceeded|upstream|bad gateway|no (available )?(backend|node)s?/,
+    /unable to complete request|(cannot|can't) (fulfill|route)|handler crashed|refused$|broken pipe/,
+    /backend (offline|returned)|no group consensus|econnrefused|^eof$|failed to get logs/,
+  ],
 ];
 
-const afterRates = rules.findIndex(({ code }) => code === "throttled") + 1;
+const afterRates = rules.findIndex(([code]) => code === "throttled") + 1;
 const logTable: readonly Rule[] = [
   ...logRules,
   ...rules.slice(0, afterRates),
@@ -235,8 +199,8 @@ function codeOf(error: NodeError, method: string): RpcFaultCode {
   if (error.code === 3 || error.code === -32015) return "reverted";
   if (error.code === 429) return "throttled";
   if (error.code === -32601) return "missing_method";
-  const rule = tableOf(method).find(({ texts }) => texts.some((pattern) => pattern.test(text)));
-  if (rule !== undefined) return rule.code;
+  const rule = tableOf(method).find(([, ...texts]) => texts.some((pattern) => pattern.test(text)));
+  if (rule !== undefined) return rule[0];
   // Geth's number for a request that took too long (ethereum/go-ethereum: rpc/errors.go).
   if (error.code === -32002 && method.includes("eth_getLogs")) return "range_too_wide";
   return (error.code === undefined ? undefined : numbers.get(error.code)) ?? "refused";

@@ -2,14 +2,13 @@
  * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
-import { decodePercent, endpointHost } from "../config/redact.ts";
+import { decodePercent, endpointHost, redactUrl, secretParts } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
+import { createRedactor } from "../telemetry/redactor.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import { type CallConditions, RpcFault, type RpcFaultCode } from "./call.ts";
-import { createSafeDetail, type SafeDetail } from "./detail.ts";
-import { readBody } from "./body.ts";
 
 /** Subset of the global `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -228,4 +227,71 @@ export function connectionProblem(cause: unknown): string {
   if (/reset|closed|unexpected eof/.test(text)) return "connection closed by the endpoint";
   if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
   return "no connection";
+}
+
+/** Bytes that most answers fit in. */
+const FIRST_BYTES = 16 * 1024;
+/** Bytes after which others have their turn. */
+const TURN_BYTES = 1024 * 1024;
+
+/**
+ * Reads a body whole, its bytes counted as they arrive, after decompression; `undefined`, and the rest is not read, when
+ * it has more than `limit` bytes.
+ */
+export async function readBody(
+  { body }: Pick<Response, "body">,
+  limit: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  let buffer = new Uint8Array(Math.min(FIRST_BYTES, limit));
+  let size = 0;
+  let turnAt = TURN_BYTES;
+  for await (const part of body ?? []) {
+    const at = size;
+    size += part.length;
+    if (size > limit) return undefined; // which cancels the rest
+    if (size > buffer.length) {
+      const larger = new Uint8Array(Math.min(limit, Math.max(2 * buffer.length, size)));
+      larger.set(buffer.subarray(0, at));
+      buffer = larger;
+    }
+    buffer.set(part, at);
+    if (size < turnAt) continue;
+    turnAt = size + TURN_BYTES;
+    await giveTurn();
+  }
+  return buffer.subarray(0, size);
+}
+
+const MAX_CHARACTERS = 300;
+/** Nodes may echo megabytes; only the beginning is ever shown. */
+const READ_CHARACTERS = 4 * MAX_CHARACTERS;
+
+/** Makes a node's text safe. */
+export type SafeDetail = (words: string) => string;
+
+/**
+ * Creates what makes texts of one endpoint safe: parts of its URL that may be keys become `[secret]`, see `secretParts`,
+ * whatever the node repeats; otherwise as {@link safeDetail}. Faults are made of nothing else, so that what logs, pages,
+ * answers and the database have of them holds no key.
+ */
+export function createSafeDetail(url: string): SafeDetail {
+  const redact = createRedactor(secretParts(url));
+  return (words) => safeDetail(redact(words.slice(0, READ_CHARACTERS)));
+}
+
+/**
+ * Text of a node for a fault: URLs keep scheme and host only, strings that may be keys become `[hidden]`, white space
+ * is collapsed, and the rest is cut to 300 characters. `0x` hex (addresses, hashes) stays.
+ */
+function safeDetail(words: string): string {
+  const shown = words
+    .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi, (url) => redactUrl(url))
+    .replace(/[0-9A-Za-z_-]{20,}/g, (run) => mayBeKey(run) ? "[hidden]" : run)
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
+  return shown.length <= MAX_CHARACTERS ? shown : `${shown.slice(0, MAX_CHARACTERS - 3)}...`;
+}
+
+function mayBeKey(run: string): boolean {
+  return !/^0x[0-9a-fA-F]*$/.test(run) && /[0-9]/.test(run) && /[A-Za-z]/.test(run);
 }

@@ -2,7 +2,7 @@
  * Reports of endpoints to their observer: how each request ended, the heights that answers named, and the state of
  * the endpoint.
  */
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
+import type { RpcAnswer, RpcCall, RpcFaultCode } from "./call.ts";
 import { RpcFault } from "./call.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
@@ -58,58 +58,42 @@ export interface RpcObservation {
   readonly clock: { now(): number };
 }
 
-/** Reports the requests of one endpoint. */
-export class RequestReports {
-  readonly #observation: RpcObservation;
-  readonly #chain: string;
-  readonly #readState: (() => EndpointState) | undefined;
-  readonly #heights: HeightsInAnswers;
+/** Where requests go. */
+export type ObservedPlace = Pick<ObservedRequest, "chain" | "endpointHost" | "role" | "readState">;
 
-  constructor(observation: RpcObservation, chain: string, readState?: () => EndpointState) {
-    this.#observation = observation;
-    this.#chain = chain;
-    this.#readState = readState;
-    this.#heights = new HeightsInAnswers(chain);
-  }
-
-  /** Sends calls to the endpoint, and reports how that ended. */
-  async send(
-    endpoint: RpcEndpoint,
-    calls: readonly RpcCall[],
-    conditions: CallConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const { observer, clock } = this.#observation;
-    if (observer === undefined) return await endpoint.send(calls, conditions);
-    const startMs = clock.now();
-    const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: NamedHeights): void =>
-      observer.noteRequest({
-        chain: this.#chain,
-        endpointHost: endpoint.host,
-        calls: calls.map(({ method }, index) => ({ method, outcome: outcomeOf(index) })),
-        tookMs: clock.now() - startMs,
-        readState: this.#readState,
-        ...named,
-      });
-    const ended = observer.noteAsked(this.#chain, endpoint.host);
-    try {
-      const answers = await endpoint.send(calls, conditions);
-      note((index) => {
-        const answer = answers[index];
-        return answer?.kind === "fault" ? answer.fault.code : "ok";
-      }, this.#heights.find(calls, answers));
-      return answers;
-    } catch (fault) {
-      // What this program aborted says nothing about the endpoint.
-      if (fault instanceof RpcFault) note(() => fault.code, {});
-      throw fault;
-    } finally {
-      ended();
-    }
+/** Runs a request, and reports how it ended. @param read how each of its calls ended, in their order */
+export async function observeRequest<T>(
+  { observer, clock }: RpcObservation,
+  { place, calls }: { readonly place: ObservedPlace; readonly calls: readonly Pick<RpcCall, "method">[] },
+  work: () => Promise<T>,
+  read: (result: T) => NamedHeights & { readonly outcomes: readonly ("ok" | RpcFaultCode)[] },
+): Promise<T> {
+  if (observer === undefined) return await work();
+  const startMs = clock.now();
+  const note = (outcomes: readonly ("ok" | RpcFaultCode)[], named: NamedHeights): void =>
+    observer.noteRequest({
+      ...place,
+      calls: calls.map(({ method }, index) => ({ method, outcome: outcomes[index] ?? "ok" })),
+      tookMs: clock.now() - startMs,
+      ...named,
+    });
+  const ended = observer.noteAsked(place.chain, place.endpointHost);
+  try {
+    const result = await work();
+    const { outcomes, ...named } = read(result);
+    note(outcomes, named);
+    return result;
+  } catch (fault) {
+    // What this program aborted says nothing about the endpoint.
+    if (fault instanceof RpcFault) note(calls.map(() => fault.code), {});
+    throw fault;
+  } finally {
+    ended();
   }
 }
 
 /** Finds the heights that one endpoint names in its answers. */
-class HeightsInAnswers {
+export class HeightsInAnswers {
   /** Hash of the newest final block that a Substrate node named: its height is in the header that is asked for next. */
   #finalHash: Json | undefined;
   /** True for an EVM node that serves another chain: its heights say nothing about this one. */

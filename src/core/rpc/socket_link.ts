@@ -34,6 +34,8 @@ export interface LinkOptions {
   readonly fault: (code: RpcFaultCode, method: string, detail?: string) => RpcFault;
   /** Translates an error of the node. */
   readonly refusal: (error: NodeError, method: string) => RpcFault;
+  /** Called once, when the connection has ended or was never established. @param problem safe to log */
+  readonly onEnd: (problem: string) => void;
 }
 
 /** Problem of a connection that the runtime ended at a frame above its limit of 64 MiB. */
@@ -137,6 +139,7 @@ export class SocketLink {
       const [culprit] = this.#inFlight().toSorted((a, b) => b.limit.bytes - a.limit.bytes);
       this.#refuse(culprit, culprit?.limit.excess ?? "oversized", problem);
     }
+    this.#options.onEnd(problem);
     this.#over.abort(new LinkEnded(problem));
     this.#socket.close();
   }

@@ -3,7 +3,6 @@
  * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import { bytes, decodeStrict, Option, ScaleError, u32 } from "../encoding/scale.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** Throws an `RpcFault` `malformed`. */
@@ -258,19 +257,6 @@ export const calls = {
     method: "state_getMetadata",
     params: at(block),
     read: readHex,
-  }),
-  /** Metadata of a version by the runtime API `Metadata`; `undefined`: the runtime does not have that version. */
-  metadataAt: (version: number, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
-    method: "state_call",
-    params: ["Metadata_metadata_at_version", toHex(u32.enc(version)), ...at(block)],
-    read: (value, fail) => {
-      try {
-        return decodeStrict(Option(bytes), readHex(value, fail), "OpaqueMetadata");
-      } catch (error) {
-        if (!(error instanceof ScaleError)) throw error;
-        return fail(error.message);
-      }
-    },
   }),
   methods: (): TypedCall<ReadonlySet<string>> => ({
     method: "rpc_methods",

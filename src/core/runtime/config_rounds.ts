@@ -2,12 +2,19 @@
  * Work in rounds, each with its own configuration: when the file was read again, the round under way ends as at a stop,
  * with everything recorded, and the next one begins with the new configuration.
  */
-import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { linkedAbort } from "./linked_abort.ts";
 import { findChangedKeys } from "../config/changed_keys.ts";
+import {
+  superviseWorkers,
+  type SupervisorDeps,
+  type SupervisorOptions,
+  type SupervisorOutcome,
+  type Worker,
+} from "./worker.ts";
 
 /** Reason of the end of a round that is followed by another. */
 export class ReloadRequested extends Error {
@@ -68,6 +75,18 @@ async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<Ex
   }
 }
 
+/** Supervises the workers of one round. Not to be followed by another one while some of them are stuck: two workers of one job. */
+export async function superviseRound(
+  deps: SupervisorDeps,
+  workers: readonly Worker[],
+  options: SupervisorOptions,
+): Promise<SupervisorOutcome> {
+  const outcome = await superviseWorkers(deps, workers, options);
+  const isReload = options.signal.reason instanceof ReloadRequested;
+  if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
+  return isReload && outcome.stuck.length > 0 ? { ...outcome, exitCode: exitCodes.failed } : outcome;
+}
+
 /** How the file is read again, and what is done with the result. */
 export interface RereadOptions<C> {
   readonly file: string;
@@ -91,7 +110,7 @@ export function tellConfiguration(
     log[isNews ? "warn" : "debug"]("configuration_warning", { explanation: renderDiagnostic(file, warning) });
   }
   for (const note of reading.notes) {
-    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderNote(file, note) });
+    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderDiagnostic(file, note) });
   }
 }
 

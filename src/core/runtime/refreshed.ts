@@ -1,5 +1,6 @@
 /** A value that is made again at most once in a while, however often it is asked for. */
 import type { Clock } from "./clock.ts";
+import { orAbort } from "./linked_abort.ts";
 
 /** Keeps a value for some time. */
 export class Refreshed<T> {
@@ -24,5 +25,28 @@ export class Refreshed<T> {
   /** Has the value made again when it is asked for next: something has changed. */
   drop(): void {
     this.#kept = undefined;
+  }
+}
+
+/** A read whose result, or fault, is shared by all who ask within a moment. It ends by its own limits, not with one of them. */
+export class SharedRead<T> {
+  readonly #shared: Refreshed<Promise<T>>;
+
+  constructor(
+    clock: Pick<Clock, "now">,
+    { forMs, read }: { readonly forMs: number; readonly read: (signal: AbortSignal) => Promise<T> },
+  ) {
+    const { signal } = new AbortController();
+    this.#shared = new Refreshed(clock, { everyMs: forMs, make: () => read(signal) });
+  }
+
+  /** The result that is at most `forMs` old, or still to come. */
+  get(signal: AbortSignal): Promise<T> {
+    return orAbort(this.#shared.get(), signal);
+  }
+
+  /** Has it read again when it is asked for next. */
+  drop(): void {
+    this.#shared.drop();
   }
 }

@@ -2,14 +2,12 @@
 import type { Clock, Randomness } from "./clock.ts";
 import { linkedAbort, orAbort } from "./linked_abort.ts";
 
-/** Exponential backoff. */
+/** Backoff whose pauses double. */
 export interface Backoff {
   /** Pause before the second attempt. */
   readonly firstMs: number;
   /** Maximum pause. */
   readonly maxMs: number;
-  /** Growth factor of the pause; default 2. */
-  readonly factor?: number;
   /** Random share of the pause, 0 to 1; default 0.25. */
   readonly jitter?: number;
 }
@@ -22,9 +20,8 @@ export const endpointBackoff: Backoff = { firstMs: 1_000, maxMs: 15_000 };
  * to the jitter's share, so the pause never exceeds `maxMs`.
  */
 export function nextDelayMs(backoff: Backoff, failures: number, fraction: number): number {
-  const factor = backoff.factor ?? 2;
   // The exponent is bounded so that the power stays finite; `maxMs` applies long before.
-  const grown = backoff.firstMs * factor ** Math.min(Math.max(failures - 1, 0), 64);
+  const grown = backoff.firstMs * 2 ** Math.min(Math.max(failures - 1, 0), 64);
   const wholeMs = Math.min(grown, backoff.maxMs);
   return Math.round(wholeMs * (1 - (backoff.jitter ?? 0.25) * fraction));
 }

@@ -23,29 +23,17 @@ export async function awaitLogged<T>(
   awaited: WaitSubject,
   work: () => Promise<T>,
 ): Promise<T> {
-  const stop = new AbortController();
-  const notices = logNotices(deps, awaited, stop.signal);
+  const notices = new WaitNotices(deps);
+  let stop = (): void => {};
+  const look = (): void => {
+    notices.waiting("", awaited);
+    stop = deps.clock.after(waitNoticeMs, look);
+  };
+  look();
   try {
     return await work();
   } finally {
-    stop.abort();
-    await notices;
-  }
-}
-
-async function logNotices(deps: Deps, awaited: WaitSubject, stop: AbortSignal): Promise<void> {
-  const startMs = deps.clock.now();
-  while (!stop.aborted) {
-    try {
-      await deps.clock.sleep(waitNoticeMs, stop);
-    } catch (error) {
-      if (stop.aborted) return;
-      throw error;
-    }
-    deps.log.info(awaited.event, {
-      ...awaited.fields,
-      waitedSec: Math.round((deps.clock.now() - startMs) / 1000),
-    });
+    stop();
   }
 }
 

@@ -25,10 +25,6 @@ export interface Worker {
 export interface SupervisorOptions {
   /** Stops all workers. */
   readonly signal: AbortSignal;
-  /** Pauses before restarts; default 1 s to 1 min, of transient faults to 15 s. */
-  readonly backoff?: Backoff;
-  /** A run of at least this length resets the count of failures, ms; default 10 min. */
-  readonly healthyAfterMs?: number;
   /** Time for workers to finish after an abort, ms; default 20 s. */
   readonly graceMs?: number;
   /** True for faults besides {@link FatalFault} that end the program, e.g. a corrupted database. */
@@ -50,31 +46,33 @@ export interface SupervisorOutcome {
   readonly stuck: readonly string[];
 }
 
-interface Deps {
+/** What the supervisor needs. */
+export interface SupervisorDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
 }
 
-const defaultBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
-const defaultHealthyAfterMs = 600_000;
-const defaultGraceMs = 20_000;
+/** Pauses before restarts after defects; after transient faults: {@link endpointBackoff}. */
+const defectBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+/** A run of at least this length resets the count of failures, ms. */
+const HEALTHY_AFTER_MS = 600_000;
+const GRACE_MS = 20_000;
 
 /** Runs the workers concurrently until all have returned, the signal is aborted, or one meets a fatal fault. */
 export async function superviseWorkers(
-  deps: Deps,
+  deps: SupervisorDeps,
   workers: readonly Worker[],
   options: SupervisorOptions,
 ): Promise<SupervisorOutcome> {
-  const { signal, graceMs = defaultGraceMs } = options;
+  const { signal, graceMs = GRACE_MS } = options;
   const stop = linkedAbort(signal);
-  const supervisor = new Supervisor(deps, { ...options, signal: stop.signal });
   const faults: unknown[] = [];
   const running = new Set<string>();
   const runs = workers.map(async (worker) => {
     running.add(worker.name);
     try {
-      await supervisor.keepRunning(worker);
+      await keepRunning(deps, worker, { ...options, signal: stop.signal });
     } catch (error) {
       faults.push(error);
       stop.abort(error);
@@ -91,68 +89,44 @@ export async function superviseWorkers(
   return { kind, exitCode: exitCodes.ok, fault: undefined, stuck };
 }
 
-/** Restarts workers. */
-class Supervisor {
-  readonly #deps: Deps;
-  readonly #options: SupervisorOptions;
-
-  constructor(deps: Deps, options: SupervisorOptions) {
-    this.#deps = deps;
-    this.#options = options;
-  }
-
-  /** Restarts one worker until it returns or is aborted; throws fatal faults only. */
-  async keepRunning(worker: Worker): Promise<void> {
-    const { clock, log } = this.#deps;
-    const { signal, healthyAfterMs = defaultHealthyAfterMs } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      const startMs = clock.now();
-      // A signal of its own: in a shared one each wait is looked for among the waits of all workers.
-      const own = linkedAbort(signal);
-      try {
-        await worker.run(own.signal);
-        return;
-      } catch (error) {
-        // Another worker's fatal fault is the abort reason and is thrown by every wait.
-        if (signal.aborted && error === signal.reason) return;
-        if (this.#isFatal(error)) {
-          log.error("worker_failed", { worker: worker.name, error });
-          throw error;
-        }
-        if (signal.aborted) return this.#reportOddEnd(worker, error);
-        const wasHealthy = clock.now() - startMs >= healthyAfterMs;
-        failures = wasHealthy ? 1 : failures + 1;
-        await this.#pause(worker, error, failures);
-      } finally {
-        own.unlink();
-      }
-    }
-  }
-
-  #isFatal(error: unknown): boolean {
-    return error instanceof FatalFault || (this.#options.isFatal?.(error) ?? false);
-  }
-
-  /** Logs errors thrown while stopping, except the abort reason itself. */
-  #reportOddEnd(worker: Worker, error: unknown): void {
-    const isAbort = error === this.#options.signal.reason ||
-      (error instanceof Error && error.name === "AbortError");
-    if (!isAbort) this.#deps.log.warn("shutdown_unclean.failed", { worker: worker.name, error });
-  }
-
-  async #pause(worker: Worker, error: unknown, failures: number): Promise<void> {
-    const { clock, randomness, log } = this.#deps;
-    const { isPassing, signal } = this.#options;
-    const level = isPassing?.(error) ? "warn" : "error";
-    const { backoff = level === "warn" ? endpointBackoff : defaultBackoff } = this.#options;
-    this.#options.onRestart?.(worker.name);
-    const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
-    log[level]("worker_restarting", { worker: worker.name, failures, againInMs: delayMs, error });
+/** Restarts one worker until it returns or is aborted; throws fatal faults only. */
+async function keepRunning(
+  { clock, randomness, log }: SupervisorDeps,
+  worker: Worker,
+  { signal, isFatal, isPassing, onRestart }: SupervisorOptions,
+): Promise<void> {
+  let failures = 0;
+  while (!signal.aborted) {
+    const startMs = clock.now();
+    // A signal of its own: in a shared one each wait is looked for among the waits of all workers.
+    const own = linkedAbort(signal);
     try {
-      await clock.sleep(delayMs, signal);
-    } catch (reason) {
-      if (!signal.aborted) throw reason;
+      await worker.run(own.signal);
+      return;
+    } catch (error) {
+      // Another worker's fatal fault is the abort reason and is thrown by every wait.
+      if (signal.aborted && error === signal.reason) return;
+      if (error instanceof FatalFault || isFatal?.(error) === true) {
+        log.error("worker_failed", { worker: worker.name, error });
+        throw error;
+      }
+      if (signal.aborted) {
+        const isAbort = error instanceof Error && error.name === "AbortError";
+        if (!isAbort) log.warn("shutdown_unclean.failed", { worker: worker.name, error });
+        return;
+      }
+      failures = clock.now() - startMs >= HEALTHY_AFTER_MS ? 1 : failures + 1;
+      const [level, backoff] = isPassing?.(error) === true
+        ? ["warn", endpointBackoff] as const
+        : ["error", defectBackoff] as const;
+      onRestart?.(worker.name);
+      const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
+      log[level]("worker_restarting", { worker: worker.name, failures, againInMs: delayMs, error });
+      await clock.sleep(delayMs, signal).catch((reason) => {
+        if (!signal.aborted) throw reason;
+      });
+    } finally {
+      own.unlink();
     }
   }
 }

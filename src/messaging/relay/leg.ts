@@ -105,6 +105,8 @@ export interface Leg extends TargetContext {
   /** `initial_height` of the source, if configured. */
   readonly initialHeight: bigint | undefined;
   readonly pollIntervalMs: number;
+  /** Time of a poll, Unix milliseconds: of all legs of a process the same, and left to chance. */
+  readonly pollPhaseMs: number;
   /** Woken when submissions of the target are settled. */
   readonly wake: Wake;
   /** Wakes the worker that settles the target's submissions. */

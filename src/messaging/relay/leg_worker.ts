@@ -19,9 +19,6 @@ import { scanLeg, startCursor } from "./scan.ts";
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
 
-/** Share of the poll interval that is left to chance, both ways. */
-const JITTER = 0.03;
-
 /** Log event of the wait for each obstacle. */
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   target_unprovable: "long_wait.state_proofs",
@@ -112,7 +109,7 @@ class LegLoop {
     if (known?.kind === "waits") return this.#waitForUpdate(known.event);
     if (!this.#hasStarted) return this.#waitForUpdate("long_wait.source_height");
     this.#notices.done("update");
-    return this.#jittered(leg.pollIntervalMs);
+    return this.#untilNextPoll();
   }
 
   /** Finds an obstacle that blocks the leg; messages held for it are released when it is gone. */
@@ -148,7 +145,7 @@ class LegLoop {
     if (!isScanned) return 0;
     const fields = { leg: legName(leg), explanation: obstacle.detail };
     this.#notices.waiting("obstacle", { event: obstacleWaits[obstacle.reason], fields });
-    return this.#jittered(leg.pollIntervalMs);
+    return this.#untilNextPoll();
   }
 
   /** Scans and delivers what the target can verify without further proofs. */
@@ -229,7 +226,7 @@ class LegLoop {
 
   #waitForUpdate(event: WaitEvent): number {
     this.#notices.waiting("update", { event, fields: { leg: legName(this.#leg) } });
-    return this.#jittered(this.#leg.pollIntervalMs);
+    return this.#untilNextPoll();
   }
 
   #pauseAfter(fault: RpcFault): number {
@@ -245,9 +242,11 @@ class LegLoop {
     if (this.#failures >= 3) this.#leg.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
-  /** Leaves a little of the pause to chance, so that relayers that started together drift apart. */
-  #jittered(ms: number): number {
-    return Math.round(ms * (1 + JITTER * (2 * this.#leg.random.fraction() - 1)));
+  /** Legs of one process poll at the same time, so that they share what they read. */
+  #untilNextPoll(): number {
+    const { clock, pollIntervalMs, pollPhaseMs } = this.#leg;
+    const leftMs = pollIntervalMs - (clock.now() - pollPhaseMs) % pollIntervalMs;
+    return leftMs < pollIntervalMs * (1 - MIN_SHARE) ? leftMs + pollIntervalMs : leftMs;
   }
 
   /** Logs when the target, or its client of the source, freezes and when that ends. */

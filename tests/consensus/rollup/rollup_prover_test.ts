@@ -10,7 +10,6 @@ import type { RollupOptions } from "../../../src/consensus/rollup/claims.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/update.ts";
 import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { ROLLUP_CHALLENGE_SEC } from "../../../src/consensus/rollup/spec/rollup_client.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import {
   type ConsensusStateId,
@@ -122,10 +121,10 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
   await withOptimism(async ({ hub, prover }) => {
     assert.match(await reasonForNothing(prover()), /the hub has no consensus client OPT0/);
     hub.addClient(opt0, consensusClientIds.arbitrum, encodedState());
-    assert.match(await hubStateFault(prover()), /it is a ARBC client, and this type of chain needs OPTC/);
-    assert.match((await findings(prover())).join(), /failed: .*it is a ARBC client/);
+    assert.match(await hubStateFault(prover()), /client OPT0 of the hub is ARBC, not OPTC/);
+    assert.match((await findings(prover())).join(), /failed: .*client OPT0 of the hub is ARBC/);
     hub.addClient(opt0, consensusClientIds.opStack, encodedState().subarray(0, 12));
-    assert.match(await hubStateFault(prover()), /its state cannot be read/);
+    assert.match(await hubStateFault(prover()), /the state of client OPT0 of the hub is unreadable/);
     hub.addClient(
       opt0,
       consensusClientIds.opStack,
@@ -198,13 +197,10 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
   assert.equal(op.clientId, "OPTC");
   assert.deepEqual(decodeOpStackState(op.state), opStackState({ ...at, l1StateMachineId: l1Id }));
   assert.equal(op.unbondingSec, 2n ** 64n - 1n);
-  assert.deepEqual([...op.challengePeriods], [[optimism.stateMachine, ROLLUP_CHALLENGE_SEC]]);
+  assert.deepEqual([...op.challengePeriods], [[optimism.stateMachine, 300n]]);
   assert.deepEqual(op.commitments, [{
-    id: at.stateMachineId,
-    at: {
-      height: header.number,
-      commitment: { timestampSec: header.timestampSec, overlayRoot: undefined, stateRoot: header.stateRoot },
-    },
+    height: { id: at.stateMachineId, height: header.number },
+    commitment: { timestampSec: header.timestampSec, overlayRoot: undefined, stateRoot: header.stateRoot },
   }]);
 
   const arbitrum = createArbitrumProver({ hub, log, l1: reader, l2: reader }, {
@@ -223,6 +219,6 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
     consensusStateId: l1Id.consensusStateId,
     rollupCore: undefined,
   });
-  assert.equal((await misnamed.fetchInitialState(never)).commitments[0]?.id.consensusStateId, "OPT0");
+  assert.equal((await misnamed.fetchInitialState(never)).commitments[0]?.height.id.consensusStateId, "OPT0");
   await misnamed.close();
 });

@@ -26,6 +26,8 @@ function decode(data: Hex): DecodeFunctionDataReturnType<typeof handlerV2Abi> {
 }
 
 for (const { name, calldata, inner_calls: inner } of vectors.calls) {
+  // Relayers send no timeouts.
+  if (/Timeouts/.test(name)) continue;
   Deno.test(`handler call vector: ${name}`, () => {
     const calls = (inner ?? [calldata]).map((call) => decode(hexOf(call)).functionName);
     equal(namesOfCalls(hexOf(calldata)), calls);

@@ -111,6 +111,7 @@ Deno.test("EVM proof: every changed, cut or dropped node and every wrong root is
     }
     const root = toHash256(keccak256(fromHex(vector.state_root)));
     refuses("invalid_account_proof", () => readAll(vector, proof, root), "missing_root");
+    refuses("incomplete_storage_proof", () => readAll(vector, { ...proof, storageProof: new Map() }));
   }
 });
 
@@ -127,22 +128,6 @@ Deno.test("EVM proof: node order, repetitions and unused nodes do not matter", (
       storageProof: new Map([...storageProof].map(([address, nodes]) => [address, shuffle(nodes)])),
     };
     assert.deepEqual(readAll(vector, proof), readAll(vector, proofOf(vector)));
-  }
-});
-
-Deno.test("EVM proof: every spoiled node is refused", () => {
-  for (const vector of vectors.proofs) {
-    const host = fromHex(vector.host);
-    const proof = proofOf(vector);
-    for (const contractProof of spoiled(proof.contractProof)) {
-      refuses("invalid_account_proof", () => readAll(vector, { ...proof, contractProof }));
-    }
-    const nodes = proof.storageProof.get(toHex(host)) ?? [];
-    for (const storage of spoiled(nodes)) {
-      const storageProof = new Map([[toHex(host), storage]]);
-      refuses("storage_unreadable", () => readAll(vector, { ...proof, storageProof }));
-    }
-    refuses("incomplete_storage_proof", () => readAll(vector, { ...proof, storageProof: new Map() }));
   }
 });
 

@@ -164,27 +164,10 @@ Deno.test("mmr: any set of leaves of any range has a proof, also for an earlier 
       verifyMmrProof(tree.root(leafCount), proof, leaves);
       assert.equal(tree.root(leafCount), range(count).root());
       if (proof.items.length > 0) {
-        assert.throws(
-          () => calculateAfterDrop(proof.items, leaves, leafCount, tree.root(leafCount)),
-          isRefusal,
-        );
+        const items = proof.items.slice(1);
+        assert.throws(() => verifyMmrProof(tree.root(leafCount), { items, leafCount }, leaves), isRefusal);
       }
     }),
     { numRuns: 60 },
   );
-});
-
-function calculateAfterDrop(
-  items: readonly Hash256[],
-  leaves: readonly MmrLeaf[],
-  leafCount: bigint,
-  root: Hash256,
-): void {
-  verifyMmrProof(root, { items: items.slice(1), leafCount }, leaves);
-}
-
-Deno.test("mmr: 10,000 leaves are appended and proven", () => {
-  const tree = range(10_000);
-  const proof = tree.prove([0n, 5_000n, 9_999n]);
-  verifyMmrProof(tree.root(), proof, leavesAt([0, 5_000, 9_999]));
 });

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { readBody } from "../../../src/core/rpc/body.ts";
+import { readBody } from "../../../src/core/rpc/http_exchange.ts";
 import { serveLocally } from "../../support/test_server.ts";
 
 const LIMIT = 3 * 1024 * 1024;

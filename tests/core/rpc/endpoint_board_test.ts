@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
 import { type RpcAnswer, type RpcCall, type RpcEndpoint, RpcFault } from "../../../src/core/rpc/call.ts";
-import { RequestReports } from "../../../src/core/rpc/observed_endpoint.ts";
+import { HeightsInAnswers, observeRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { programGauges, toChainStatus, toProgramStatus } from "../../../src/core/checks/program_status.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
@@ -37,8 +37,14 @@ function scene(): Scene {
   const board = new EndpointBoard({ clock, registry });
   const make: Scene["make"] = (host) => {
     const raw = new Answering(host, clock, 20);
-    const reports = new RequestReports({ observer: board, clock }, "EVM-1");
-    return { raw, endpoint: { host, send: (calls, conditions) => reports.send(raw, calls, conditions) } };
+    const heights = new HeightsInAnswers("EVM-1");
+    const place = { chain: "EVM-1", endpointHost: host };
+    const send: RpcEndpoint["send"] = (calls) =>
+      observeRequest({ observer: board, clock }, { place, calls }, () => raw.send(calls), (answers) => ({
+        outcomes: answers.map((answer) => answer.kind === "fault" ? answer.fault.code : "ok"),
+        ...heights.find(calls, answers),
+      }));
+    return { raw, endpoint: { host, send } };
   };
   const collect = (): void => {
     const place = {

@@ -396,14 +396,16 @@ Deno.test("endpoint set: an abort is no fault, and no other endpoint is asked", 
   assert.equal(b.requests.length, 0);
 });
 
-Deno.test("endpoint set: askEach reports every endpoint, also the dead ones", async () => {
-  const reports = await endpointSet([new Scripted("a"), new Scripted("b", ["unreachable"])]).callEach(
-    [head],
-    {
-      signal: never,
-    },
-  );
-  assert.deepEqual(reports.map((report) => [report.host, report.kind]), [["a", "answers"], ["b", "fault"]]);
+Deno.test("endpoint set: a probe asks an endpoint also while it is paused", async () => {
+  const a = new Scripted("a", ["unauthorized", "unauthorized"]);
+  const set = endpointSet([a]);
+  for (const _ of ["first", "in the pause"]) {
+    await assert.rejects(set.probe([head], { signal: never }), RpcFault);
+  }
+  assert.deepEqual(await set.probe([head], { signal: never }), [{
+    kind: "result",
+    result: "a eth_blockNumber",
+  }]);
 });
 
 Deno.test("endpoint set: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {

@@ -173,6 +173,7 @@ export class Relayer {
       source,
       initialHeight: this.#options.initialHeight ?? 0n,
       pollIntervalMs: this.#options.pollIntervalMs ?? 2_000,
+      pollPhaseMs: (this.#options.number ?? 1) * 700,
       wake: new Wake(this.deps.clock),
       settleWake: new Wake(this.deps.clock),
       ...(target === this.hub ? { senderLimits: this.hub.senderLimits } : {}),

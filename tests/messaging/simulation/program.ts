@@ -9,7 +9,8 @@ import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
 import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
-import { runRelayer } from "../../../src/messaging/run.ts";
+import { relay } from "../../../src/messaging/run.ts";
+import { withLedger } from "../../../src/messaging/session.ts";
 import type { Connections } from "../../../src/messaging/session.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
@@ -91,7 +92,8 @@ export class Program implements Process {
       connect: () => this.#connect(this),
       fetch: () => Promise.reject(new Error("Nothing is fetched")),
     };
-    this.ended = runRelayer(deps, config, this.#stop.signal).catch((error: unknown) => {
+    const run = { deps, config, signal: this.#stop.signal };
+    this.ended = withLedger(run, (ledger) => relay(run, ledger)).catch((error: unknown) => {
       if (this.#isDead) return undefined;
       throw error;
     }).finally(() => {

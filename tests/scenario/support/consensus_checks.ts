@@ -3,11 +3,11 @@
  * only grow, nothing was submitted for nothing, and the programs kept quiet, small and discreet.
  * Start reading at {@link consensusViolations}; the facts are read by {@link readConsensusFacts}.
  */
+import type { StateCommitmentHeight } from "../../../devnet/hub/pallets/ismp_storage.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/evm/block_header.ts";
 import {
   stateCommitmentCodec,
-  type StateCommitmentHeight,
   type StateMachineId,
   stateMachineIdCodec,
   stateMachineIdKey,

@@ -18,7 +18,7 @@ import {
   unlessUnreadable,
   warning,
 } from "../../rollup/rollup_section.ts";
-import { createRollupProver, type RollupKind } from "../../rollup/rollup_prover.ts";
+import { type RollupKind, RollupProver } from "../../rollup/rollup_prover.ts";
 import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress } from "../../../core/config/values.ts";
 import type { Address } from "../../../core/evm/address.ts";
@@ -65,7 +65,7 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
 
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createArbitrumProver(deps: RollupDeps, options: ArbitrumOptions): ConsensusProver {
-  return createRollupProver(deps, options, (deps) => arbitrumKind(deps, options));
+  return new RollupProver(deps, options, (deps) => arbitrumKind(deps, options));
 }
 
 /** Fetches the rollup contract that the hub stores. */

@@ -23,7 +23,7 @@ import { hostWorker, proveHost } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork, type WorkHub } from "../../../core/hub_proofs/hub_work.ts";
 import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
-import { createRelaySource } from "./relay_source.ts";
+import { RelaySource } from "./relay_source.ts";
 import { rememberVotes } from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/verify_proof.ts";
 import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
@@ -266,7 +266,7 @@ function connectRelaySource(
   work: HubWork,
 ): HostProofSource {
   const relay = connectRelay(network, stateMachine, values);
-  return createRelaySource({ relay, work, log: network.log, recover }, {
+  return new RelaySource({ relay, work, log: network.log, recover }, {
     hub: stateMachine,
     hubParaId: toParaId(stateMachine),
     paraIds: values.paraIds,

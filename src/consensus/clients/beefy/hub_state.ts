@@ -2,6 +2,8 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
+import { mapError } from "../../spec/client_error.ts";
+import { usualPeriods } from "../../prover.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import {
@@ -10,7 +12,7 @@ import {
   BeefyError,
   decodeBeefyJustification,
 } from "../../../core/beefy/commitment.ts";
-import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
+import { type HubBeefyState, hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { ConsensusStateId, StateMachine } from "../../../core/ismp/state_machine.ts";
 import { toConsensusStateId } from "../../../core/ismp/state_machine.ts";
@@ -20,12 +22,6 @@ import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 
 /** Name of the hub's own BEEFY client. */
 export const BEEFY_STATE_ID: ConsensusStateId = toConsensusStateId("BEEF");
-
-/** Seconds for which a BEEFY client may go without an update (67.5 days). */
-const BEEFY_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-const BEEFY_CHALLENGE_SEC = 300n;
 
 /** Reads of the relay chain that the state needs. */
 export type StateRelay = Pick<
@@ -59,25 +55,23 @@ export async function stateOfRelay(
     );
   const decode = <T>(codec: Codec<T>, name: string, value: Uint8Array | undefined): T => {
     if (value === undefined) throw bad(`block ${header.number} of the relay chain has no ${name}`);
-    try {
-      return decodeStrict(codec, value, name);
-    } catch (error) {
-      if (error instanceof ScaleError) throw bad(`unreadable ${name}`, error);
-      throw error;
-    }
+    return mapError(
+      ScaleError,
+      () => decodeStrict(codec, value, name),
+      (cause) => bad(`unreadable ${name}`, cause),
+    );
   };
   const current = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyAuthorities", stored[0] ?? stored[3]);
   const next = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyNextAuthorities", stored[1] ?? stored[4]);
   const leaves = decode(u64, "Mmr.NumberOfLeaves", stored[2]);
   if (encoded === undefined) throw bad(`the node has no justification of its newest BEEFY block ${hash}`);
-  try {
-    const { commitment } = decodeBeefyJustification(encoded);
-    if (commitment.blockNumber !== header.number || commitment.validatorSetId !== current.id) {
-      throw bad(`the justification of block ${header.number} is for another block or set`);
-    }
-  } catch (error) {
-    if (error instanceof BeefyError) throw bad("unreadable BEEFY justification", error);
-    throw error;
+  const { commitment } = mapError(
+    BeefyError,
+    () => decodeBeefyJustification(encoded),
+    (cause) => bad("unreadable BEEFY justification", cause),
+  );
+  if (commitment.blockNumber !== header.number || commitment.validatorSetId !== current.id) {
+    throw bad(`the justification of block ${header.number} is for another block or set`);
   }
   const latestHeight = BigInt(header.number);
   return initial(hub, { latestHeight, beefyActivationBlock: latestHeight - leaves, current, next });
@@ -94,21 +88,19 @@ export async function stateOfHub(
     const detail = "it has no BEEFY client of itself; a [hub.prover] reads the state from the relay chain";
     throw new ProverFault("hub_state", { chain: stateMachine, detail });
   }
-  try {
-    const trusted = decodeStrict(hubBeefyStateCodec, client.state, "ConsensusState");
-    return initial(stateMachine, {
-      latestHeight: BigInt(trusted.latestHeight),
-      beefyActivationBlock: BigInt(trusted.beefyActivationBlock),
-      current: trusted.current,
-      next: trusted.next,
-    });
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
+  const decode = (): HubBeefyState => decodeStrict(hubBeefyStateCodec, client.state, "ConsensusState");
+  const { current, next, ...trusted } = mapError(ScaleError, decode, (cause) => {
     const detail =
       `its BEEFY state of ${client.state.length} bytes has a layout that this version does not know; ` +
       "update the program, or read the state from the relay chain with a [hub.prover]";
-    throw new ProverFault("hub_state", { chain: stateMachine, detail }, { cause });
-  }
+    return new ProverFault("hub_state", { chain: stateMachine, detail }, { cause });
+  });
+  return initial(stateMachine, {
+    latestHeight: BigInt(trusted.latestHeight),
+    beefyActivationBlock: BigInt(trusted.beefyActivationBlock),
+    current,
+    next,
+  });
 }
 
 /** Encodes the state for hosts and `BeefyConsensusProofs.initialize_state`: 256 bytes of ABI. */
@@ -116,8 +108,7 @@ function initial(hub: StateMachine, state: BeefyClientState): InitialConsensusSt
   return {
     clientId: consensusClientIds.beefy,
     state: encodeBeefyClientState(state),
-    unbondingSec: BEEFY_UNBONDING_SEC,
-    challengePeriods: new Map([[hub, BEEFY_CHALLENGE_SEC]]),
+    ...usualPeriods(hub),
     commitments: [],
   };
 }

@@ -76,11 +76,6 @@ interface ProofTask {
   readonly purpose: Purpose;
 }
 
-/** Creates a source of proofs from the relay chain. */
-export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): HostProofSource {
-  return new RelaySource(deps, options);
-}
-
 /** A finished proof, and the states that it applies to. */
 interface MadeProof {
   readonly bytes: Uint8Array;
@@ -91,7 +86,8 @@ interface MadeProof {
   readonly trusts: (state: BeefyClientState) => boolean;
 }
 
-class RelaySource implements HostProofSource {
+/** Source of proofs from the relay chain. */
+export class RelaySource implements HostProofSource {
   readonly #deps: RelaySourceDeps;
   readonly #options: RelaySourceOptions;
   readonly #blocks: JustifiedBlocks;

@@ -1,4 +1,5 @@
 /** Light client of BSC-type chains, as the registry lists it. */
+import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
@@ -13,8 +14,6 @@ import {
 } from "./spec/extra_data.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import {
-  BSC_CHALLENGE_SEC,
-  BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
   type BscUpdate,
@@ -32,6 +31,7 @@ import {
   type InitialConsensusState,
   type ProverFinding,
   type ProverOptions,
+  usualPeriods,
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -84,7 +84,7 @@ export const bscClient: ChainClient<BscHost> = {
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return createBscProver({ hub: context.hub, headers }, {
+    return new BscProver({ hub: context.hub, headers }, {
       stateMachine,
       consensusStateId,
       epochLength: BigInt(host.epochLength),
@@ -105,46 +105,45 @@ interface BscProverOptions extends ProverOptions {
   readonly epochLength: bigint;
 }
 
+/** Block time, milliseconds: BSC since Fermi. Where blocks are slower, polls are more than enough. */
+const USUAL_BLOCK_MS = 450;
+
 /** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
-
-/** Creates the prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
-export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
-  const network = findBscNetwork(evmChainId(options.stateMachine));
-  if (network === undefined) {
-    throw new RangeError(`${options.stateMachine}: the hub's BSC client knows EVM-56 and EVM-97 only`);
-  }
-  return new BscProver(deps, options, network);
-}
 
 /** State of the hub's client. */
 interface TrustedState extends ClientState<BscConsensusState> {
   readonly epochLength: bigint;
 }
 
-class BscProver extends BaseProver implements ConsensusProver {
+/** Proves a `bsc` chain. */
+export class BscProver extends BaseProver<BscProverOptions> implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
-  readonly #options: BscProverOptions;
-  readonly #epochs: EpochReader;
+  /** Blocks of an epoch, as last read. */
+  #epochLength: bigint;
+  /** Blocks of a turn in the epoch that was read last. */
+  #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
 
-  constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
+  /** @throws {RangeError} for a chain that the hub's client was not built for. */
+  constructor(deps: BscProverDeps, options: BscProverOptions) {
     super(options);
+    const network = findBscNetwork(evmChainId(this.chain));
+    if (network === undefined) {
+      throw new RangeError(`${this.chain}: the hub's BSC client knows EVM-56 and EVM-97 only`);
+    }
     this.#deps = deps;
-    this.#options = options;
     this.#network = network;
-    this.#epochs = new EpochReader(deps.headers, network);
-    const { chain, consensusStateId } = this;
+    this.#epochLength = options.epochLength;
     const clientId = consensusClientIds.bsc;
-    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode: decodeBscState });
+    this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBscState });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
-  get intervalMs(): number {
-    const { intervalMs } = this.#options;
-    const { epochMs } = this.#epochs;
-    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
+  override get intervalMs(): number {
+    const epochMs = Number(this.#epochLength) * USUAL_BLOCK_MS;
+    return Math.min(this.options.intervalMs, epochMs / POLLS_PER_EPOCH);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -155,8 +154,8 @@ class BscProver extends BaseProver implements ConsensusProver {
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const epochLength = await this.#fetchEpochLength(signal);
-    if (epochLength === undefined || epochLength === this.#options.epochLength) return [];
-    const found = `epoch_length is ${this.#options.epochLength} in the configuration, but ` +
+    if (epochLength === undefined || epochLength === this.options.epochLength) return [];
+    const found = `epoch_length is ${this.options.epochLength} in the configuration, but ` +
       `${epochLength} on the hub; the hub's value is used`;
     return [findingRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
   }
@@ -165,34 +164,30 @@ class BscProver extends BaseProver implements ConsensusProver {
     const trusted = await this.#fetchTrusted(signal);
     if (trusted === undefined) return UNTIL_FINAL;
     const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
-    await this.#epochs.measure(head, trusted.epochLength, signal);
+    this.#epochLength = trusted.epochLength;
     return await this.#collect(trusted, head, signal);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
+    const epochLength = await this.#fetchEpochLength(signal) ?? this.options.epochLength;
     const head = await fetchEvmHeader(this.#deps.headers, "latest", signal);
     const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
     const epochHeader = await fetchEvmHeader(this.#deps.headers, first, signal);
     return {
       clientId: consensusClientIds.bsc,
       state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
-      unbondingSec: BSC_UNBONDING_SEC,
-      challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
+      ...usualPeriods(this.chain),
       commitments: [],
     };
   }
 
   #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
-    try {
-      return initialBscState(this.#network, epochHeader, epochLength);
-    } catch (error) {
-      if (!(error instanceof BscError)) throw error;
+    return mapError(BscError, () => initialBscState(this.#network, epochHeader, epochLength), (cause) => {
       const detail =
         `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
         "that of the chain";
-      throw this.fault("bad_data", detail, { cause: error });
-    }
+      return this.fault("bad_data", detail, { cause });
+    });
   }
 
   async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {
@@ -213,6 +208,19 @@ class BscProver extends BaseProver implements ConsensusProver {
     return { ...client, epochLength };
   }
 
+  /** Consecutive blocks of one validator in an epoch; `undefined` where its first header does not contain it. */
+  async #fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turn?.epoch !== epoch) {
+      const header = await fetchEvmHeader(this.#deps.headers, epochBlock(epoch, epochLength), signal);
+      this.#turn = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turn.blocks;
+  }
+
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
@@ -226,14 +234,16 @@ class BscProver extends BaseProver implements ConsensusProver {
     let { state } = trusted;
     let said = "";
     while (updates.length < MAX_CHAINED_UPDATES) {
-      const turnLength = await this.#epochs.fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
       const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
       if (plan.action !== "search") {
         if (updates.length > 0) break;
         return this.#idle(plan);
       }
-      const dueInMs = this.#options.intervalMs - trusted.ageMs;
-      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
+      const dueInMs = this.options.intervalMs - trusted.ageMs;
+      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) {
+        return this.early(dueInMs, "advance");
+      }
       const result = await findBscUpdate(context, { trusted: state, wanted: plan }, signal);
       if (result.kind === "none") {
         if (updates.length > 0) break;
@@ -262,16 +272,6 @@ class BscProver extends BaseProver implements ConsensusProver {
       throw this.#client.fault(detail);
     }
     return { kind: "nothing", reason: waitTexts[plan.reason] };
-  }
-
-  /**
-   * Defers an advance until it is due: advances follow the configured interval, rotations happen as soon as possible.
-   */
-  #early(dueInMs: number): ProverFinding {
-    const reason = `the client was updated ${
-      Math.round((this.#options.intervalMs - dueInMs) / 1_000)
-    } s ago, and the next advance is due in ${Math.ceil(dueInMs / 1_000)} s`;
-    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
   }
 
   #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {
@@ -307,55 +307,6 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
-
-/** Default block time, milliseconds: BSC since Fermi. */
-const USUAL_BLOCK_MS = 450;
-
-/**
- * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
- * may throw an `RpcFault`.
- */
-class EpochReader {
-  readonly #headers: Pick<BscHeaders, "fetchHeaders">;
-  readonly #network: BscNetwork;
-  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
-  #epochMs: number | undefined;
-
-  constructor(headers: Pick<BscHeaders, "fetchHeaders">, network: BscNetwork) {
-    this.#headers = headers;
-    this.#network = network;
-  }
-
-  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
-  get epochMs(): number | undefined {
-    return this.#epochMs;
-  }
-
-  /**
-   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
-   */
-  async fetchTurnLength(
-    epoch: bigint,
-    epochLength: bigint,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    if (this.#turnLength?.epoch !== epoch) {
-      const header = await fetchEvmHeader(this.#headers, epochBlock(epoch, epochLength), signal);
-      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
-    }
-    return this.#turnLength.blocks;
-  }
-
-  /** Measures the duration of the newest epoch. */
-  async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
-    if (this.#epochMs !== undefined || head.number < epochLength) {
-      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
-      return;
-    }
-    const before = await fetchEvmHeader(this.#headers, head.number - epochLength, signal);
-    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
-  }
-}
 
 function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
   try {

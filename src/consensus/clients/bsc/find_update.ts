@@ -2,6 +2,7 @@
  * Finds the update that a plan asks for: scans the blocks for suitable votes, fetches the headers that the first
  * suitable vote names, and verifies the result by the hub's rules. Source: docs/protocol/evm-consensus.md section 9.4.
  */
+import type { VerifiedUpdate } from "../../spec/header_commitment.ts";
 import {
   BscError,
   type BscNetwork,
@@ -14,7 +15,7 @@ import {
 } from "./spec/extra_data.ts";
 import type { BlockRange, BscSearch, SignedTargets } from "./spec/plan_update.ts";
 import { type BscConsensusState, type BscUpdate, MAX_ANCESTRY, type VoteKeys } from "./spec/update.ts";
-import { type BscHubView, isVoter, type VerifiedBscUpdate, verifyBscUpdate } from "./spec/verify_update.ts";
+import { type BscHubView, isVoter, verifyBscUpdate } from "./spec/verify_update.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 
@@ -56,7 +57,11 @@ export interface SearchInput {
 
 /** Result of a search. */
 export type SearchResult =
-  | { readonly kind: "found"; readonly update: BscUpdate; readonly verified: VerifiedBscUpdate }
+  | {
+    readonly kind: "found";
+    readonly update: BscUpdate;
+    readonly verified: VerifiedUpdate<BscConsensusState>;
+  }
   | {
     readonly kind: "none";
     /** Reason that the last block was unsuitable. */
@@ -120,7 +125,7 @@ function verify(
   trusted: BscConsensusState,
   update: BscUpdate,
   hub: BscHubView,
-): VerifiedBscUpdate | BscError {
+): VerifiedUpdate<BscConsensusState> | BscError {
   try {
     return verifyBscUpdate(trusted, update, hub);
   } catch (error) {

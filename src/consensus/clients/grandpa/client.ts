@@ -1,20 +1,14 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
-import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
+import { GrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
 import type { FollowerConfig } from "../../config/chain_keys.ts";
 import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";
 import type { HubFollower } from "../../followers/hub_consensus.ts";
-import {
-  BaseProver,
-  type ConsensusProver,
-  type InitialConsensusState,
-  type ProverFinding,
-} from "../../prover.ts";
+import { type ConsensusProver } from "../../prover.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
 import type { ConsensusClientId } from "../../../core/ismp/state_machine.ts";
@@ -71,7 +65,7 @@ export const grandpaClient: HubClient<GrandpaValues> = {
   connectState: (context, values) => {
     const { network, hub, target } = context;
     const relay = connectFinality(network, hub.stateMachine, values.rpc);
-    return createGrandpaProver({ relay, target }, toProverOptions(context, values));
+    return new GrandpaProver({ relay, target }, toProverOptions(context, values));
   },
   // Without parachains the hub is a chain that finalizes itself.
   findRelay: ({ paraIds, rpc, consensusUpdateFrequencySec }) =>
@@ -101,13 +95,39 @@ function connectFollower(
   const target = watch?.observe(follower) ?? follower;
   const deps = { relay: connectFinality(network, hub.stateMachine, values.rpc), target };
   const options = toProverOptions(context, values);
-  const byVotes = createGrandpaProver(deps, options);
+  const byVotes = new GrandpaProver(deps, options);
   const byHeads = parachains.createProver(deps, { ...options, hub: hub.stateMachine });
-  const prover = new FollowerProver(target, {
-    usual: byVotes,
-    byClient: new Map([[parachains.clientId, byHeads]]),
-  });
-  return { target, prover };
+  return { target, prover: proverByClient({ target, byVotes, byHeads }, parachains.clientId) };
+}
+
+/** Provers of the hub for one chain, which share their connections. */
+interface FollowerProvers {
+  readonly target: Pick<ConsensusTarget, "reads">;
+  /** For all clients but those of heads. */
+  readonly byVotes: ConsensusProver;
+  readonly byHeads: ConsensusProver;
+}
+
+/** Prover of the hub for one chain, for whichever client its governance chooses, now or later. */
+export function proverByClient(
+  { target, byVotes, byHeads }: FollowerProvers,
+  clientOfHeads: ConsensusClientId,
+): ConsensusProver {
+  const { chain, consensusStateId, commitmentId, intervalMs } = byVotes;
+  const choose = async (signal: AbortSignal): Promise<ConsensusProver> => {
+    const client = await target.reads.fetchClient(consensusStateId, "best", signal);
+    return client?.clientId === clientOfHeads ? byHeads : byVotes;
+  };
+  return {
+    chain,
+    consensusStateId,
+    commitmentId,
+    intervalMs,
+    check: async (signal) => await (await choose(signal)).check(signal),
+    next: async (signal) => await (await choose(signal)).next(signal),
+    fetchInitialState: (signal) => byVotes.fetchInitialState(signal),
+    close: () => byVotes.close(),
+  };
 }
 
 function toProverOptions(
@@ -122,50 +142,4 @@ function toProverOptions(
     slotDurationMs,
     intervalMs: consensusUpdateFrequencySec * 1_000,
   };
-}
-
-/** Provers of the hub for one chain, which share their connections. */
-interface FollowerProvers {
-  /** For all clients that have no prover of their own. */
-  readonly usual: ConsensusProver;
-  readonly byClient: ReadonlyMap<ConsensusClientId, ConsensusProver>;
-}
-
-/** Prover of the hub for one chain, for whichever client its governance chooses, now or later. */
-export class FollowerProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
-  readonly #target: Pick<ConsensusTarget, "reads">;
-  readonly #provers: FollowerProvers;
-
-  constructor(target: Pick<ConsensusTarget, "reads">, provers: FollowerProvers) {
-    const { chain: stateMachine, consensusStateId, intervalMs } = provers.usual;
-    super({ stateMachine, consensusStateId });
-    this.#target = target;
-    this.#provers = provers;
-    this.intervalMs = intervalMs;
-  }
-
-  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    return await (await this.#choose(signal)).check(signal);
-  }
-
-  async next(signal: AbortSignal): Promise<ProverFinding> {
-    return await (await this.#choose(signal)).next(signal);
-  }
-
-  /** Fetches the initial state of the usual client. */
-  fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    return this.#provers.usual.fetchInitialState(signal);
-  }
-
-  /** Closes the connections, which all provers share. */
-  override close(): Promise<void> {
-    return this.#provers.usual.close();
-  }
-
-  async #choose(signal: AbortSignal): Promise<ConsensusProver> {
-    const { usual, byClient } = this.#provers;
-    const client = await this.#target.reads.fetchClient(this.consensusStateId, "best", signal);
-    return client && byClient.get(client.clientId) || usual;
-  }
 }

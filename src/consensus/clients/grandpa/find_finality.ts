@@ -51,26 +51,6 @@ export type FinalityResult =
     readonly canProve: boolean;
   };
 
-/**
- * Blocks without justifications: a node that stored none when a block became final gets none later, and blocks are
- * fetched with their whole bodies.
- */
-class SearchedBlocks {
-  #after: Hash256 | undefined;
-  #upTo = 0;
-
-  /** Returns the newest block that need not be searched again. @param trusted the client's newest block. */
-  upTo({ latestHash, latestHeight }: GrandpaConsensusState): number {
-    return this.#after === latestHash ? this.#upTo : latestHeight;
-  }
-
-  /** Notes that all blocks after the client's newest one up to `upTo` have been searched. */
-  note({ latestHash }: GrandpaConsensusState, upTo: number): void {
-    this.#after = latestHash;
-    this.#upTo = upTo;
-  }
-}
-
 /** Blocks of one search. */
 interface Range {
   readonly trusted: GrandpaConsensusState;
@@ -92,7 +72,11 @@ const JUSTIFICATIONS_AT_A_TIME = 64;
 export class FinalitySearch {
   readonly #source: FinalitySource;
   readonly #maxBlockRange: number;
-  readonly #searched = new SearchedBlocks();
+  /**
+   * Blocks after a client's newest one up to which there are no justifications: a node that stored none when a block
+   * became final gets none later, and blocks are fetched with their whole bodies.
+   */
+  #searched: { readonly after: Hash256; readonly upTo: number } | undefined;
 
   /** @param maxBlockRange maximum number of blocks after the trusted one that a proof may cover. */
   constructor(source: FinalitySource, maxBlockRange: number) {
@@ -181,7 +165,8 @@ export class FinalitySearch {
     signal: AbortSignal,
   ): Promise<FinalityResult | undefined> {
     const { trusted, blocks: all } = range;
-    const known = Math.min(all.length, Math.max(0, this.#searched.upTo(trusted) - trusted.latestHeight));
+    const { after, upTo = trusted.latestHeight } = this.#searched ?? {};
+    const known = after === trusted.latestHash ? Math.min(all.length, upTo - trusted.latestHeight) : 0;
     for (let end = all.length; end > known; end -= JUSTIFICATIONS_AT_A_TIME) {
       const start = Math.max(known, end - JUSTIFICATIONS_AT_A_TIME);
       const part = range.blocks.slice(start, end);
@@ -194,7 +179,9 @@ export class FinalitySearch {
       }
     }
     // Refused justifications are reported again at the next search.
-    if (range.refused.length === 0) this.#searched.note(trusted, trusted.latestHeight + all.length);
+    if (range.refused.length === 0) {
+      this.#searched = { after: trusted.latestHash, upTo: trusted.latestHeight + all.length };
+    }
     return undefined;
   }
 }

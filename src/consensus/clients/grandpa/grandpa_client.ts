@@ -2,6 +2,7 @@
  * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
+import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import {
@@ -43,9 +44,7 @@ export class GrandpaClient {
   constructor(target: ConsensusTarget, options: GrandpaClientOptions) {
     this.#target = target;
     this.#options = options;
-    this.#client = new TargetClient(target, {
-      chain: options.stateMachine,
-      consensusStateId: options.consensusStateId,
+    this.#client = new TargetClient(target, options, {
       clientId: consensusClientIds.grandpa,
       owner: target.id.stateMachine,
       decode: decodeGrandpaState,
@@ -117,12 +116,11 @@ export class GrandpaClient {
   }
 
   #slotMs(stored: Uint8Array): bigint {
-    try {
-      return decodeStrict(grandpaNumberCodec, stored, "SlotDuration");
-    } catch (cause) {
-      if (!(cause instanceof ScaleError)) throw cause;
-      throw this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause);
-    }
+    return mapError(
+      ScaleError,
+      () => decodeStrict(grandpaNumberCodec, stored, "SlotDuration"),
+      (cause) => this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause),
+    );
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * Proves the finality of the hub to a Substrate chain by the votes on the chain that finalizes the hub. Start reading
- * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
+ * at {@link GrandpaProver.next}. Source: docs/protocol/hub-consensus.md section 4.
  */
+import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -36,6 +37,7 @@ import {
   type ProverFault,
   type ProverFinding,
   type ProverOptions,
+  usualPeriods,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
@@ -57,32 +59,18 @@ export interface GrandpaProverOptions extends ProverOptions {
   readonly slotDurationMs: number;
 }
 
-/** Seconds for which a GRANDPA client may go without an update (67.5 days). */
-const GRANDPA_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-const GRANDPA_CHALLENGE_SEC = 300n;
-
 /** Poll interval while the next block may help: the relay chain makes one in the meantime. */
 const NEXT_BLOCK_MS = 6_000;
 
-/** Creates the prover of the hub for one chain. */
-export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
-  return new GrandpaProver(deps, options);
-}
-
-class GrandpaProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
+/** Proves the hub to one chain. */
+export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements ConsensusProver {
   readonly #deps: GrandpaProverDeps;
-  readonly #options: GrandpaProverOptions;
   readonly #client: GrandpaClient;
   readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
     super(options);
-    this.intervalMs = options.intervalMs;
     this.#deps = deps;
-    this.#options = options;
     this.#client = new GrandpaClient(deps.target, options);
     this.#search = new FinalitySearch(deps.relay, options.maxBlockRange);
   }
@@ -112,7 +100,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
       this.#client.fetchTrusted(signal),
       this.#fetchBestSetId(signal),
     ]);
-    const { maxBlockRange } = this.#options;
+    const { maxBlockRange } = this.options;
     const found = await this.#search.find(trusted, signal);
     // A change of the set that is not final yet is followed at once, since it blocks everything after it.
     const isSetAhead = (known: bigint): boolean => bestSetId > known;
@@ -161,7 +149,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
       currentSetId: this.#readSetId(stored[0]),
       latestHeight: header.number,
       latestHash: hash,
-      slotDurationMs: BigInt(this.#options.slotDurationMs),
+      slotDurationMs: BigInt(this.options.slotDurationMs),
       stateMachine: this.chain,
     };
     if (new Set(state.currentAuthorities.map(({ id }) => id)).size !== state.currentAuthorities.length) {
@@ -170,8 +158,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
     return {
       clientId: consensusClientIds.grandpa,
       state: grandpaConsensusStateCodec.enc(state),
-      unbondingSec: GRANDPA_UNBONDING_SEC,
-      challengePeriods: new Map([[this.chain, GRANDPA_CHALLENGE_SEC]]),
+      ...usualPeriods(this.chain),
       commitments: [],
     };
   }
@@ -186,18 +173,13 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
 
   #missingParachain(cause: GrandpaError): ProverFault {
     const detail =
-      `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
+      `one of the parachains ${this.options.paraIds.join(", ")} has no head on the relay chain; ` +
       "fix [hub.grandpa].para_ids";
     return this.fault("not_served", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #read<T>(read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof ScaleError) throw this.#badData("unreadable answer about GRANDPA", error);
-      throw error;
-    }
+    return mapError(ScaleError, read, (cause) => this.#badData("unreadable answer about GRANDPA", cause));
   }
 
   #readSetId(stored: Uint8Array | undefined): bigint {
@@ -248,7 +230,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
 
   /** Explains why no block can be proved, with advice. */
   #noneText({ finalHeight, canProve }: Extract<FinalityResult, { kind: "none" }>, known: number): string {
-    const { maxBlockRange } = this.#options;
+    const { maxBlockRange } = this.options;
     const where = finalHeight - known > maxBlockRange
       ? `any of the ${maxBlockRange} blocks after the known one (max_block_range)`
       : "a block after the known one";
@@ -277,7 +259,7 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
    * has to be proved anyway, and the client accepts it without heads, which later blocks prove.
    */
   async #fetchHeads(block: Hash256, signal: AbortSignal): Promise<ParachainHeaders> {
-    const { paraIds } = this.#options;
+    const { paraIds } = this.options;
     try {
       const stateProof = await this.#deps.relay.fetchReadProof(paraIds.map(parachainHeadKey), block, signal);
       return new Map([[block, { stateProof, paraIds }]]);
@@ -292,12 +274,13 @@ class GrandpaProver extends BaseProver implements ConsensusProver {
     proved: FinalMessage,
     view: GrandpaView,
   ): VerifiedGrandpaMessage {
-    try {
-      return verifyCommitments(trusted, proved, view);
-    } catch (error) {
-      if (!(error instanceof GrandpaError)) throw error;
-      if (error.code === "parachain_missing") throw this.#missingParachain(error);
-      throw this.#badData(`its proof of the heads does not verify (${error.code})`, error);
-    }
+    return mapError(
+      GrandpaError,
+      () => verifyCommitments(trusted, proved, view),
+      (error) =>
+        error.code === "parachain_missing"
+          ? this.#missingParachain(error)
+          : this.#badData(`its proof of the heads does not verify (${error.code})`, error),
+    );
   }
 }

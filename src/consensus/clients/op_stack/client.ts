@@ -29,7 +29,7 @@ import {
   unlessUnreadable,
   warning,
 } from "../../rollup/rollup_section.ts";
-import { createRollupProver, type RollupKind } from "../../rollup/rollup_prover.ts";
+import { type RollupKind, RollupProver } from "../../rollup/rollup_prover.ts";
 import type { CheckRow } from "../../../core/checks/check_row.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress, integer, UINT32_MAX } from "../../../core/config/values.ts";
@@ -100,7 +100,7 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
 
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): ConsensusProver {
-  return createRollupProver(deps, options, (deps) => opStackKind(deps, options));
+  return new RollupProver(deps, options, (deps) => opStackKind(deps, options));
 }
 
 /** Fetches the contracts that the hub stores. */

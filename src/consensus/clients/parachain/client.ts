@@ -9,12 +9,12 @@ import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createParachainProver } from "./parachain_prover.ts";
+import { ParachainProver } from "./parachain_prover.ts";
 
 /** Heads in the state of the relay chain. */
 export const parachainClient: ParachainClient = {
   clientId: consensusClientIds.parachain,
-  createProver: createParachainProver,
+  createProver: (deps, options) => new ParachainProver(deps, options),
 };
 
 /** polytope-labs/hyperbridge: tesseract/consensus/parachain/src/lib.rs, `ParachainConfig`, `CONSENSUS_UPDATE_FREQUENCY`. */
@@ -77,7 +77,7 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     const { stateMachine: hub } = target.id;
     const relay = connectFinality(context, hub, host.relayRpcWs);
     const reader = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return createParachainProver({ relay, target, host: { reader, address: ismpHost } }, {
+    return new ParachainProver({ relay, target, host: { reader, address: ismpHost } }, {
       stateMachine,
       consensusStateId,
       intervalMs: host.consensusUpdateFrequencySec * 1_000,

@@ -1,8 +1,9 @@
 /**
  * Proves a parachain to a sibling by its head in the state of their common relay chain: the hub to a parachain, or a
  * parachain to the hub, Polkadot Hub among them. Collators did this themselves until 2025; now relayers do. Start
- * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
+ * reading at {@link ParachainProver.next}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
+import { mapError } from "../../spec/client_error.ts";
 import type { LogRange } from "../../../core/chains/evm/rpc_schemas.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { hostEventTopics } from "../../../core/evm/host_abi.ts";
@@ -28,7 +29,7 @@ import type { IntermediateState, StateMachine } from "../../../core/ismp/state_m
 import { toParaId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { findUnusableReason } from "../../target_client.ts";
+import { requireUsable } from "../../target_client.ts";
 import {
   BaseProver,
   type ClientObstacle,
@@ -97,38 +98,22 @@ interface KnownRelayBlock {
   readonly stateRoot: Hash256;
 }
 
-/**
- * Creates the prover of a parachain for one sibling. Polkadot Hub goes by the name under which verifiers store it.
- * @throws {RangeError} where it goes by its own.
- */
-export function createParachainProver(
-  deps: ParachainProverDeps,
-  options: ParachainProverOptions,
-): ConsensusProver {
-  const storedAs = polkadotHubAs(options.stateMachine);
-  if (storedAs !== undefined) throw new RangeError(`${options.stateMachine} is stored as ${storedAs}`);
-  return new ParachainProver(deps, options);
-}
-
-class ParachainProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
+/** Proves a parachain to one sibling. */
+export class ParachainProver extends BaseProver<ParachainProverOptions> implements ConsensusProver {
   readonly #deps: ParachainProverDeps;
-  readonly #hub: StateMachine;
   readonly #paraId: number;
   readonly #isPolkadotHub: boolean;
   readonly #quietHeadSec: bigint;
-  readonly #relayKey: string;
 
+  /** @throws {RangeError} for Polkadot Hub by its own name instead of that under which verifiers store it. */
   constructor(deps: ParachainProverDeps, options: ParachainProverOptions) {
-    const { stateMachine, intervalMs, hub, quietHeadSec, relayKey } = options;
     super(options);
-    this.intervalMs = intervalMs;
+    const storedAs = polkadotHubAs(this.chain);
+    if (storedAs !== undefined) throw new RangeError(`${this.chain} is stored as ${storedAs}`);
     this.#deps = deps;
-    this.#hub = hub;
-    this.#isPolkadotHub = isPolkadotHub(stateMachine);
-    this.#paraId = this.#isPolkadotHub ? POLKADOT_HUB_PARA_ID : toParaId(stateMachine);
-    this.#quietHeadSec = quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
-    this.#relayKey = relayKey ?? "[hub.grandpa].rpc";
+    this.#isPolkadotHub = isPolkadotHub(this.chain);
+    this.#paraId = this.#isPolkadotHub ? POLKADOT_HUB_PARA_ID : toParaId(this.chain);
+    this.#quietHeadSec = options.quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
   }
 
   /** Checks the target, and the endpoints of Polkadot Hub. */
@@ -158,7 +143,8 @@ class ParachainProver extends BaseProver implements ConsensusProver {
       const reason = `${this.#target} ${obstacle?.text}`;
       return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_POLL_MS } };
     }
-    await this.#requireFitness(client, signal);
+    const nowSec = await this.#deps.target.reads.fetchNowSec(signal);
+    requireUsable(this.commitmentId, this.#target, { client, nowSec });
     const known = await this.#fetchKnown(signal);
     return known === undefined
       ? { kind: "nothing", reason: `${this.#target} ${NO_RELAY_BLOCKS}` }
@@ -238,7 +224,11 @@ class ParachainProver extends BaseProver implements ConsensusProver {
   }
 
   get #isOfHub(): boolean {
-    return this.chain === this.#hub;
+    return this.chain === this.options.hub;
+  }
+
+  get #relayKey(): string {
+    return this.options.relayKey ?? "[hub.grandpa].rpc";
   }
 
   get #target(): StateMachine {
@@ -290,13 +280,6 @@ class ParachainProver extends BaseProver implements ConsensusProver {
       this.#read("SlotDurations", () => decodeStrict(slotDurationCodec, stored, "SlotDurations"));
   }
 
-  async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {
-    const where = `client ${this.consensusStateId} of ${this.#target}`;
-    const unusable = findUnusableReason(where, client, await this.#deps.target.reads.fetchNowSec(signal));
-    if (unusable === undefined) return;
-    throw this.fault(unusable.code, unusable.detail);
-  }
-
   /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
   async #fetchKnown(signal: AbortSignal): Promise<KnownRelayBlock | undefined> {
     const { target } = this.#deps;
@@ -345,22 +328,19 @@ class ParachainProver extends BaseProver implements ConsensusProver {
     const view = {
       chain: this.#target,
       consensusStateId: this.consensusStateId,
-      coprocessor: this.#hub,
+      coprocessor: this.options.hub,
       relayStateRoot: stateRoot,
       slotMs,
     };
-    try {
-      return verifyParachainHead(proof, this.#paraId, view);
-    } catch (error) {
-      if (!(error instanceof ParachainError)) throw error;
+    return mapError(ParachainError, () => verifyParachainHead(proof, this.#paraId, view), (error) => {
       if (error.code === "heads_proof" || error.code === "head_missing") {
-        throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
+        return this.#badData(`its proof of the head does not verify (${error.code})`, error);
       }
       // Proven, so that no node is to blame.
       const detail = `${this.#target} would refuse the head of parachain ${this.#paraId} in relay block ` +
         `${proof.relayHeight} (${error.code})`;
-      throw this.fault("not_served", detail, { cause: error });
-    }
+      return this.fault("not_served", detail, { cause: error });
+    });
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
@@ -368,13 +348,10 @@ class ParachainProver extends BaseProver implements ConsensusProver {
   }
 
   #read<T>(item: string, read: () => T): T {
-    try {
-      return read();
-    } catch (cause) {
-      if (!(cause instanceof ScaleError)) throw cause;
+    return mapError(ScaleError, read, (cause) => {
       const detail = `IsmpParachain.${item} of ${this.#target} is unreadable`;
-      throw this.fault("hub_state", detail, { cause });
-    }
+      return this.fault("hub_state", detail, { cause });
+    });
   }
 }
 

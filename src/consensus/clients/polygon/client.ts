@@ -1,4 +1,5 @@
 /** Light client of Polygon, as the registry lists it. */
+import { evmCommitment } from "../../spec/header_commitment.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
@@ -84,7 +85,7 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
     const { heimdallChain } = networkOf(stateMachine);
     const node = openHeimdallNode(context, { stateMachine, heimdallChain, url: host.heimdallRpcUrl });
     const bor = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return createPolygonProver({ hub: context.hub, node, bor }, {
+    return new PolygonProver({ hub: context.hub, node, bor }, {
       stateMachine,
       consensusStateId,
       intervalMs: host.consensusUpdateFrequencySec * 1_000,
@@ -92,10 +93,11 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   },
 };
 
+/** @throws {RangeError} for a chain that the hub's client was not built for. */
 function networkOf(chain: StateMachine): PolygonNetwork {
   const network = findPolygonNetwork(evmChainId(chain));
-  if (network === undefined) throw new Error(`${chain} is not a Polygon chain`);
-  return network;
+  if (network !== undefined) return network;
+  throw new RangeError(`${chain}: the hub's Polygon client knows EVM-137 and EVM-80002 only`);
 }
 
 /** Dependencies of the prover. */
@@ -105,41 +107,22 @@ export interface PolygonProverDeps {
   readonly bor: Pick<EvmReader, "chain" | "fetchHeader" | "fetchChainIds">;
 }
 
-/**
- * Creates the prover of a `polygon` chain. @throws {RangeError} for a chain that the hub's client was not built for.
- */
-export function createPolygonProver(deps: PolygonProverDeps, options: ProverOptions): ConsensusProver {
-  const network = findPolygonNetwork(evmChainId(options.stateMachine));
-  if (network === undefined) {
-    throw new RangeError(
-      `${options.stateMachine}: the hub's Polygon client knows EVM-137 and EVM-80002 only`,
-    );
-  }
-  return new PolygonProver(deps, options, network);
-}
-
 /** State of the hub's client. */
 type TrustedState = ClientState<PolygonConsensusState>;
 
-class PolygonProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
+/** Proves a `polygon` chain. */
+export class PolygonProver extends BaseProver implements ConsensusProver {
   readonly #deps: PolygonProverDeps;
   readonly #network: PolygonNetwork;
   readonly #client: TargetClient<PolygonConsensusState>;
 
-  constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
+  /** @throws {RangeError} for a chain that the hub's client was not built for. */
+  constructor(deps: PolygonProverDeps, options: ProverOptions) {
     super(options);
-    this.intervalMs = options.intervalMs;
     this.#deps = deps;
-    this.#network = network;
-    const { chain, consensusStateId } = this;
+    this.#network = networkOf(this.chain);
     const clientId = consensusClientIds.polygon;
-    this.#client = new TargetClient(deps.hub, {
-      chain,
-      consensusStateId,
-      clientId,
-      decode: decodePolygonState,
-    });
+    this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodePolygonState });
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -184,7 +167,7 @@ class PolygonProver extends BaseProver implements ConsensusProver {
     const place = { chain: this.chain, node, bor, hub };
     const isBehind = head.signed.header.validatorsHash !== trusted.state.heimdall.nextValidatorsHash;
     const dueInMs = this.intervalMs - trusted.ageMs;
-    if (!isBehind && dueInMs > 0) return this.#early(dueInMs);
+    if (!isBehind && dueInMs > 0) return this.early(dueInMs, "update");
     const found = await this.#served(() => collectUpdates(place, { trusted: trusted.state, head }, signal));
     return this.#toFinding(trusted, head, found);
   }
@@ -224,19 +207,12 @@ class PolygonProver extends BaseProver implements ConsensusProver {
       finalizedHash: milestone.milestone.hash,
       chainId: this.#network.chainId,
     };
-    const { timestampSec, stateRoot } = found.header;
     return {
       clientId: consensusClientIds.polygon,
       state: polygonConsensusStateCodec.enc(state),
       unbondingSec: POLYGON_UNBONDING_SEC,
       challengePeriods: new Map([[this.chain, POLYGON_CHALLENGE_SEC]]),
-      commitments: [{
-        id: this.commitmentId,
-        at: {
-          height: state.finalizedBlock,
-          commitment: { timestampSec, overlayRoot: undefined, stateRoot },
-        },
-      }],
+      commitments: [evmCommitment(this.commitmentId, found.header)],
     };
   }
 
@@ -282,13 +258,6 @@ class PolygonProver extends BaseProver implements ConsensusProver {
       `trusts, is ${ageSec} s old and ${trustingPeriodSec} s are allowed; no relayer can update it, the hub's ` +
       "governance must give it a new state (log-consensus-state prints it)";
     throw this.fault("expired", detail);
-  }
-
-  #early(dueInMs: number): ProverFinding {
-    const ageSec = Math.round((this.intervalMs - dueInMs) / 1_000);
-    const reason = `the client was updated ${ageSec} s ago, and the next update is due in ` +
-      `${Math.ceil(dueInMs / 1_000)} s`;
-    return { kind: "nothing", reason, againInMs: dueInMs };
   }
 
   #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {

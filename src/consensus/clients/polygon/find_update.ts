@@ -2,6 +2,7 @@
  * Finds the updates that lead the hub's client to the newest Heimdall block: the last block of every set of validators
  * that it missed, then the newest block with its milestone. Each is verified as the hub will.
  */
+import { mapError } from "../../spec/client_error.ts";
 import type { HeimdallNode, StoredMilestone } from "./heimdall_node.ts";
 import type { CometHeader } from "./spec/comet_header.ts";
 import type {
@@ -126,14 +127,11 @@ function verified(
   state: PolygonConsensusState,
   update: PolygonUpdate,
 ): PolygonConsensusState {
-  try {
-    return verifyPolygonUpdate(state, update, hub).consensusState;
-  } catch (cause) {
-    if (!(cause instanceof PolygonError)) throw cause;
+  return mapError(PolygonError, () => verifyPolygonUpdate(state, update, hub).consensusState, (cause) => {
     const { height } = update.signedHeader.header;
     const detail = `the hub would refuse an update of Heimdall block ${height} (${cause.code})`;
-    throw new ProverFault("bad_data", { chain, endpoint: node.host, detail }, { cause });
-  }
+    return new ProverFault("bad_data", { chain, endpoint: node.host, detail }, { cause });
+  });
 }
 
 /** Maximum number of updates in one extrinsic: about 30 KB each. */

@@ -55,19 +55,6 @@ export interface StoredMilestone {
   readonly proof: Uint8Array;
 }
 
-/** A node. Every method may throw an `RpcFault`. */
-export interface HeimdallNode {
-  readonly host: string;
-  /** Fetches what the node says about itself. */
-  fetchStatus(signal: AbortSignal): Promise<HeimdallStatus>;
-  /** Fetches a block's header with its votes. */
-  fetchSignedHeader(height: bigint, signal: AbortSignal): Promise<SignedHeimdallHeader>;
-  /** Fetches the validators of a block, also of the one after the newest. */
-  fetchValidators(height: bigint, signal: AbortSignal): Promise<readonly HeimdallValidator[]>;
-  /** Fetches the newest milestone in the state after a block; `undefined`: there is none yet. */
-  fetchMilestone(height: bigint, signal: AbortSignal): Promise<StoredMilestone | undefined>;
-}
-
 /** Location of a node. */
 export interface HeimdallNodeOptions {
   readonly stateMachine: StateMachine;
@@ -94,7 +81,7 @@ export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNode
       isExpected: (json) => readChain(json) === options.heimdallChain,
     },
   });
-  return new JsonRpcHeimdallNode(endpoints);
+  return new HeimdallNode(endpoints);
 }
 
 /** Name of the chain in a status; `undefined`: it has none. */
@@ -107,7 +94,8 @@ function readChain(json: Json): string | undefined {
   }
 }
 
-class JsonRpcHeimdallNode implements HeimdallNode {
+/** A node. Every method may throw an `RpcFault`. */
+export class HeimdallNode {
   readonly #endpoints: RpcEndpointSet;
 
   constructor(endpoints: RpcEndpointSet) {
@@ -118,14 +106,17 @@ class JsonRpcHeimdallNode implements HeimdallNode {
     return this.#endpoints.hosts.join(", ");
   }
 
+  /** Fetches what the node says about itself. */
   async fetchStatus(signal: AbortSignal): Promise<HeimdallStatus> {
     return await callOne(this.#endpoints, statusQuery, { signal });
   }
 
+  /** Fetches a block's header with its votes. */
   async fetchSignedHeader(height: bigint, signal: AbortSignal): Promise<SignedHeimdallHeader> {
     return await callOne(this.#endpoints, signedHeaderQuery(height), { signal });
   }
 
+  /** Fetches the validators of a block, also of the one after the newest. */
   async fetchValidators(height: bigint, signal: AbortSignal): Promise<readonly HeimdallValidator[]> {
     const validators: HeimdallValidator[] = [];
     for (let page = 1; page <= MAX_PAGES; page++) {
@@ -136,6 +127,7 @@ class JsonRpcHeimdallNode implements HeimdallNode {
     return validators;
   }
 
+  /** Fetches the newest milestone in the state after a block; `undefined`: there is none yet. */
   async fetchMilestone(height: bigint, signal: AbortSignal): Promise<StoredMilestone | undefined> {
     const number = await this.#fetchEntry(
       { key: MILESTONE_COUNT_KEY, height, isProven: false },

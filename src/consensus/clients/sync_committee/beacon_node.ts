@@ -110,53 +110,49 @@ export class BeaconNode {
   }
 
   /** Fetches the network with the node's fork schedule. */
-  async fetchNetwork(): Promise<BeaconNetwork> {
-    const route = beaconRoutes.spec;
-    const json = await this.#json(route, "/eth/v1/config/spec");
-    return believed(this.endpoint, route, () => readForkSchedule(this.network, json));
+  fetchNetwork(): Promise<BeaconNetwork> {
+    return this.#read(
+      beaconRoutes.spec,
+      "/eth/v1/config/spec",
+      (json) => readForkSchedule(this.network, json),
+    );
   }
 
   /** Fetches the newest finality update. */
-  async fetchFinalityUpdate(): Promise<FinalityUpdate> {
-    const route = beaconRoutes.finalityUpdate;
-    const json = await this.#json(route, "/eth/v1/beacon/light_client/finality_update");
-    return believed(this.endpoint, route, () => parseFinalityUpdate(envelope.parse(json).data));
+  fetchFinalityUpdate(): Promise<FinalityUpdate> {
+    const path = "/eth/v1/beacon/light_client/finality_update";
+    return this.#read(
+      beaconRoutes.finalityUpdate,
+      path,
+      (json) => parseFinalityUpdate(envelope.parse(json).data),
+    );
   }
 
   /** Fetches the best update of a period. @throws {RpcFault} `not_found` also when the list is empty. */
-  async fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
+  fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
     const route = beaconRoutes.updates;
-    const json = await this.#json(
-      route,
-      `/eth/v1/beacon/light_client/updates?start_period=${period}&count=1`,
-    );
-    const [update] = believed(this.endpoint, route, () => z.array(envelope).max(128).parse(json));
-    if (update === undefined) {
+    const path = `/eth/v1/beacon/light_client/updates?start_period=${period}&count=1`;
+    return this.#read(route, path, (json) => {
+      const [update] = z.array(envelope).max(128).parse(json);
+      if (update !== undefined) return parseLightClientUpdate(update.data);
       throw this.endpoint.fault("not_found", route, { detail: `no update of period ${period}` });
-    }
-    return believed(this.endpoint, route, () => parseLightClientUpdate(update.data));
+    });
   }
 
   /** Fetches the bootstrap of a block. */
-  async fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
+  fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
     const route = beaconRoutes.bootstrap;
-    const json = await this.#json(route, `/eth/v1/beacon/light_client/bootstrap/${root}`);
-    const bootstrap = believed(
-      this.endpoint,
-      route,
-      () => parseLightClientBootstrap(envelope.parse(json).data),
-    );
-    if (headerRoot(bootstrap.header.beacon) !== root) {
+    return this.#read(route, `/eth/v1/beacon/light_client/bootstrap/${root}`, (json) => {
+      const bootstrap = parseLightClientBootstrap(envelope.parse(json).data);
+      if (headerRoot(bootstrap.header.beacon) === root) return bootstrap;
       throw this.endpoint.fault("malformed", route, { detail: "the bootstrap is for another block" });
-    }
-    return bootstrap;
+    });
   }
 
   /** Fetches a header by slot, root, `head` or `finalized`. */
-  async fetchHeader(id: string): Promise<RootedHeader> {
+  fetchHeader(id: string): Promise<RootedHeader> {
     const route = beaconRoutes.header;
-    const json = await this.#json(route, `/eth/v1/beacon/headers/${id}`);
-    return believed(this.endpoint, route, () => {
+    return this.#read(route, `/eth/v1/beacon/headers/${id}`, (json) => {
       const { data } = headerShape.parse(json);
       const header = parseBeaconBlockHeader(data.header.message);
       if (headerRoot(header) !== data.root || (id.startsWith("0x") && id !== data.root)) {
@@ -168,33 +164,31 @@ export class BeaconNode {
 
   /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
   async fetchBlock(root: Hash256): Promise<SigningBlock> {
+    const parse = (json: Json): SigningBlock => parseSigningBlock(envelope.parse(json).data);
     try {
-      return await this.#block(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`);
+      return await this.#read(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`, parse);
     } catch (fault) {
       const mayHaveIt = fault instanceof RpcFault &&
         ["not_found", "missing_method", "refused", "server_error", "malformed"].includes(fault.code);
       if (!mayHaveIt) throw fault;
     }
-    return await this.#block(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`);
-  }
-
-  async #block(route: string, path: string): Promise<SigningBlock> {
-    const json = await this.#json(route, path);
-    return believed(this.endpoint, route, () => parseSigningBlock(envelope.parse(json).data));
+    return await this.#read(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`, parse);
   }
 
   /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */
-  async fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
-    const route = beaconRoutes.checkpoints;
-    const json = await this.#json(route, `/eth/v1/beacon/states/${state}/finality_checkpoints`);
-    return believed(this.endpoint, route, () => checkpointsShape.parse(json).data.finalized);
+  fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
+    const path = `/eth/v1/beacon/states/${state}/finality_checkpoints`;
+    return this.#read(beaconRoutes.checkpoints, path, (json) => checkpointsShape.parse(json).data.finalized);
   }
 
   /** Fetches the root of the validators at genesis, which identifies the network. */
-  async fetchGenesisValidatorsRoot(): Promise<Hash256> {
-    const route = beaconRoutes.genesis;
-    const json = await this.#json(route, "/eth/v1/beacon/genesis");
-    return believed(this.endpoint, route, () => genesisShape.parse(json).data.genesis_validators_root);
+  fetchGenesisValidatorsRoot(): Promise<Hash256> {
+    const path = "/eth/v1/beacon/genesis";
+    return this.#read(
+      beaconRoutes.genesis,
+      path,
+      (json) => genesisShape.parse(json).data.genesis_validators_root,
+    );
   }
 
   /** Fetches the leaves of a compact proof of a state. */
@@ -212,10 +206,12 @@ export class BeaconNode {
   }
 
   /** @throws {RpcFault} `refused`, caused by a {@link DerivationError} `unknown_fork`, for answers of such a fork. */
-  async #json(route: string, path: string): Promise<Json> {
+  async #read<T>(route: string, path: string, parse: (json: Json) => T): Promise<T> {
     const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
     const reported = versioned.safeParse(Array.isArray(json) ? json[0] : json).data?.version;
-    if (reported === undefined || forkNames.some((name) => name === reported)) return json;
+    if (reported === undefined || forkNames.some((name) => name === reported)) {
+      return believed(this.endpoint, route, () => parse(json));
+    }
     const detail = `the beacon chain has reached fork ${reported}, which this version does not know`;
     throw this.endpoint.fault("refused", route, { detail, cause: new DerivationError("unknown_fork") });
   }

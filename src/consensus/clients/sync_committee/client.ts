@@ -9,7 +9,7 @@ import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
 import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/beacon_network.ts";
-import { createSyncCommitteeProver } from "./sync_committee_prover.ts";
+import { SyncCommitteeProver } from "./sync_committee_prover.ts";
 
 const hostKeys = {
   beaconHttpUrls: required(httpUrls, {
@@ -61,7 +61,8 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     const network = beaconNetworkOf(evmChainId(stateMachine));
     if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);
     const execution = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return createSyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
+    return new SyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
+      stateMachine,
       network,
       consensusStateId,
       beaconUrls: host.beaconHttpUrls,

@@ -3,6 +3,8 @@
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state); light client strategy:
  * docs/protocol/evm-consensus.md section 5.10.
  */
+import { usualPeriods } from "../../prover.ts";
+import { evmCommitment } from "../../spec/header_commitment.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./spec/beacon_network.ts";
@@ -15,7 +17,7 @@ import { fetchWholeState } from "./state_bytes.ts";
 import type { BeaconContext } from "./update_attempt.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import type { InitialConsensusState } from "../../prover.ts";
-import { evmStateMachine, type StateCommitmentHeight } from "../../../core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** Fetches everything that governance needs to create the client. @throws {RpcFault} */
@@ -30,9 +32,11 @@ export async function fetchInitialBeaconState(
   return {
     clientId: network.clientId,
     state: beaconConsensusStateCodec.enc(state),
-    unbondingSec: BEACON_UNBONDING_SEC,
-    challengePeriods: new Map([[stateMachine, BEACON_CHALLENGE_SEC]]),
-    commitments: [{ id: { stateMachine, consensusStateId }, at: await fetchNewest(execution, signal) }],
+    ...usualPeriods(stateMachine),
+    // The newest block, as the reference does: updates below it add no commitment until finality has passed it.
+    commitments: [
+      evmCommitment({ stateMachine, consensusStateId }, await fetchEvmHeader(execution, "latest", signal)),
+    ],
   };
 }
 
@@ -77,21 +81,6 @@ async function fromState(node: BeaconNode): Promise<BeaconConsensusState> {
     chainId: network.chainId,
   };
 }
-
-/**
- * Fetches the newest block of the execution chain, as the reference does. Updates below that height add no commitment
- * on the hub until finality has passed it.
- */
-async function fetchNewest(execution: EvmReader, signal: AbortSignal): Promise<StateCommitmentHeight> {
-  const { number: height, timestampSec, stateRoot } = await fetchEvmHeader(execution, "latest", signal);
-  return { height, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
-}
-
-/** Seconds for which a client of a beacon chain may go without an update (67.5 days; the source has 60 * 60 * 60 * 27). */
-const BEACON_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-const BEACON_CHALLENGE_SEC = 300n;
 
 /**
  * State that trusts the header of `bootstrap`, both committees being proved by beacon states.

@@ -17,7 +17,6 @@ import {
   updateLayouts,
 } from "./spec/update.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Fetch } from "../../../core/rpc/http_exchange.ts";
@@ -65,7 +64,7 @@ export interface SyncCommitteeProverDeps {
 }
 
 /** Configured options of the chain. */
-export interface SyncCommitteeProverOptions extends Omit<ProverOptions, "stateMachine"> {
+export interface SyncCommitteeProverOptions extends ProverOptions {
   /** See `beaconNetworkOf(chainId)`; chains without one have no prover. */
   readonly network: BeaconNetwork;
   /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
@@ -86,21 +85,13 @@ function spanOf(network: BeaconNetwork, { attestedHeader, finalizedHeader }: Sta
   return isGloasAt(network, finalizedHeader.slot) ? "gloas" : "into_gloas";
 }
 
-/** Creates the prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
-export function createSyncCommitteeProver(
-  deps: SyncCommitteeProverDeps,
-  options: SyncCommitteeProverOptions,
-): ConsensusProver {
-  return new SyncCommitteeProver(deps, options);
-}
-
 /** The hub's state, also in its stored form. */
 interface StoredState extends TrustedBeaconState {
   readonly bytes: Uint8Array;
 }
 
-class SyncCommitteeProver extends BaseProver implements ConsensusProver {
-  readonly intervalMs: number;
+/** Proves a chain of type `evm`. */
+export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> implements ConsensusProver {
   readonly #client: TargetClient<BeaconConsensusState>;
   readonly #deps: SyncCommitteeProverDeps;
   readonly #context: BeaconContext;
@@ -117,15 +108,13 @@ class SyncCommitteeProver extends BaseProver implements ConsensusProver {
   /** Consecutive polls without served data, with the hub's epoch at that time. */
   #unserved = { epoch: -1n, polls: 0 };
 
+  /** @throws {RangeError} without beacon URLs. */
   constructor(deps: SyncCommitteeProverDeps, options: SyncCommitteeProverOptions) {
+    super(options);
     const { network, consensusStateId } = options;
-    super({ stateMachine: evmStateMachine(network.chainId), consensusStateId });
-    this.intervalMs = options.intervalMs;
     this.#deps = deps;
-    const { chain } = this;
     const { clientId } = network;
-    const decode = decodeBeaconConsensusState;
-    this.#client = new TargetClient(deps.hub, { chain, consensusStateId, clientId, decode });
+    this.#client = new TargetClient(deps.hub, options, { clientId, decode: decodeBeaconConsensusState });
     const nodes = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );

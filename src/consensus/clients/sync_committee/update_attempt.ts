@@ -1,7 +1,8 @@
 /**
  * Context and result of an update attempt, for both strategies.
  */
-import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/verify_update.ts";
+import type { VerifiedUpdate } from "../../spec/header_commitment.ts";
+import { verifyBeaconUpdate } from "./spec/verify_update.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState, SignedUpdate, StateUpdate } from "./spec/update.ts";
 import { isWorthSubmitting, type WaitReason } from "./spec/build_update.ts";
@@ -37,7 +38,7 @@ export type UpdateAttempt =
     readonly network: BeaconNetwork;
     readonly update: StateUpdate;
     /** The hub's state afterwards. */
-    readonly verified: VerifiedBeaconUpdate;
+    readonly verified: VerifiedUpdate<BeaconConsensusState>;
     /** Sources of the states' parts, for the log. */
     readonly sources: readonly string[];
     readonly hasMore: boolean;

@@ -2,6 +2,7 @@
  * Proven storage of L1 contracts, as the hub's rollup clients read it: each proof is a separate set of nodes for one
  * account or one slot. Source: polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/utils.rs.
  */
+import { mapError } from "../../spec/client_error.ts";
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { bytes, type Codec, list } from "../../../core/encoding/scale.ts";
@@ -30,17 +31,14 @@ export function provenStorageRoot(nodes: ProofNodes, stateRoot: Hash256, contrac
  * `eth_getProof` takes it, not hashed. @throws {EvmProofError} storage_unreadable; `cause` is a `TrieError`
  */
 export function provenWord(nodes: ProofNodes, storageRoot: Hash256, slot: Hash256): Hash256 | undefined {
-  try {
+  return mapError(TrieError, () => {
     const leaf = readPatricia(
       new TrieNodes(nodes, keccak256),
       fromHex(storageRoot),
       keccak256(fromHex(slot)),
     );
     return leaf === undefined ? undefined : wordOf(leaf);
-  } catch (cause) {
-    if (cause instanceof TrieError) throw new EvmProofError("storage_unreadable", { cause });
-    throw cause;
-  }
+  }, (cause) => new EvmProofError("storage_unreadable", { cause }));
 }
 
 /** A word without its leading zeros, in RLP. */

@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
-import { ClientError, decodeClientData } from "../../spec/client_error.ts";
+import { ClientError, mapError } from "../../spec/client_error.ts";
 import { concatBytes, type Hex } from "../../../core/encoding/bytes.ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { Address } from "../../../core/evm/address.ts";
@@ -13,8 +13,6 @@ import {
   type ConsensusClientId,
   type ConsensusStateId,
   evmChainId,
-  type IntermediateState,
-  type StateCommitment,
   type StateMachineId,
   stateMachineIdCodec,
   toConsensusStateId,
@@ -45,18 +43,8 @@ export function rollupKey(pallet: string, item: string, id: StateMachineId): Uin
   return concatBytes(storagePrefix(pallet, item), blake2Concat(stateMachineIdCodec.enc(id)));
 }
 
-/** Result of an accepted update. */
-export interface VerifiedRollupUpdate<State extends RollupClientState> {
-  readonly consensusState: State;
-  /** Undefined when the hub knows no contract for the rollup: it then accepts and ignores any update. */
-  readonly commitment: IntermediateState | undefined;
-}
-
 /** Seconds for which a rollup client may go without an update: it never expires. */
 export const ROLLUP_UNBONDING_SEC = 2n ** 64n - 1n;
-
-/** Seconds for which commitments of a rollup may be challenged. */
-export const ROLLUP_CHALLENGE_SEC = 300n;
 
 /**
  * Id under which commitments of a rollup are stored: the rollup's chain with the consensus state id of the L1.
@@ -66,17 +54,6 @@ export function commitmentIdOf(state: RollupClientState): StateMachineId {
   return {
     stateMachine: state.stateMachineId.stateMachine,
     consensusStateId: state.l1StateMachineId.consensusStateId,
-  };
-}
-
-/** The commitment of a claimed block. Heights wrap at 64 bits as on the hub. */
-export function rollupCommitment(
-  state: RollupClientState,
-  block: { readonly height: bigint } & Omit<StateCommitment, "overlayRoot">,
-): IntermediateState {
-  return {
-    height: { id: commitmentIdOf(state), height: BigInt.asUintN(64, block.height) },
-    commitment: { timestampSec: block.timestampSec, overlayRoot: undefined, stateRoot: block.stateRoot },
   };
 }
 
@@ -134,20 +111,7 @@ export class RollupUpdateError<Code extends string = string> extends ClientError
 
 /** Runs `read` on a proof. @throws {RollupUpdateError} with `code` when the proof is inconclusive. */
 export function fromL1Proof<T>(code: `${string}_proof`, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof EvmProofError) throw new RollupUpdateError(code, { cause });
-    throw cause;
-  }
-}
-
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
- * `undecodable_update`
- */
-export function decodeRollupUpdate<T>(codec: Codec<T>, bytes: Uint8Array): T {
-  return decodeClientData(codec, bytes, (options) => new RollupUpdateError("undecodable_update", options));
+  return mapError(EvmProofError, read, (cause) => new RollupUpdateError(code, { cause }));
 }
 
 /** Relation that does not hold. */

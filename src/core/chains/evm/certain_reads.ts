@@ -11,8 +11,7 @@ import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../read
 import { EvmPart } from "./evm_context.ts";
 import { contractReadAt, newestBlock, type Query } from "./queries.ts";
 import { relayerQuery } from "./reads.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { askWitnesses, type Witness, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+import { askWitnesses, callOne, RpcBatch, type Witness, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
 
 /**
  * Times that one endpoint is asked for a value. Behind one URL there may be several nodes, and a proxy that takes

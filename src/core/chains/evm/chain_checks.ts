@@ -4,20 +4,25 @@ import { formatDecimal } from "../../encoding/bytes.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
-import { createReach, formatAge, whileReachable } from "../chain_checks.ts";
+import {
+  type ChainCheckContext,
+  type ChainChecks,
+  createReach,
+  formatAge,
+  whileReachable,
+} from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
-import { checkEndpoints } from "./endpoint_checks.ts";
+import { bad, checkEndpoints, doubtful, good, type Verdict } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import type { ProofProbe } from "./proof_checks.ts";
+import type { ProofProbe } from "./proofs.ts";
 import { contractCode } from "./queries.ts";
+import { SignerFault } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
-import { SignerFault } from "./remote_account.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
@@ -61,7 +66,8 @@ export function planEvmChecks(
     const client = new EvmHubClient(await findAnswering(signal));
     const view = await client.fetchConsensusView(hub, signal);
     const kind = await client.fetchClientKind(view.consensusClient, signal);
-    return [judgeHostView(chain, view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
+    const judged = judgeHostView(view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" });
+    return [{ chain, check: "host_view", ...judged }];
   });
   const proofJob = job("state_proof", async (signal) => {
     const height = await fetchKnownHeight(signal);
@@ -136,54 +142,43 @@ async function describeHost(context: EvmContext, signal: AbortSignal): Promise<C
   return { chain, check: "host", result: "ok", found };
 }
 
-/** Row about the hub's light client in the host. */
+/** Verdict about the hub's light client in the host. */
 export function judgeHostView(
-  chain: string,
   view: HostConsensusView,
   { hub, isRouter }: { readonly hub: string; readonly isRouter: boolean },
-): CheckRow {
-  const row = { chain, check: "host_view" } as const;
+): Verdict {
   const ageSec = view.nowSec - view.updatedSec;
   const client = `consensus client ${view.consensusClient}`;
   if (view.state === undefined) {
-    return {
-      ...row,
-      result: "warning",
-      found:
-        `${client} keeps a state of ${view.stateBytes} bytes, a layout that this version does not know: ` +
+    return doubtful(
+      `${client} keeps a state of ${view.stateBytes} bytes, a layout that this version does not know: ` +
         `no proofs of ${hub} can be sent, only those of other relayers arrive`,
-      advice: "update this program",
-    };
+      "update this program",
+    );
   }
   if (!isRouter) {
-    return {
-      ...row,
-      result: "warning",
-      found: `${client} accepts no proofs of ${hub} from this program: only those of other relayers arrive`,
-      advice: "run a relayer for that client, or wait for the chain's governance",
-    };
+    return doubtful(
+      `${client} accepts no proofs of ${hub} from this program: only those of other relayers arrive`,
+      "run a relayer for that client, or wait for the chain's governance",
+    );
   }
   const updated = `updated ${formatAge(ageSec)} ago`;
   if (ageSec >= view.unstakingSec) {
-    return {
-      ...row,
-      result: "failed",
-      found: `${client} has expired: ${updated}, ${formatAge(view.unstakingSec)} are allowed`,
-      advice: "ask the chain's governance to set the client again: no relayer can update it",
-    };
+    return bad(
+      `${client} has expired: ${updated}, ${formatAge(view.unstakingSec)} are allowed`,
+      "ask the chain's governance to set the client again: no relayer can update it",
+    );
   }
   const age = view.hubHeight === 0n
     ? `no height of ${hub} yet, the first proof of it brings one`
     : `height ${view.hubHeight} of ${hub}, ${updated}`;
   if (view.isFrozen) {
-    return {
-      ...row,
-      result: "warning",
-      found: `the host is frozen: it accepts no messages; ${age}`,
-      advice: "nothing can be delivered until the chain's governance unfreezes the host",
-    };
+    return doubtful(
+      `the host is frozen: it accepts no messages; ${age}`,
+      "nothing can be delivered until the chain's governance unfreezes the host",
+    );
   }
-  return { ...row, result: "ok", found: `${age}, challenge period ${view.challengePeriodSec} s` };
+  return good(`${age}, challenge period ${view.challengePeriodSec} s`);
 }
 
 /** Row about the balance of the account that pays for deliveries. */
@@ -202,13 +197,13 @@ export function judgeBalance(
   const price = `${formatDecimal(gasPriceWei, 9)} gwei`;
   if (balanceWei > 0n && balanceWei >= wantedWei) {
     const deliveries = costWei === 0n ? "" : `, enough for about ${balanceWei / costWei} deliveries`;
-    return { ...row, result: "ok", found: `${balance} native tokens${deliveries} at ${price}` };
+    return { ...row, ...good(`${balance} native tokens${deliveries} at ${price}`) };
   }
   const wanted = formatDecimal(wantedWei, 18);
   const found =
     `${balance} native tokens; ${COMFORTABLE_DELIVERIES} deliveries cost about ${wanted} at ${price}`;
-  const advice = `send ${account} native tokens of ${chain}`;
-  return { ...row, result: balanceWei === 0n || balanceWei < costWei ? "failed" : "warning", found, advice };
+  const judged = balanceWei === 0n || balanceWei < costWei ? bad : doubtful;
+  return { ...row, ...judged(found, `send ${account} native tokens of ${chain}`) };
 }
 
 /** What is checked. */
@@ -231,15 +226,17 @@ export async function checkSigner(subject: SignerSubject, signal: AbortSignal): 
   const { chain, account: { address, remote } } = subject;
   const row = { chain, check: "signer" } as const;
   if (subject.account === readOnlyAccount) {
-    return { ...row, result: "ok", found: "no signer: nothing is sent to this chain" };
+    return { ...row, ...good("no signer: nothing is sent to this chain") };
   }
-  if (remote === undefined) return { ...row, result: "ok", found: `${address} signs` };
+  if (remote === undefined) return { ...row, ...good(`${address} signs`) };
   try {
     return { ...row, ...await askSigner(subject, remote, signal) };
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    const found = `${address} at ${remote.host}: ${error.where.method}: ${error.found}`;
-    return { ...row, result: "failed", found, advice: error.advice };
+    return {
+      ...row,
+      ...bad(`${address} at ${remote.host}: ${error.where.method}: ${error.found}`, error.advice),
+    };
   }
 }
 
@@ -247,40 +244,35 @@ async function askSigner(
   { chainId, account, signsMessages }: SignerSubject,
   remote: RemoteKeyHolder,
   signal: AbortSignal,
-): Promise<Pick<CheckRow, "result" | "found" | "advice">> {
+): Promise<Verdict> {
   const { address } = account;
   const held = await remote.fetchAddresses(signal);
   if (!held.some((each) => each.toLowerCase() === address)) {
-    return {
-      result: "failed",
-      found: `the signer ${remote.host} holds ${held.length} accounts, and ${address} is none of them`,
-      advice: "load its key into Web3Signer, or correct `signer_address`",
-    };
+    return bad(
+      `the signer ${remote.host} holds ${held.length} accounts, and ${address} is none of them`,
+      "load its key into Web3Signer, or correct `signer_address`",
+    );
   }
-  await account.signTransaction({
+  const call = {
     chainId,
     nonce: UNREACHABLE_NONCE,
     to: address,
     data: "0x",
     gas: TRANSFER_GAS,
     value: 0n,
-    type: "legacy",
-    gasPrice: 0n,
-  }, signal);
+  } as const;
+  await account.signTransaction({ ...call, type: "legacy", gasPrice: 0n }, signal);
   const found = `${address} signs at ${remote.host} for chain ${chainId}`;
-  if (!signsMessages) return { result: "ok", found };
+  if (!signsMessages) return good(found);
   try {
     await account.signMessage(PROBE, signal);
-    return { result: "ok", found: `${found}, and messages for the hub` };
+    return good(`${found}, and messages for the hub`);
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    return {
-      result: "warning",
-      found:
-        `${found}, but no messages for the hub (${error.found}): fees stay on the hub, rewards unclaimed`,
-      advice:
-        "let /api/v1/eth1/publicKeys and /api/v1/eth1/sign of Web3Signer be reached: eth_sign adds a prefix " +
+    return doubtful(
+      `${found}, but no messages for the hub (${error.found}): fees stay on the hub, rewards unclaimed`,
+      "let /api/v1/eth1/publicKeys and /api/v1/eth1/sign of Web3Signer be reached: eth_sign adds a prefix " +
         "that the hub does not accept",
-    };
+    );
   }
 }

@@ -7,7 +7,7 @@ import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { callTracerOptions } from "../../evm/trace.ts";
-import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
+import type { CheckCode, CheckRow } from "../../checks/check_row.ts";
 import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS, silenceRow } from "../../checks/check_row.ts";
 import { isOfEndpoint, RpcFault } from "../../rpc/call.ts";
 import { findLag, type HeadReading } from "../../rpc/head_watch.ts";
@@ -15,7 +15,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { judgeClock } from "../chain_checks.ts";
 import { blockAt, blockNumber, chainId, logs, type Query } from "./queries.ts";
-import { faultAt, readAnswer } from "./rpc_batch.ts";
+import { faultAt, probeAll } from "./rpc_batch.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Calls of one request by which the limit of batches is probed; free plans allow about as many in a second. */
@@ -45,11 +45,22 @@ export interface EndpointCheckOptions {
   readonly simulateFrom?: Address | undefined;
 }
 
-/** A row without the place that it is about. */
-interface Verdict {
-  readonly result: CheckOutcome;
-  readonly found: string;
-  readonly advice?: string;
+/** What a row says, without the place that it is about. */
+export type Verdict = Pick<CheckRow, "result" | "found" | "advice">;
+
+/** Verdict about what is in order. */
+export function good(found: string): Verdict {
+  return { result: "ok", found };
+}
+
+/** Verdict about what works, but needs attention. */
+export function doubtful(found: string, advice: string): Verdict {
+  return { result: "warning", found, advice };
+}
+
+/** Verdict about what must be fixed. */
+export function bad(found: string, advice: string): Verdict {
+  return { result: "failed", found, advice };
 }
 
 /** First answers of an endpoint. */
@@ -69,30 +80,21 @@ export async function checkEndpoints(
   options: EndpointCheckOptions,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const all = await Promise.all(
-    endpoints.each().map((endpoint) => askFirst(endpoint, options.clock, signal)),
-  );
+  const { chain, clock } = options;
+  const all = await Promise.all(endpoints.each().map((endpoint) => askFirst(endpoint, clock, signal)));
   const best = findBest(all, options.chainId);
   const isAnswered = all.some((each) => findSilence(each) === undefined);
+  const hasOwn = all.some(({ id }) => id === options.chainId);
+  const comparison = { options, hasOwn, best: all.length > 1 ? best : undefined };
   const rows = await Promise.all(all.map(async (first): Promise<readonly CheckRow[]> => {
-    const { chain } = options;
     const silence = findSilence(first);
     if (silence !== undefined) return [silenceRow(chain, silence, isAnswered)];
-    const hasOwn = all.some(({ id }) => id === options.chainId);
-    const verdicts = await judge(
-      first,
-      { options, hasOwn, best: all.length > 1 ? best : undefined },
-      signal,
-    );
-    return verdicts.map(([check, verdict]) => ({
-      chain,
-      endpoint: first.endpoint.hosts.join(),
-      check,
-      ...verdict,
-    }));
+    const endpoint = first.endpoint.hosts.join();
+    const verdicts = await judge(first, comparison, signal);
+    return verdicts.map(([check, verdict]) => ({ chain, endpoint, check, ...verdict }));
   }));
   if (best === undefined) return rows.flat();
-  return [...rows.flat(), judgeClock(options.chain, best.timestamp, { nowMs: options.clock.now() })];
+  return [...rows.flat(), judgeClock(chain, best.timestamp, { nowMs: clock.now() })];
 }
 
 /** What one endpoint is compared with. */
@@ -105,31 +107,29 @@ interface Comparison {
 }
 
 async function judge(
-  first: FirstAnswers,
+  { endpoint, latencyMs, id, head, final }: FirstAnswers,
   { options, hasOwn, best }: Comparison,
   signal: AbortSignal,
 ): Promise<readonly (readonly [CheckCode, Verdict])[]> {
-  const { endpoint, id, head, final } = first;
-  const verdicts: (readonly [CheckCode, Verdict])[] = [
-    ["endpoint", judgeLatency(first.latencyMs)],
+  const first: readonly (readonly [CheckCode, Verdict])[] = [
+    ["endpoint", judgeLatency(latencyMs)],
     ["chain_id", judgeChainId(id, options, hasOwn)],
   ];
-  if (id !== options.chainId) return verdicts;
+  if (id !== options.chainId) return first;
+  const { simulateFrom: from } = options;
   const [batch, width, simulation] = await Promise.all([
     checkBatch(endpoint, signal),
     head instanceof RpcFault ? undefined : checkLogs(endpoint, { ...options, height: head.number }, signal),
-    options.simulateFrom === undefined ? undefined : checkSimulation(endpoint, options.simulateFrom, signal),
+    from === undefined ? undefined : checkSimulation(endpoint, from, signal),
   ]);
-  verdicts.push(["head", judgeHead(head, best, options.clock.now())], [
-    "finalized",
-    judgeFinalized(final, head),
-  ], [
-    "batch",
-    batch,
-  ]);
-  if (width !== undefined) verdicts.push(["logs", width]);
-  if (simulation !== undefined) verdicts.push(["simulation", simulation]);
-  return verdicts;
+  return [
+    ...first,
+    ["head", judgeHead(head, best, options.clock.now())],
+    ["finalized", judgeFinalized(final, head)],
+    ["batch", batch],
+    ...width === undefined ? [] : [["logs", width] as const],
+    ...simulation === undefined ? [] : [["simulation", simulation] as const],
+  ];
 }
 
 async function askFirst(
@@ -138,18 +138,16 @@ async function askFirst(
   signal: AbortSignal,
 ): Promise<FirstAnswers> {
   const startMs = clock.now();
-  const [id, head, final] = await askAll(
-    endpoint,
-    [chainId, blockAt("latest"), blockAt("finalized")],
-    { signal, timeoutMs: REQUEST_TIMEOUT_MS },
-  );
+  const queries = [chainId, blockAt("latest"), blockAt("finalized")] as const;
+  const [id, found, final] = await probeAll(endpoint, queries, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   const latencyMs = clock.now() - startMs;
   const place = {
     chain: endpoint.chain,
     endpointHost: endpoint.hosts.join(),
-    method: "eth_getBlockByNumber",
+    method: queries[1].call.method,
   };
-  return { endpoint, latencyMs, id, head: head ?? faultAt("malformed", place, "no newest block"), final };
+  const head = found ?? faultAt("malformed", place, "no newest block");
+  return { endpoint, latencyMs, id, head, final };
 }
 
 /** Fault of an endpoint that gave no answer at all. */
@@ -163,8 +161,7 @@ function isSilence(answer: unknown): answer is RpcFault {
 }
 
 function unknownVerdict(what: string, fault: RpcFault): Verdict {
-  const found = `${what} could not be checked: ${describeFault(fault)}`;
-  return { result: "warning", found, advice: adviseOnFault(fault) };
+  return doubtful(`${what} could not be checked: ${describeFault(fault)}`, adviseOnFault(fault));
 }
 
 function findBest(all: readonly FirstAnswers[], wanted: bigint): shape.Block | undefined {
@@ -172,39 +169,10 @@ function findBest(all: readonly FirstAnswers[], wanted: bigint): shape.Block | u
   return heads.toSorted((a, b) => a.number < b.number ? 1 : a.number > b.number ? -1 : 0).at(0);
 }
 
-/** Answers or faults of the queries, in their order. */
-type Answers<Queries extends readonly Query<unknown>[]> = {
-  readonly [Index in keyof Queries]: Queries[Index] extends Query<infer T> ? T | RpcFault : never;
-};
-
-/** Sends queries in one request; a fault stands for the answer of each query that it concerns. */
-export async function askAll<const Queries extends readonly Query<unknown>[]>(
-  endpoint: RpcEndpointSet,
-  queries: Queries,
-  conditions: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<Answers<Queries>> {
-  const [report] = await endpoint.callEach(queries.map(({ call }) => call), conditions);
-  if (report === undefined) throw new Error("A set without an endpoint");
-  const read = (query: Query<unknown>, index: number): unknown => {
-    if (report.kind === "fault") return report.fault;
-    const answer = report.answers[index];
-    if (answer === undefined) throw new Error("A query without an answer");
-    const { chain } = endpoint;
-    try {
-      return readAnswer(query, answer, { chain, endpointHost: report.host, method: query.call.method });
-    } catch (fault) {
-      if (fault instanceof RpcFault) return fault;
-      throw fault;
-    }
-  };
-  // Checked: each element is the result of the reader of the query at its index.
-  return queries.map(read) as Answers<Queries>;
-}
-
 function judgeLatency(latencyMs: number): Verdict {
   const found = `answers in ${Math.round(latencyMs)} ms`;
-  if (latencyMs <= MAX_LATENCY_MS) return { result: "ok", found };
-  return { result: "warning", found, advice: "use a faster endpoint, or list one ahead of it" };
+  if (latencyMs <= MAX_LATENCY_MS) return good(found);
+  return doubtful(found, "use a faster endpoint, or list one ahead of it");
 }
 
 /** Compares the chain of an endpoint with the configured one. @param hasOthers true: others serve that one */
@@ -213,15 +181,10 @@ export function judgeChainId(
   { chain, serves = chain, chainId: wanted, key }: Omit<EndpointCheckOptions, "clock">,
   hasOthers: boolean,
 ): Verdict {
-  if (id instanceof RpcFault) {
-    return { result: "failed", found: `eth_chainId: ${describeFault(id)}`, advice: adviseOnFault(id) };
-  }
-  if (id === wanted) return { result: "ok", found: `serves ${serves}` };
-  return {
-    result: hasOthers ? "warning" : "failed",
-    found: `serves EVM-${id}, not ${serves}`,
-    advice: `remove it from ${key}, or correct state_machine`,
-  };
+  if (id instanceof RpcFault) return bad(`eth_chainId: ${describeFault(id)}`, adviseOnFault(id));
+  if (id === wanted) return good(`serves ${serves}`);
+  const judged = hasOthers ? doubtful : bad;
+  return judged(`serves EVM-${id}, not ${serves}`, `remove it from ${key}, or correct state_machine`);
 }
 
 /** By the rule that decides about the order of endpoints. */
@@ -230,46 +193,40 @@ function judgeHead(
   best: shape.Block | undefined,
   readAtMs: number,
 ): Verdict {
-  if (head instanceof RpcFault) {
-    return { result: "failed", found: describeFault(head), advice: adviseOnFault(head) };
-  }
-  if (best === undefined) return { result: "ok", found: `block ${head.number}` };
+  if (head instanceof RpcFault) return bad(describeFault(head), adviseOnFault(head));
+  if (best === undefined) return good(`block ${head.number}`);
   const blocks = best.number - head.number;
-  const seconds = best.timestamp - head.timestamp;
-  if (blocks === 0n) return { result: "ok", found: `block ${head.number}, the newest` };
-  const found = `block ${head.number}, ${blocks} blocks (${seconds} s) behind the newest`;
+  if (blocks === 0n) return good(`block ${head.number}, the newest`);
+  const found = `block ${head.number}, ${blocks} blocks (${
+    best.timestamp - head.timestamp
+  } s) behind the newest`;
   const read = ({ number: height, timestamp }: shape.Block): HeadReading => {
     return { height, timeSec: Number(timestamp), readAtMs, blockSec: 0 };
   };
-  if (findLag(read(head), [read(best)], false) === undefined) return { result: "ok", found };
-  return { result: "warning", found, advice: "let the node catch up, or use another endpoint" };
+  if (findLag(read(head), [read(best)], false) === undefined) return good(found);
+  return doubtful(found, "let the node catch up, or use another endpoint");
 }
 
 function judgeFinalized(final: FirstAnswers["final"], head: shape.Block | RpcFault): Verdict {
   if (final !== undefined && !(final instanceof RpcFault)) {
     const behind = head instanceof RpcFault ? "" : `, ${head.number - final.number} behind its head`;
-    return { result: "ok", found: `block ${final.number}${behind}` };
+    return good(`block ${final.number}${behind}`);
   }
   const reason = final === undefined ? "no final block" : describeFault(final);
-  return {
-    result: "warning",
-    found: `the tag "finalized" is not served: ${reason}; 64 blocks below the head count as final`,
-    advice: "use an endpoint that serves the tag",
-  };
+  return doubtful(
+    `the tag "finalized" is not served: ${reason}; 64 blocks below the head count as final`,
+    "use an endpoint that serves the tag",
+  );
 }
 
 async function checkBatch(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<Verdict> {
   const probe = Array.from({ length: BATCH_PROBE }, () => blockNumber);
-  await askAll(endpoint, probe, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
+  await probeAll(endpoint, probe, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   const { batchLimit: max } = endpoint;
-  if (max === Infinity) return { result: "ok", found: `at least ${BATCH_PROBE} calls in one request` };
+  if (max === Infinity) return good(`at least ${BATCH_PROBE} calls in one request`);
   const found = max === 1 ? "no batches: every call is a request" : `${max} calls in one request`;
-  if (max >= FEW_CALLS) return { result: "ok", found };
-  return {
-    result: "warning",
-    found,
-    advice: "use an endpoint that accepts batches: this one needs many requests",
-  };
+  if (max >= FEW_CALLS) return good(found);
+  return doubtful(found, "use an endpoint that accepts batches: this one needs many requests");
 }
 
 async function checkLogs(
@@ -285,30 +242,25 @@ async function checkLogs(
   const answers = await Promise.all(wanted.map(async (width) => {
     const from = height >= width ? height - width + 1n : 0n;
     const query = logs({ address, topics, from, to: height });
-    const [answer] = await askAll(endpoint, [query], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
+    const [answer] = await probeAll(endpoint, [query], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
     return { width, answer };
   }));
-  const works = answers.find(({ answer }) => !(answer instanceof RpcFault));
+  const width = answers.find(({ answer }) => !(answer instanceof RpcFault))?.width;
   const faults = answers.flatMap(({ answer }) => answer instanceof RpcFault ? [answer] : []);
   const silence = faults.find(isSilence);
-  if (works === undefined && silence !== undefined) return unknownVerdict("eth_getLogs", silence);
+  if (width === undefined && silence !== undefined) return unknownVerdict("eth_getLogs", silence);
   const [refusal] = faults.map(describeFault);
-  if (works === undefined) {
-    return {
-      result: "failed",
-      found: `eth_getLogs is refused for a single block: ${refusal}`,
-      advice: "allow eth_getLogs at the node, or use an endpoint that offers it",
-    };
+  if (width === undefined) {
+    return bad(
+      `eth_getLogs is refused for a single block: ${refusal}`,
+      "allow eth_getLogs at the node, or use an endpoint that offers it",
+    );
   }
-  const { width } = works;
-  if (blocksPerQuery === undefined || width === blocksPerQuery) {
-    return { result: "ok", found: `eth_getLogs of ${width} blocks` };
-  }
-  return {
-    result: "warning",
-    found: `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`,
-    advice: `set query_batch_size to ${width} or more, up to the limit of the endpoint`,
-  };
+  if (blocksPerQuery === undefined || width === blocksPerQuery) return good(`eth_getLogs of ${width} blocks`);
+  return doubtful(
+    `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`,
+    `set query_batch_size to ${width} or more, up to the limit of the endpoint`,
+  );
 }
 
 /** Init code that emits one empty log and ends: PUSH1 0 PUSH1 0 LOG0 STOP. */
@@ -336,27 +288,25 @@ async function checkSimulation(
   };
   const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
   const [[trace], [simulate]] = await Promise.all([
-    askAll(endpoint, [traced], conditions),
-    askAll(endpoint, [simulated], conditions),
+    probeAll(endpoint, [traced], conditions),
+    probeAll(endpoint, [simulated], conditions),
   ]);
-  if (trace === true) return { result: "ok", found: "debug_traceCall, with logs" };
+  if (trace === true) return good("debug_traceCall, with logs");
   const silence = [trace, simulate].find(isSilence);
   if (silence !== undefined) return unknownVerdict("simulations", silence);
   const why = trace === false
     ? "debug_traceCall shows no logs"
     : `no debug_traceCall (${describeFault(trace)})`;
   if (simulate === true) {
-    return {
-      result: "warning",
-      found: `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`,
-      advice: "use an endpoint with debug_traceCall for exact costs",
-    };
+    return doubtful(
+      `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`,
+      "use an endpoint with debug_traceCall for exact costs",
+    );
   }
-  return {
-    result: "warning",
-    found: `${why}, nor eth_simulateV1; eth_call is used: failing modules are noticed only after paying`,
-    advice: "use an endpoint with debug_traceCall or eth_simulateV1",
-  };
+  return doubtful(
+    `${why}, nor eth_simulateV1; eth_call is used: failing modules are noticed only after paying`,
+    "use an endpoint with debug_traceCall or eth_simulateV1",
+  );
 }
 
 function hasLogs(frames: readonly z.output<typeof loggedFrame>[]): boolean {

@@ -7,7 +7,6 @@ import { RemoteSigner } from "../../config/redact.ts";
 import { fromHex, type Hash256, parseDecimal, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
-import type { HostEvent } from "../../evm/host_events.ts";
 import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
@@ -19,12 +18,12 @@ import type { BudgetOf } from "../../rpc/request_budget.ts";
 import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices, partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Chain } from "../port.ts";
-import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
 import type { ChainGas } from "../fees.ts";
 import type { HubLightClient } from "../hub_client.ts";
+import type { Chain } from "../port.ts";
+import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
@@ -34,18 +33,23 @@ import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { defaultMaximumPrice } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
-import type { Log as HostLog } from "./rpc_schemas.ts";
-import { LogReader } from "./log_reader.ts";
+import { LogReader, LOGS_AT_ONCE, RequestGaps } from "./log_reader.ts";
 import { EvmGates } from "./module_gates.ts";
 import { EvmOutcomes } from "./outcomes.ts";
-import { createProofChecks, probeTrie, type ProofProbe } from "./proof_checks.ts";
-import { EvmProofs, type SlotProver, type StateProof } from "./proofs.ts";
+import {
+  createProofChecks,
+  EvmProofs,
+  probeTrie,
+  type ProofProbe,
+  type SlotProver,
+  type StateProof,
+} from "./proofs.ts";
 import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
 import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Log as HostLog } from "./rpc_schemas.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
@@ -239,38 +243,7 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     if (decoded.kind === "undecodable") {
       this.context.at.log.warn("messages_skipped.undecodable", { ...at, error: decoded.error });
     }
-    return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
-  }
-}
-
-function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent {
-  switch (event.tag) {
-    case "PostRequestEvent":
-    case "GetRequestEvent":
-      return { kind: "message", message: event.value.message, at };
-    case "PostRequestHandled":
-    case "GetRequestHandled": {
-      const { commitment, relayer } = event.value;
-      const of = event.tag === "PostRequestHandled" ? "post" : "get";
-      return { kind: "handled", of, commitment, relayer: fromHex(relayer), at };
-    }
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled": {
-      const of = event.tag === "PostRequestTimeoutHandled" ? "post" : "get";
-      return { kind: "timeoutHandled", of, commitment: event.value.commitment, at };
-    }
-    case "RequestFunded":
-      return { kind: "funded", commitment: event.value.commitment, fee: event.value.newFee, at };
-    case "StateMachineUpdated": {
-      const { stateMachine, height } = event.value;
-      return { kind: "updated", stateMachine, id: undefined, height, at };
-    }
-    case "StateCommitmentVetoed":
-      return { kind: "vetoed", stateMachine: event.value.stateMachine, height: event.value.height, at };
-    case "NewEpoch": {
-      const { authoritySetId, relayer } = event.value;
-      return { kind: "newEpoch", setId: authoritySetId, relayer: fromHex(relayer), at };
-    }
+    return decoded.kind === "event" ? { ...decoded.event, at } : undefined;
   }
 }
 

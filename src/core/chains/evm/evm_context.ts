@@ -5,7 +5,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
+import { ENDPOINT_FAULTS, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
@@ -13,11 +13,11 @@ import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
-import { GasExpectation } from "./gas_expectation.ts";
 import { GasPrices } from "./gas_prices.ts";
-import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
+import { GasExpectation } from "./message_gas.ts";
 import { NonceChoice } from "./nonces.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
+import { callAll, callOne } from "./rpc_batch.ts";
 
 /** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
@@ -169,10 +169,8 @@ export class EvmContext {
   /** Records the newest block. */
   noteHead({ number, timestamp }: BlockPlace): void {
     const before = this.#headCache.last;
-    const [blocks, seconds] = [
-      number - (before?.number ?? number),
-      timestamp - (before?.timestamp ?? timestamp),
-    ];
+    const blocks = number - (before?.number ?? number);
+    const seconds = timestamp - (before?.timestamp ?? timestamp);
     const perSec = blocks > 0n && seconds > 0n ? Number(blocks) / Number(seconds) : before?.perSec ?? 0;
     this.#headCache.set({ number, timestamp, perSec, atMs: this.at.clock.now() });
   }
@@ -196,12 +194,11 @@ export class EvmContext {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
-      const batch = new RpcBatch(this.at.endpoints);
-      const price = batch.add(gasPrice);
-      const balance = batch.add(accountBalance(this.at.sender));
-      await batch.send({ signal });
-      const gasPriceWei = price();
-      const payable = gasPriceWei === 0n ? gas : balance() / gasPriceWei;
+      const { endpoints, sender } = this.at;
+      const [gasPriceWei, balanceWei] = await callAll(endpoints, [gasPrice, accountBalance(sender)], {
+        signal,
+      });
+      const payable = gasPriceWei === 0n ? gas : balanceWei / gasPriceWei;
       return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
     });
   }
@@ -211,6 +208,12 @@ export class EvmContext {
     const nowMs = this.at.clock.now();
     const hosts = host === undefined ? this.at.endpoints.hosts : [host];
     return hosts.every((each) => nowMs < (this.#lacking.get(`${capability} ${each}`) ?? 0));
+  }
+
+  /** Creates a fault of the chain that is no single endpoint's. */
+  fault(code: RpcFaultCode, method: string, detail: string): RpcFault {
+    const { endpoints: { chain, hosts } } = this.at;
+    return new RpcFault(code, { chain, endpointHost: hosts.join(", "), method }, { detail });
   }
 
   /** Reports an endpoint that returned false data. */

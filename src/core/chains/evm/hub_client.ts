@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
-import { consensusRouterAbi, handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
+import { BATCHING_HANDLER, consensusRouterAbi, handlerV2Abi } from "../../evm/host_abi.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
@@ -16,7 +16,7 @@ import type {
 } from "../hub_client.ts";
 import { EvmPart } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt, type Query } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, orFault } from "./rpc_batch.ts";
 
 /** The hub's light client in the host. */
 export class EvmHubClient extends EvmPart implements HubLightClient {
@@ -32,10 +32,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
     const { handler } = await this.context.hostParams.read(signal);
     const known = this.context.hasBatchCall(handler);
     if (known !== undefined) return known;
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const support = batch.addOptional(batchCallSupport(handler));
-    await batch.send({ signal });
-    const told = support();
+    const told = await callOne(this.context.at.endpoints, orFault(batchCallSupport(handler)), { signal });
     if (told instanceof RpcFault && told.code !== "reverted") throw told;
     const isThere = !(told instanceof RpcFault) && isSupported(told);
     this.context.noteBatchCall(handler, isThere);
@@ -46,20 +43,18 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
   async fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView> {
     const { endpoints, host } = this.context.at;
     const paraId = toParaId(hub.stateMachine);
-    const batch = new RpcBatch(endpoints);
-    const bytes = batch.add(contractRead(host, hostReads.consensusState));
-    const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-    const params = batch.add(this.context.hostParams.query);
-    const nowSec = batch.add(contractRead(host, hostReads.timestamp));
-    const updatedSec = batch.add(contractRead(host, hostReads.consensusUpdateTime));
-    const frozen = batch.add(contractRead(host, hostReads.frozen));
-    const pending = this.context.isUnsupported("mempool")
-      ? undefined
-      : batch.addOptional(contractReadAt("pending", host, hostReads.consensusState));
-    await batch.send({ signal });
-    this.context.hostParams.note(params());
-    const state = decodeBeefyClientState(bytes());
-    const inPool = pending?.();
+    const pending = orFault(contractReadAt("pending", host, hostReads.consensusState));
+    const [bytes, height, params, nowSec, updatedSec, frozen, inPool] = await callAll(endpoints, [
+      contractRead(host, hostReads.consensusState),
+      contractRead(host, hostReads.latestStateMachineHeight, paraId),
+      this.context.hostParams.query,
+      contractRead(host, hostReads.timestamp),
+      contractRead(host, hostReads.consensusUpdateTime),
+      contractRead(host, hostReads.frozen),
+      ...this.context.isUnsupported("mempool") ? [] : [pending],
+    ], { signal });
+    this.context.hostParams.note(params);
+    const state = decodeBeefyClientState(bytes);
     const poolState = inPool === undefined || inPool instanceof RpcFault
       ? undefined
       : decodeBeefyClientState(inPool);
@@ -68,16 +63,16 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
     const newest = hasPending ? poolState : state;
     return {
       state,
-      stateBytes: bytes().length,
-      consensusClient: params().consensusClient,
+      stateBytes: bytes.length,
+      consensusClient: params.consensusClient,
       // The host initialises a known para id with height 1, which has no commitment.
-      hubHeight: height() <= 1n ? 0n : height(),
-      acceptsHub: height() !== 0n,
-      nowSec: nowSec(),
-      updatedSec: updatedSec(),
-      unstakingSec: params().unStakingPeriodSec,
-      challengePeriodSec: params().challengePeriodSec,
-      isFrozen: refusesMessages(this.context.at.log, frozen()),
+      hubHeight: height <= 1n ? 0n : height,
+      acceptsHub: height !== 0n,
+      nowSec,
+      updatedSec,
+      unstakingSec: params.unStakingPeriodSec,
+      challengePeriodSec: params.challengePeriodSec,
+      isFrozen: refusesMessages(this.context.at.log, frozen),
       pendingHeight: newest?.latestHeight ?? 0n,
       pendingSetId: newest?.current.id ?? 0n,
     };
@@ -85,10 +80,8 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
 
   /** Probes a consensus client. One request; a revert counts as an answer. */
   async fetchClientKind(client: Address, signal: AbortSignal): Promise<ConsensusClientKind> {
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const verifier = batch.addOptional(callResult({ to: client, data: verifierOfSignatures }));
-    await batch.send({ signal });
-    return isAddress(verifier()) ? "router" : "other";
+    const query = orFault(callResult({ to: client, data: verifierOfSignatures }));
+    return isAddress(await callOne(this.context.at.endpoints, query, { signal })) ? "router" : "other";
   }
 }
 
@@ -96,7 +89,7 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
 const supportsBatchCall = encodeFunctionData({
   abi: handlerV2Abi,
   functionName: "supportsInterface",
-  args: [handlerInterfaceIds.withBatchCall],
+  args: [BATCHING_HANDLER],
 });
 
 /** Query of a handler's support for several steps in one transaction; {@link isSupported} reads the answer. */

@@ -1,27 +1,30 @@
 /**
  * Logs of one contract in a range of blocks, complete and in order, whatever limits the endpoints have.
  */
+import { hostEventTopics } from "../../evm/host_abi.ts";
+import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
+import { hostReads } from "../../evm/host_reads.ts";
 import { type FaultPlace, resultOf, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
+import { EvmPart } from "./evm_context.ts";
 import { lowest } from "./gas.ts";
-import { blockNumber, logs } from "./queries.ts";
+import { blockNumber, contractReadAt, logs, readable } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { AskedLogs, Log, LogFilter, LogRange } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
 
-/** Adds queries to the batch for a range, and checks its answers. */
-export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
-  /**
-   * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else) and its
-   * newest block; may reject the endpoint.
-   */
-  readonly check: (place: FaultPlace, found: readonly Log[], head: bigint) => Objection;
-  /** Called with the final logs: several endpoints may have been used. */
-  readonly done?: (found: readonly Log[]) => void;
-};
+/**
+ * Adds queries to the batch for a range. The check that it returns is called when all answers of an endpoint are read,
+ * with its logs (none if the batch is about something else) and its newest block; it may reject the endpoint.
+ */
+export type BatchGuard = (
+  batch: RpcBatch,
+  range?: LogRange,
+) => (place: FaultPlace, found: readonly Log[], head: bigint) => Objection;
 
 /** Options of a {@link LogReader}. */
 export interface LogReaderOptions {
@@ -110,12 +113,12 @@ export class LogReader {
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
     const answer = batch.addOptional(logs(wanted));
-    const guarding = guard?.(batch, { from, to });
+    const judge = guard?.(batch, { from, to });
     let tooWide: RpcFault | undefined;
     const check = (place: FaultPlace): Objection => {
       if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
       const found = answer();
-      if (!(found instanceof RpcFault)) return guarding?.check(place, inOrder(found), head());
+      if (!(found instanceof RpcFault)) return judge?.(place, inOrder(found), head());
       if (!isTooWide(found.code) || from < to) return found;
       // What is too much of one block for an endpoint need not be for the next one.
       tooWide = found;
@@ -127,7 +130,6 @@ export class LogReader {
       throw fault instanceof RpcFault && fault.code === "refused" ? tooWide ?? fault : fault;
     }
     const found = inOrder(resultOf(answer()));
-    guarding?.done?.(found);
     this.#widths.noteSuccess(batch.host, to - from + 1n);
     return found;
   }
@@ -165,10 +167,9 @@ async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<b
   }
 }
 
-/** Nodes tell logs in the order of the chain, endpoints that join answers need not. */
+/** Nodes name logs in the order of the chain, endpoints that join answers need not. */
 function inOrder(found: readonly Log[]): readonly Log[] {
-  const kept = found.filter(({ removed }) => removed !== true);
-  return kept.sort((a, b) => Number(a.blockNumber - b.blockNumber) || Number(a.logIndex - b.logIndex));
+  return found.toSorted((a, b) => Number(a.blockNumber - b.blockNumber) || Number(a.logIndex - b.logIndex));
 }
 
 /** Consecutive successful queries after which a learned width is doubled again. */
@@ -198,4 +199,146 @@ class LogWidths {
     const isEnough = successes >= SUCCESSES_BEFORE_GROWTH;
     this.#learned.set(host, isEnough ? { blocks: known.blocks * 2n, successes: 0 } : { ...known, successes });
   }
+}
+
+/** Requests decoded at once, about 5 ms. */
+export const LOGS_AT_ONCE = 50;
+
+/** Requests that no endpoint returns are given up when the first of them has been missing for this time. */
+const GIVE_UP_AFTER_MS = 30 * 60_000;
+/** Newest blocks whose states every node keeps (Geth 128, Nethermind 64 or more). */
+const KEPT_STATES = 64n;
+/** Maximum number of remembered gaps: a lagging index shows another one at every poll. */
+const KNOWN_GAPS = 256;
+
+/** Requests that are missing in logs. */
+export interface MissingRequests {
+  readonly count: bigint;
+  /** Range of their nonces, both inclusive. */
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** Requests in the logs of a range, and the host's nonces. */
+interface RequestFacts {
+  /** Nonce of the first request in the range or after it; `undefined`: not known. */
+  readonly first: bigint | undefined;
+  /** The host's next nonce at the end of the range; `undefined`: not known. */
+  readonly end: bigint | undefined;
+  readonly nonces: readonly bigint[];
+  /** Number of logs that could not be read, each of which stands for one nonce. */
+  readonly unreadable: number;
+}
+
+/** Finds missing requests; `undefined`: none, as far as can be known. */
+export function findMissingRequests(facts: RequestFacts): MissingRequests | undefined {
+  const sorted = [...new Set(facts.nonces)].sort((a, b) => a < b ? -1 : 1);
+  const { first = sorted[0], end = nextAfter(sorted) } = facts;
+  if (first === undefined || end === undefined) return undefined;
+  const count = end - first - BigInt(sorted.length + facts.unreadable);
+  if (count <= 0n) return undefined;
+  let [from, to] = [first, end - 1n];
+  for (const nonce of sorted) if (nonce === from) from++;
+  for (const nonce of sorted.toReversed()) if (nonce === to) to--;
+  return { count, from, to };
+}
+
+/** Request bookkeeping of one host. */
+export class RequestGaps extends EvmPart {
+  /** Since when the first request of a gap is missing, Unix milliseconds, by its nonce. */
+  readonly #missingSinceMs = new Map<bigint, number>();
+  readonly #decoded = new WeakMap<Log, HostLog>();
+
+  /** Adds the host's nonces to a batch with logs, and rejects incomplete logs. */
+  readonly guard: BatchGuard = (batch, range) => {
+    if (range === undefined) return () => undefined;
+    const before = range.from === 0n ? () => 0n : this.#addNonce(batch, range.from - 1n);
+    const after = this.#addNonce(batch, range.to);
+    return async (place, logs, head) => {
+      const [first, end] = [before(), after()];
+      // Nothing is pruned yet: of several nodes behind one URL one has not reached the block, perhaps that of the logs.
+      if (first instanceof RpcFault && head - range.from < KEPT_STATES) return first;
+      if (end instanceof RpcFault && head - range.to < KEPT_STATES) return end;
+      const requests = logs.filter(isRequest);
+      await mapInSlices(requests, LOGS_AT_ONCE, (log) => this.decode(log));
+      return this.#judge(place, range, { first: known(first), end: known(end), ...this.#count(requests) });
+    };
+  };
+
+  /** Decodes a log, each only once: {@link guard} has decoded those of requests to count them. */
+  decode(log: Log): HostLog {
+    const found = this.#decoded.get(log) ?? decodeHostLog(log, this.context.at.host);
+    this.#decoded.set(log, found);
+    return found;
+  }
+
+  /** Fault of an answer that lacks requests; `undefined`: it is complete, or what it lacks is given up. */
+  #judge(
+    place: FaultPlace,
+    range: LogRange,
+    facts: RequestFacts,
+  ): RpcFault | undefined {
+    const missing = findMissingRequests(facts);
+    if (missing === undefined) {
+      for (const nonce of facts.nonces) this.#missingSinceMs.delete(nonce);
+      return undefined;
+    }
+    const { from, to } = range;
+    const fields = {
+      from_block: from,
+      to_block: to,
+      requests: missing.count,
+      first_nonce: missing.from,
+      last_nonce: missing.to,
+    };
+    if (this.#isGivenUp(missing)) {
+      this.context.at.log.warn("messages_skipped.not_served", fields);
+      return undefined;
+    }
+    this.context.reportFault(place.endpointHost, "endpoint_data_invalid.logs", fields);
+    const detail = `${missing.count} requests are missing in the logs of blocks ${from} to ${to}`;
+    return faultAt("lagging", place, detail);
+  }
+
+  /** True when no endpoint has returned the first of these requests for long. */
+  #isGivenUp({ from }: MissingRequests): boolean {
+    const nowMs = this.context.at.clock.now();
+    const sinceMs = this.#missingSinceMs.get(from) ?? nowMs;
+    this.#missingSinceMs.set(from, sinceMs);
+    dropOldest(this.#missingSinceMs, KNOWN_GAPS);
+    return nowMs - sinceMs >= GIVE_UP_AFTER_MS;
+  }
+
+  /** Adds the host's nonce at the end of a block; `undefined`: there is no host yet. */
+  #addNonce(batch: RpcBatch, height: bigint): () => bigint | RpcFault | undefined {
+    return batch.addOptional(readable(contractReadAt(height, this.context.at.host, hostReads.nonce)));
+  }
+
+  /** What the logs of requests hold. Some endpoints repeat a log. */
+  #count(logs: readonly Log[]): Pick<RequestFacts, "nonces" | "unreadable"> {
+    const nonces = new Set<bigint>();
+    const unreadable = new Set<string>();
+    for (const log of logs) {
+      const decoded = this.decode(log);
+      if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
+      if (decoded.kind !== "event") continue;
+      if (decoded.event.kind === "message") nonces.add(decoded.event.message.request.nonce);
+    }
+    return { nonces: [...nonces], unreadable: unreadable.size };
+  }
+}
+
+function isRequest({ topics: [topic] }: Log): boolean {
+  return topic === hostEventTopics.PostRequestEvent || topic === hostEventTopics.GetRequestEvent;
+}
+
+/** The nonce, where the endpoint keeps the state. */
+function known(nonce: bigint | RpcFault | undefined): bigint | undefined {
+  return nonce instanceof RpcFault ? undefined : nonce;
+}
+
+/** The number after the highest one. */
+function nextAfter(sorted: readonly bigint[]): bigint | undefined {
+  const last = sorted.at(-1);
+  return last === undefined ? undefined : last + 1n;
 }

@@ -5,13 +5,12 @@
 import type { Address } from "../../evm/address.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { AccountNonces } from "../replacement.ts";
 import type { SigningInput } from "../submission.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { lowest } from "./gas.ts";
 import { accountNonce } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+import { askWitnesses, RpcBatch, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
 
 /**
  * Time for which nothing is signed while endpoints and journal name different nonces, ms. Then the lowest one is taken:

@@ -1,20 +1,19 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
 import { parseTransaction } from "viem";
-import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { namesOfCalls } from "../../evm/handler_calls.ts";
-import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
+import { decodeHostLog } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
-import { fetchMinedDataCost } from "./costs.ts";
 import { EvmPart, Sightings } from "./evm_context.ts";
+import { fetchMinedDataCost } from "./fees.ts";
 import { accountNonce, blockAt, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
-import type { Receipt } from "./rpc_schemas.ts";
-import { faultToRefusal } from "./refusals.ts";
 import { addFinalHeight } from "./reads.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS } from "./witnesses.ts";
+import { faultToRefusal } from "./refusals.ts";
+import { askWitnesses, callAll, callOne, orFault, RpcBatch, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
+import type { Receipt } from "./rpc_schemas.ts";
 
 /**
  * Time for which all endpoints asked have seen the nonce used and nothing of the transaction before another one counts
@@ -64,19 +63,18 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     if (account === undefined || nonce === undefined) {
       throw new Error("A submission without account or nonce");
     }
-    const batch = new RpcBatch(endpoints);
-    const receipt = batch.add(transactionReceipt(hash));
-    const isKnown = batch.add(isTransactionKnown(hash));
-    const used = batch.add(accountNonce(toAddress(account)));
-    await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    const found = receipt();
+    const [found, isKnown, used] = await callAll(
+      endpoints,
+      [transactionReceipt(hash), isTransactionKnown(hash), accountNonce(toAddress(account))],
+      { signal, timeoutMs: WITNESS_TIMEOUT_MS },
+    );
     const finality = found && await this.#judgeBlock(found, signal);
     if (found !== undefined && (finality === "open" || finality === "final")) {
       return await this.#included(submission, { found, isFinal: finality === "final" }, signal);
     }
     // Receipts may come a little later than their block, and blocks later than what is in them.
-    if (finality === "unknown" || (found === undefined && isKnown())) return { kind: "pending" };
-    return { kind: used() > nonce ? "replaced" : "unknown" };
+    if (finality === "unknown" || (found === undefined && isKnown)) return { kind: "pending" };
+    return { kind: used > nonce ? "replaced" : "unknown" };
   }
 
   /**
@@ -118,9 +116,13 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
       block: { height: found.blockNumber, hash: found.blockHash },
       isFinal,
       succeeded,
-      handled: succeeded ? handledIn(events) : [],
+      handled: events.flatMap((event) =>
+        succeeded && event.kind === "handled"
+          ? [{ commitment: event.commitment, relayer: event.relayer }]
+          : []
+      ),
       advancedClient: carriesProofs(submission)
-        ? events.some(({ tag }) => CLIENT_ADVANCING.has(tag))
+        ? events.some(({ kind }) => CLIENT_ADVANCING.has(kind))
         : undefined,
       spent: {
         gasUsed: found.gasUsed,
@@ -139,16 +141,9 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
       return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
     }
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const call = {
-      from: toAddress(submission.account ?? ""),
-      to: toAddress(to ?? ""),
-      data: calldata,
-      gas,
-    };
-    const replayed = batch.addOptional(callResult(call, found.blockNumber));
-    await batch.send({ signal });
-    const result = replayed();
+    const from = toAddress(submission.account ?? "");
+    const replay = callResult({ from, to: toAddress(to ?? ""), data: calldata, gas }, found.blockNumber);
+    const result = await callOne(this.context.at.endpoints, orFault(replay), { signal });
     if (!(result instanceof RpcFault)) {
       return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
     }
@@ -166,12 +161,4 @@ function carriesProofs({ raw }: SignedSubmission): boolean {
 }
 
 /** Events of a host when hub proofs advanced its client. */
-const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
-
-function handledIn(events: readonly HostEvent[]): Included["handled"] {
-  return events.flatMap(({ tag, value }) =>
-    tag === "PostRequestHandled" || tag === "GetRequestHandled"
-      ? [{ commitment: value.commitment, relayer: fromHex(value.relayer) }]
-      : []
-  );
-}
+const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["updated", "newEpoch"]);

@@ -11,7 +11,7 @@ import type { HostRead } from "../../evm/host_reads.ts";
 import { SchemaError } from "../../evm/schema.ts";
 import { callTracerOptions, HandledLogs, readTrace, type TraceOutcome } from "../../evm/trace.ts";
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
-import type { RpcCall } from "../../rpc/call.ts";
+import type { RpcCall, RpcFault } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
 import * as shape from "./rpc_schemas.ts";
@@ -21,6 +21,8 @@ export interface Query<T> {
   readonly call: RpcCall;
   /** @throws {SchemaError} when the result does not fit the method. */
   readonly read: (result: Json) => T;
+  /** Value of a fault; absent: it is thrown. */
+  readonly readFault?: (fault: RpcFault) => T;
 }
 
 /** The query with `undefined` for an answer of another shape: no fault of the endpoint, which means something else by it. */

@@ -8,7 +8,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { blockAt, blockNumber, type BlockTag, contractRead, contractReadAt, type Query } from "./queries.ts";
-import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callAll, callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Log } from "../../telemetry/log.ts";
 
@@ -33,8 +33,7 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigi
     if (isFound) return found.number;
     if (head === undefined) {
       if (found instanceof RpcFault && found.reaction === "retry") throw found;
-      const place = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_getBlockByNumber" };
-      throw faultAt("lagging", place, "no final block");
+      throw context.fault("lagging", "eth_getBlockByNumber", "no final block");
     }
     // A node that is only slow or busy may well know the tag.
     if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);
@@ -59,17 +58,6 @@ export function relayerQuery(host: Address, message: Message, tag: BlockTag): Qu
 
 function toBytes(relayer: Address | undefined): Uint8Array | undefined {
   return relayer === undefined ? undefined : fromHex(relayer);
-}
-
-/** Adds the receipts of all messages to a batch; the result is available after it was sent. */
-export function addReceipts(
-  context: EvmContext,
-  batch: RpcBatch,
-  messages: readonly Message[],
-  tag: BlockTag = "latest",
-): () => readonly (Uint8Array | undefined)[] {
-  const slots = messages.map((message) => batch.add(relayerQuery(context.at.host, message, tag)));
-  return () => slots.map((slot) => slot());
 }
 
 /** Reads of the chain and of its host at the newest block. */
@@ -101,19 +89,18 @@ export class EvmReads extends EvmPart implements ChainReads {
   /** Fetches the host's view of the hub. One request; all getters at the newest block. */
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
     const { endpoints, host } = this.context.at;
-    const batch = new RpcBatch(endpoints);
-    const paraId = toParaId(counterparty.stateMachine);
-    const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-    const now = batch.add(contractRead(host, hostReads.timestamp));
-    const period = batch.add(contractRead(host, hostReads.challengePeriod));
-    const frozen = batch.add(contractRead(host, hostReads.frozen));
-    await batch.send({ signal });
+    const [height, nowSec, challengePeriodSec, frozen] = await callAll(endpoints, [
+      contractRead(host, hostReads.latestStateMachineHeight, toParaId(counterparty.stateMachine)),
+      contractRead(host, hostReads.timestamp),
+      contractRead(host, hostReads.challengePeriod),
+      contractRead(host, hostReads.frozen),
+    ], { signal });
     return {
       // The host initialises a known para id with height 1, which has no commitment.
-      height: height() <= 1n ? 0n : height(),
-      nowSec: now(),
-      challengePeriodSec: period(),
-      isFrozen: refusesMessages(this.context.at.log, frozen()),
+      height: height <= 1n ? 0n : height,
+      nowSec,
+      challengePeriodSec,
+      isFrozen: refusesMessages(this.context.at.log, frozen),
     };
   }
 
@@ -149,10 +136,9 @@ export class EvmReads extends EvmPart implements ChainReads {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (messages.length === 0) return [];
-    const batch = new RpcBatch(this.context.at.endpoints);
-    const receipts = addReceipts(this.context, batch, messages);
-    await batch.send({ signal });
-    return receipts();
+    const { endpoints, host } = this.context.at;
+    const queries = messages.map((message) => relayerQuery(host, message, "latest"));
+    return await callAll(endpoints, queries, { signal });
   }
 }
 

@@ -1,15 +1,22 @@
 /**
- * The account of a remote signer: it is asked for signatures, and what it answers is used only if it is exactly what
- * was asked for. Start reading at {@link RemoteAccount}.
+ * The account of a remote signer, a Web3Signer in its mode `eth1`: it is asked for signatures, and what it answers is used
+ * only if it is exactly what was asked for. Transactions are signed by JSON-RPC, data by its REST API, since JSON-RPC would
+ * sign it with a prefix (`eth_sign`). Start reading at {@link RemoteAccount}. Source: Consensys/web3signer:
+ * core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
  */
+import * as z from "zod";
 import type { RemoteSigner } from "../../config/redact.ts";
 import { fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import type { CallConditions, FaultPlace, RpcFaultCode } from "../../rpc/call.ts";
+import type { FaultPlace, RpcEndpoint, RpcFaultCode, TranslateError } from "../../rpc/call.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
+import { translateEvmError } from "../../rpc/evm_errors.ts";
+import { createHttpEndpoint } from "../../rpc/http.ts";
+import { HttpAddress } from "../../rpc/http_exchange.ts";
+import { parseJson } from "../../rpc/json.ts";
+import { observeRequest } from "../../rpc/observed_endpoint.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
@@ -37,12 +44,21 @@ const pauses: Backoff = { firstMs: 250, maxMs: 1_000 };
 const MAX_ATTEMPTS = 3;
 /** No attempt starts after this time: what was read of the chain for the transaction becomes old. */
 const ATTEMPTS_WITHIN_MS = 4_000;
+/** Time of a request, milliseconds: a key in a vault or a hardware module takes a second. */
+const TIMEOUT_MS = 5_000;
+/** Maximum size of an answer, bytes: that of a transaction of 128 KiB in hex, or of the keys of a large signer. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+
+const SIGN_ROUTE = "eth1/sign";
+const KEYS_ROUTE = "eth1/publicKeys";
+
+const texts = z.array(z.string());
 
 /** A request for one signature. */
 interface Asked {
   /** Name of the request in faults and metrics. */
   readonly method: string;
-  readonly send: (conditions: CallConditions) => Promise<string>;
+  readonly send: (signal: AbortSignal) => Promise<string>;
   readonly judge: (answer: string) => SignerJudgement;
 }
 
@@ -57,7 +73,8 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   /** Host and port of the signer. */
   readonly host: string;
   readonly remote: RemoteKeyHolder = this;
-  readonly #signer: Web3Signer;
+  readonly #rpc: RpcEndpoint;
+  readonly #http: HttpAddress;
   /** Public key of the address, as the signer spells it; it names the key where data are signed. */
   #publicKey: string | undefined;
   /** True after a request that gave no usable signature. */
@@ -68,8 +85,11 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     readonly options: { readonly chain: StateMachine; readonly signer: RemoteSigner },
   ) {
     const { chain, signer } = options;
-    this.#signer = new Web3Signer(deps, { url: signer.reveal(), chain });
-    this.host = this.#signer.host;
+    const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES };
+    const address = { url: signer.reveal(), chain, ...limits };
+    this.#rpc = createHttpEndpoint(deps, { ...address, translate: translateSignerError });
+    this.#http = new HttpAddress(deps, address);
+    this.host = this.#http.host;
     this.address = signer.address;
   }
 
@@ -77,18 +97,19 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   async fetchAddresses(signal: AbortSignal): Promise<readonly string[]> {
     const method = "eth_accounts";
     try {
-      return await this.#signer.fetchAccounts({ signal });
+      return this.#read(method, texts, await this.#call(method, [], signal));
     } catch (error) {
       throw error instanceof RpcFault ? this.#noteSilence(method, error) : error;
     }
   }
 
-  /** @throws {SignerFault} */
+  /** Of the fields others are ignored, `chainId` too: Web3Signer is started for one chain. @throws {SignerFault} */
   signTransaction(transaction: TransactionToSign, signal: AbortSignal): Promise<Uint8Array> {
     const fields = toFields(transaction, this.address);
+    const method = "eth_signTransaction";
     return this.#ask({
-      method: "eth_signTransaction",
-      send: (conditions) => this.#signer.signTransaction(fields, conditions),
+      method,
+      send: async (inner) => this.#read(method, z.string(), await this.#call(method, [fields], inner)),
       judge: (answer) => judgeTransaction(answer, transaction, this.address),
     }, signal);
   }
@@ -96,13 +117,38 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   /** Has the bytes of the message signed: the signer hashes them as the hub does. @throws {SignerFault} */
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array> {
     return this.#ask({
-      method: "eth1/sign",
-      send: async (conditions) => {
-        const publicKey = this.#publicKey ??= await this.#findPublicKey(conditions);
-        return await this.#signer.sign({ publicKey, data: toHex(message.preimage) }, conditions);
+      method: SIGN_ROUTE,
+      send: async (inner) => {
+        const publicKey = this.#publicKey ??= await this.#findPublicKey(inner);
+        const path = `${SIGN_ROUTE}/${encodeURIComponent(publicKey)}`;
+        const body = JSON.stringify({ data: toHex(message.preimage) });
+        return (await this.#request({ what: SIGN_ROUTE, path, body }, inner)).trim();
       },
       judge: (answer) => judgeMessage(answer, message, this.address),
     }, signal);
+  }
+
+  async #call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
+    const [answer] = await this.#rpc.send([{ method, params }], { signal });
+    if (answer?.kind !== "result") throw answer?.fault ?? new Error("A call without an answer");
+    return answer.result;
+  }
+
+  /** Text of a route's answer. */
+  async #request(
+    { what, path, body }: { readonly what: string; readonly path: string; readonly body?: string },
+    signal: AbortSignal,
+  ): Promise<string> {
+    const request = { what, path: `/api/v1/${path}`, ...body === undefined ? {} : { body } };
+    const answer = await this.#http.exchange(request, { signal });
+    if (answer.status !== 200) throw this.#http.statusFault(answer, what);
+    return answer.text;
+  }
+
+  #read<T>(what: string, schema: z.ZodType<T>, answer: unknown): T {
+    const parsed = schema.safeParse(answer);
+    if (parsed.success) return parsed.data;
+    throw this.#http.fault("malformed", what, { detail: "an answer of another form" });
   }
 
   async #ask({ method, send, judge }: Asked, signal: AbortSignal): Promise<Uint8Array> {
@@ -118,7 +164,16 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
           pauseAfter: (error) =>
             error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
         },
-        () => this.#observe(method, async () => judge(await send({ signal }))),
+        () =>
+          observeRequest(
+            this.deps,
+            {
+              place: { chain: this.options.chain, endpointHost: this.host, role: "signer" },
+              calls: [{ method }],
+            },
+            async () => judge(await send(signal)),
+            ({ kind }) => ({ outcomes: [kind === "verified" ? "ok" : "wrong_signature"] }),
+          ),
       );
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -131,30 +186,6 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
       this.deps.log.info("signer_recovered", { endpoint: this.host });
     }
     return judged.bytes;
-  }
-
-  /** Sends one request and tells the observer what came of it. */
-  async #observe(method: string, work: () => Promise<SignerJudgement>): Promise<SignerJudgement> {
-    const { clock, observer } = this.deps;
-    const startMs = clock.now();
-    const note = (outcome: "ok" | RpcFaultCode): void =>
-      observer?.noteRequest({
-        chain: this.options.chain,
-        endpointHost: this.host,
-        role: "signer",
-        calls: [{ method, outcome }],
-        tookMs: clock.now() - startMs,
-        head: undefined,
-      });
-    try {
-      const judged = await work();
-      note(judged.kind === "verified" ? "ok" : "wrong_signature");
-      return judged;
-    } catch (error) {
-      // What this program aborted says nothing about the signer.
-      if (error instanceof RpcFault) note(error.code);
-      throw error;
-    }
   }
 
   #noteSilence(method: string, cause: RpcFault): SignerFault {
@@ -179,14 +210,33 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   }
 
   /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */
-  async #findPublicKey(conditions: CallConditions): Promise<string> {
-    const keys = await this.#signer.fetchPublicKeys(conditions);
+  async #findPublicKey(signal: AbortSignal): Promise<string> {
+    const answer = await this.#request({ what: KEYS_ROUTE, path: KEYS_ROUTE }, signal);
+    const keys = this.#read(KEYS_ROUTE, texts, parseLeniently(answer));
     const own = keys.find((key) => isKeyOf(key, this.address));
     if (own !== undefined) return own;
     const detail = `none of its ${keys.length} keys is that of ${this.address}`;
-    throw new RpcFault("not_found", this.#place("eth1/publicKeys"), { detail });
+    throw this.#http.fault("not_found", KEYS_ROUTE, { detail });
   }
 }
+
+/** `undefined`: no JSON, or more than a list of keys needs. */
+function parseLeniently(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Maps errors of Web3Signer to fault codes. An account whose key it does not hold is `not_found`. Source:
+ * Consensys/web3signer: core/src/main/java/tech/pegasys/web3signer/core/service/jsonrpc/response/JsonRpcError.java.
+ */
+const translateSignerError: TranslateError = (error, method) =>
+  /no unlocked account/i.test(error.message)
+    ? { code: "not_found", data: undefined }
+    : translateEvmError(error, method);
 
 /** True for the public key of an address: 64 bytes in hex. */
 function isKeyOf(publicKey: string, address: Address): boolean {
@@ -195,7 +245,7 @@ function isKeyOf(publicKey: string, address: Address): boolean {
 }
 
 /** A transaction as fields of `eth_signTransaction`. */
-function toFields(transaction: TransactionToSign, from: Address): TransactionFields {
+function toFields(transaction: TransactionToSign, from: Address): Readonly<Record<string, string>> {
   const { type: _type, ...fields } = transaction;
   const show = (value: unknown): string =>
     typeof value === "bigint" || typeof value === "number" ? toQuantity(BigInt(value)) : String(value);

@@ -7,15 +7,14 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
 import type { SignedSubmission } from "../submission.ts";
-import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
-import { addCosts } from "./costs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { addCosts } from "./fees.ts";
+import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addNonces, askNonces } from "./nonces.ts";
 import { accountBalance, gasEstimate, newestBlock } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { askWitnesses, callOne, orFault, RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
 import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
-import { askWitnesses } from "./witnesses.ts";
 
 /** Replacement of our transactions. */
 export class EvmReplacement extends EvmPart implements Replacement {
@@ -78,10 +77,8 @@ export class EvmReplacement extends EvmPart implements Replacement {
   ): Promise<SignedSubmission> {
     const { endpoints, sender } = this.context.at;
     const own = readOwn(this.context, submission);
-    const batch = new RpcBatch(endpoints);
-    const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
-    await batch.send({ signal });
-    const estimate = estimated();
+    const query = orFault(gasEstimate({ from: sender, to: sender, data: "0x" }));
+    const estimate = await callOne(endpoints, query, { signal });
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
     const gas = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;

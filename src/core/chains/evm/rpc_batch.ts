@@ -1,10 +1,14 @@
-/**
- * Several queries as one HTTP request, with typed answers.
- */
+/** Several queries as one HTTP request, with typed answers; and the same queries to several endpoints. */
 import { BlockHeaderError } from "../../evm/block_header.ts";
 import { SchemaError } from "../../evm/schema.ts";
+import {
+  type CallConditions,
+  type FaultPlace,
+  type RpcAnswer,
+  type RpcCall,
+  RpcFault,
+} from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type FaultPlace, type RpcAnswer, type RpcCall, RpcFault } from "../../rpc/call.ts";
 import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
@@ -42,24 +46,20 @@ export class RpcBatch {
    * Adds a query. The returned function returns the value after {@link send}; a fault of this query fails the batch.
    */
   add<T>(query: Query<T>): () => T {
-    return this.#push(query, (answer, place) => readAnswer(query, answer, place));
-  }
-
-  /** As {@link add}, but a fault of this query is its value: the other answers stay valid. */
-  addOptional<T>(query: Query<T>): () => T | RpcFault {
-    return this.#push(
-      query,
-      (answer, place) => answer.kind === "fault" ? answer.fault : readAnswer(query, answer, place),
-    );
-  }
-
-  #push<T>({ call }: Query<unknown>, read: (answer: RpcAnswer, place: FaultPlace) => T): () => T {
     let slot: { readonly value: T } | undefined;
-    this.#entries.push({ call, fill: (answer, place) => void (slot = { value: read(answer, place) }) });
+    this.#entries.push({
+      call: query.call,
+      fill: (answer, place) => void (slot = { value: readAnswer(query, answer, place) }),
+    });
     return () => {
       if (slot === undefined) throw new Error("The batch was not sent");
       return slot.value;
     };
+  }
+
+  /** Adds the query as {@link orFault} makes it. */
+  addOptional<T>(query: Query<T>): () => T | RpcFault {
+    return this.add(orFault(query));
   }
 
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
@@ -94,21 +94,81 @@ export class RpcBatch {
   }
 }
 
+/** Values of queries, in their order. */
+type Values<Queries extends readonly Query<unknown>[]> = {
+  readonly [Index in keyof Queries]: Queries[Index] extends Query<infer T> ? T : never;
+};
+
+/** Sends queries in one request and returns their values. @throws {RpcFault} */
+export async function callAll<const Queries extends readonly Query<unknown>[]>(
+  endpoints: RpcEndpointSet,
+  queries: Queries,
+  options: RpcBatchOptions,
+): Promise<Values<Queries>> {
+  const batch = new RpcBatch(endpoints);
+  const slots = queries.map((query) => batch.add(query));
+  await batch.send(options);
+  // Checked: each element is the result of the reader of the query at its index.
+  return slots.map((slot) => slot()) as Values<Queries>;
+}
+
 /** Sends one query and returns its value. @throws {RpcFault} */
 export async function callOne<T>(
   endpoints: RpcEndpointSet,
   query: Query<T>,
   options: RpcBatchOptions,
 ): Promise<T> {
-  const batch = new RpcBatch(endpoints);
-  const value = batch.add(query);
-  await batch.send(options);
-  return value();
+  const [value] = await callAll(endpoints, [query], options);
+  return value;
+}
+
+/** The query with its fault as a value: the other answers of a request stay valid. */
+export function orFault<T>(query: Query<T>): Query<T | RpcFault> {
+  return { ...query, readFault: (fault) => fault };
+}
+
+/** Answers or faults of queries, in their order. */
+type Answers<Queries extends readonly Query<unknown>[]> = {
+  readonly [Index in keyof Queries]: Queries[Index] extends Query<infer T> ? T | RpcFault : never;
+};
+
+/** Sends queries to a set of one endpoint, whatever its state; a fault stands for the answer of each that it concerns. */
+export async function probeAll<const Queries extends readonly Query<unknown>[]>(
+  endpoint: RpcEndpointSet,
+  queries: Queries,
+  conditions: CallConditions,
+): Promise<Answers<Queries>> {
+  const { chain, hosts } = endpoint;
+  const calls = queries.map(({ call }) => call);
+  const answers = await settle(() => endpoint.probe(calls, conditions));
+  const found = await Promise.all(queries.map((query, index) =>
+    settle(() => {
+      if (answers instanceof RpcFault) throw answers;
+      const answer = answers[index];
+      if (answer === undefined) throw new Error("Query without an answer");
+      return readAnswer(query, answer, { chain, endpointHost: hosts.join(), method: query.call.method });
+    })
+  ));
+  // Checked: each element is the result of the reader of the query at its index.
+  return found as Answers<Queries>;
+}
+
+/** The result, or the fault that was thrown instead. */
+async function settle<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
+  try {
+    return await work();
+  } catch (fault) {
+    if (fault instanceof RpcFault) return fault;
+    throw fault;
+  }
 }
 
 /** Reads an answer. @throws {RpcFault} also when its shape does not fit the method. */
-export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
-  if (answer.kind === "fault") throw answer.fault;
+function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
+  if (answer.kind === "fault") {
+    if (query.readFault !== undefined) return query.readFault(answer.fault);
+    throw answer.fault;
+  }
   try {
     return query.read(answer.result);
   } catch (cause) {
@@ -119,4 +179,39 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
     const code = isUnknownFork ? "refused" : "malformed";
     throw new RpcFault(code, where, { detail: cause.message, cause });
   }
+}
+
+/** Number of endpoints that must agree, if there are as many. */
+export const WITNESSES = 2;
+
+/** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
+export const WITNESS_TIMEOUT_MS = 10_000;
+
+/** Answer of one endpoint. */
+export interface Witness<T> {
+  /** A set of the one endpoint, to ask it again. */
+  readonly endpoint: RpcEndpointSet;
+  readonly value: T;
+}
+
+/**
+ * Answers of the first endpoints that give one, in order of preference; fewer than `count`, or none, where others fail.
+ * @param ask asks a set of one endpoint; `undefined`, or a fault: it is no witness.
+ */
+export async function askWitnesses<T>(
+  endpoints: readonly RpcEndpointSet[],
+  ask: (endpoint: RpcEndpointSet) => Promise<T | undefined>,
+  count = WITNESSES,
+): Promise<readonly Witness<T>[]> {
+  const found: Witness<T>[] = [];
+  for (const endpoint of endpoints) {
+    if (found.length === count) break;
+    try {
+      const value = await ask(endpoint);
+      if (value !== undefined) found.push({ endpoint, value });
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+    }
+  }
+  return found;
 }

@@ -2,9 +2,10 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import * as z from "zod";
-import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
+import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { hexBytes, parseResponse, SchemaError } from "../../evm/schema.ts";
+import { isJsonObject } from "../../rpc/json.ts";
 
 export { hexBytes, parseResponse };
 
@@ -44,16 +45,12 @@ export type Block = z.output<typeof block>;
 
 const receiptLog = z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes });
 
-const log = receiptLog.extend({
-  address: hexBytes.refine(({ length }) => length === 2 + 40),
-  blockNumber: counter,
-  transactionHash: hash,
-  logIndex: counter,
-  removed: z.boolean().nullish(),
-});
-
-/** Log with its position. `removed` logs belong to blocks that were reorganised away. */
-export type Log = z.output<typeof log>;
+/** Log with its position. */
+export interface Log extends z.output<typeof receiptLog> {
+  readonly blockNumber: bigint;
+  readonly transactionHash: Hash256;
+  readonly logIndex: bigint;
+}
 
 /** Filter of logs. */
 export interface LogFilter {
@@ -71,24 +68,49 @@ export interface LogRange {
 /** What was asked for, in lower case: an answer with other logs is another question's. */
 export type AskedLogs = LogFilter & LogRange;
 
-const logs = z.array(log);
-
-/** Reads the answer of `eth_getLogs`. @throws {SchemaError} also for a log that was not asked for */
+/**
+ * Reads the answer of `eth_getLogs`, field by field: of ten thousand logs a schema would hold up the program for long.
+ * Logs of blocks that were reorganised away are left out.
+ * @throws {SchemaError} also for a log that was not asked for
+ */
 export function readLogs(value: unknown, asked: AskedLogs): readonly Log[] {
-  const found = parseResponse(logs, value, "eth_getLogs");
-  found.forEach(({ address, topics: [topic], blockNumber }, index) => {
-    const isIn = blockNumber >= asked.from && blockNumber <= asked.to;
-    const isTopic = topic !== undefined && asked.topics.includes(topic);
-    const odd = address !== asked.address
-      ? "address"
-      : !isTopic
-      ? "topics"
-      : isIn
-      ? undefined
-      : "blockNumber";
-    if (odd !== undefined) throw new SchemaError(`eth_getLogs.${index}.${odd}`);
-  });
-  return found;
+  if (!Array.isArray(value)) throw new SchemaError("eth_getLogs");
+  return value.flatMap((entry: unknown, index) => readLog(entry, asked, `eth_getLogs.${index}`) ?? []);
+}
+
+function readLog(
+  entry: unknown,
+  { address, topics: wanted, from, to }: AskedLogs,
+  place: string,
+): Log | undefined {
+  const fail = (field: string): never => {
+    throw new SchemaError(field === "" ? place : `${place}.${field}`);
+  };
+  const log = isJsonObject(entry) ? entry : fail("");
+  const { topics, data, transactionHash: hash, removed } = log;
+  const blockNumber = toCounter(log.blockNumber) ?? fail("blockNumber");
+  if (!isHexBytes(log.address) || log.address.toLowerCase() !== address) return fail("address");
+  if (!Array.isArray(topics) || !topics.every(isHexBytes)) return fail("topics");
+  const [topic = "0x", ...others] = topics.map(toLowerHex);
+  if (!wanted.includes(topic)) return fail("topics");
+  if (blockNumber < from || blockNumber > to) return fail("blockNumber");
+  if (typeof (removed ?? false) !== "boolean") return fail("removed");
+  const read = {
+    address,
+    topics: [topic, ...others],
+    data: isHexBytes(data) ? toLowerHex(data) : fail("data"),
+    blockNumber,
+    transactionHash: isHexBytes(hash) && hash.length === 66 ? toHash256(hash) : fail("transactionHash"),
+    logIndex: toCounter(log.logIndex) ?? fail("logIndex"),
+  };
+  return removed === true ? undefined : read;
+}
+
+/** A quantity of at most 63 bits; `undefined`: something else. */
+function toCounter(value: unknown): bigint | undefined {
+  const isQuantity = typeof value === "string" && /^0x0*[0-9a-fA-F]{1,16}$/.test(value);
+  const number = isQuantity ? BigInt(value) : 1n << 63n;
+  return number < 1n << 63n ? number : undefined;
 }
 
 /** Fields of a receipt that are used. */

@@ -7,21 +7,21 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
 import { DeadlineFault } from "../../runtime/retry.ts";
-import type {
-  BroadcastResult,
-  Delivery,
-  Refusal,
-  RefusalCode,
-  Sender,
-  SignedSubmission,
-  SigningFacts,
-  SigningInput,
-  SigningResult,
+import {
+  type BroadcastResult,
+  type Delivery,
+  isFresh,
+  type Refusal,
+  type RefusalCode,
+  type Sender,
+  type SignedSubmission,
+  type SigningFacts,
+  type SigningInput,
+  type SigningResult,
 } from "../submission.ts";
-import { isFresh } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { addCallCosts } from "./costs.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { addCallCosts } from "./fees.ts";
 import {
   capAfterDataCost,
   capPrice,
@@ -30,12 +30,11 @@ import {
   gasPriceFor,
   highestPriceWei,
 } from "./gas.ts";
-import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 import { accountBalance, blockNumber, newestBlock, rawTransaction } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { poolRefusal } from "./refusals.ts";
+import { askWitnesses, callAll, callOne, RpcBatch, WITNESS_TIMEOUT_MS, WITNESSES } from "./rpc_batch.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
-import { askWitnesses, WITNESS_TIMEOUT_MS, WITNESSES } from "./witnesses.ts";
+import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
 
 /** Time that other endpoints have for bytes that one has taken, ms. */
 const LATE_AFTER_MS = 2_000;
@@ -130,10 +129,12 @@ export class EvmSender extends EvmPart implements Sender {
   /** True when our account can pay for the gas at the further of two endpoints: a pool that is behind may not know. */
   async #hasEnough({ gasLimit, gasPriceWei }: SignedSubmission, signal: AbortSignal): Promise<boolean> {
     const found = await askWitnesses(this.context.at.endpoints.each(), async (endpoint) => {
-      const batch = new RpcBatch(endpoint);
-      const [height, balance] = [batch.add(blockNumber), batch.add(accountBalance(this.context.at.sender))];
-      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
-      return { height: height(), balanceWei: balance() };
+      const queries = [blockNumber, accountBalance(this.context.at.sender)] as const;
+      const [height, balanceWei] = await callAll(endpoint, queries, {
+        signal,
+        timeoutMs: WITNESS_TIMEOUT_MS,
+      });
+      return { height, balanceWei };
     });
     const [furthest] = found.toSorted((a, b) => a.value.height < b.value.height ? 1 : -1);
     return furthest !== undefined && furthest.value.balanceWei >= (gasLimit ?? 0n) * (gasPriceWei ?? 0n);

@@ -11,14 +11,13 @@ import type { Message } from "../../ismp/message.ts";
 import { toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { Delivery } from "../submission.ts";
-import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
+import type { Costs } from "./fees.ts";
 import { addNonces, type SeenNonces } from "./nonces.ts";
-import type { BlockTag, SimulatedCall } from "./queries.ts";
-import { callResult, contractReadAt } from "./queries.ts";
-import { addReceipts } from "./reads.ts";
+import { type BlockTag, callResult, contractReadAt, type SimulatedCall } from "./queries.ts";
+import { relayerQuery } from "./reads.ts";
 import { faultToRefusal } from "./refusals.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { callAll, type RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";
 
 /** A delivery as a call of the host's handler; its gas limit is that of the transaction. */
@@ -61,7 +60,7 @@ export function addSigningFacts(
   const atMs = context.at.clock.now();
   const { delivery, messages, call: { to, data, gas } } = of;
   const { sender: from } = context.at;
-  const receipts = addReceipts(context, batch, messages);
+  const receipts = messages.map((message) => batch.add(relayerQuery(context.at.host, message, "latest")));
   const known = addKnownProofs(context, batch, delivery);
   const isContested = addMempoolCheck(context, batch, { delivery, call: { from, to, data, gas } });
   const params = batch.add(context.hostParams.query);
@@ -69,7 +68,7 @@ export function addSigningFacts(
   return () => ({
     atMs,
     of,
-    receipts: receipts(),
+    receipts: receipts.map((receipt) => receipt()),
     knownFrom: known(),
     isContested: isContested(),
     params: params(),
@@ -185,10 +184,9 @@ export async function findContested(
   messages: readonly Message[],
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  const batch = new RpcBatch(context.at.endpoints);
-  const receipts = addReceipts(context, batch, messages, "pending");
-  await batch.send({ signal });
-  const found = receipts();
+  const { endpoints, host } = context.at;
+  const queries = messages.map((message) => relayerQuery(host, message, "pending"));
+  const found = await callAll(endpoints, queries, { signal });
   return messages.flatMap(({ commitment }, index) =>
     found[index] !== undefined && context.mempoolSightings.isWorthWaiting(commitment) ? [index] : []
   );

@@ -5,8 +5,11 @@
  * `simulation_method.ts`.
  */
 import { RpcFault } from "../../rpc/call.ts";
+import { Limit } from "../../runtime/limit.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
+import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
+import { addCallCosts, type Costs } from "./fees.ts";
 import {
   chainGasLimit,
   gasLimitFor,
@@ -16,13 +19,12 @@ import {
   isArbitrum,
   untracedGasLimit,
 } from "./gas.ts";
-import { addCallCosts, type Costs } from "./costs.ts";
-import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
-import { isFittingLimit } from "./gas_expectation.ts";
-import { attributeGas } from "./message_gas.ts";
+import { attributeGas, isFittingLimit } from "./message_gas.ts";
 import { callResult, gasEstimate, type SimulatedCall } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { revertToRefusal } from "./refusals.ts";
+import { RpcBatch } from "./rpc_batch.ts";
+import { signingFactsOf } from "./sender.ts";
+import type { DeliveryCall } from "./signing_facts.ts";
 import {
   handledBy,
   type MethodResult,
@@ -31,9 +33,6 @@ import {
   type SimulationInput,
   SimulationRuns,
 } from "./simulation_method.ts";
-import { signingFactsOf } from "./sender.ts";
-import type { DeliveryCall } from "./signing_facts.ts";
-import { Limit } from "../../runtime/limit.ts";
 
 /**
  * Pauses before a delivery is simulated again where a node does not know the height of its proof, ms: of several nodes
@@ -100,15 +99,10 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
   #refuseToGuess(isSilent: boolean): void {
-    const { clock, endpoints } = this.context.at;
+    const { clock } = this.context.at;
     this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
     if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
-    const place = {
-      chain: endpoints.chain,
-      endpointHost: endpoints.hosts.join(", "),
-      method: "debug_traceCall",
-    };
-    throw faultAt("lagging", place, "the endpoints that may trace do not answer");
+    throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
   }
 
   /** Simulates by one method. */

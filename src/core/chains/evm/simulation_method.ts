@@ -7,10 +7,9 @@ import type { HandledMessages, TraceOutcome } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Simulation } from "../submission.ts";
-import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { isArbitrum } from "./gas.ts";
-import { addCallCosts, type Costs } from "./costs.ts";
 import { type Capability, EvmPart } from "./evm_context.ts";
+import { addCallCosts, type Costs } from "./fees.ts";
+import { isArbitrum } from "./gas.ts";
 import {
   accountBalance,
   gasEstimate,
@@ -22,6 +21,7 @@ import {
   trace,
 } from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addSigningFacts, type DeliveryCall, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */

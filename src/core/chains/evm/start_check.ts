@@ -11,10 +11,10 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { batchCallSupport, isSupported } from "./hub_client.ts";
-import { askAll, judgeChainId } from "./endpoint_checks.ts";
+import { judgeChainId } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 
 /** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
@@ -92,7 +92,7 @@ async function askEndpoint(
   signal: AbortSignal,
 ): Promise<EndpointAnswers> {
   const { host } = context.at;
-  const [id, code, params, hubHeight] = await askAll(endpoint, [
+  const [id, code, params, hubHeight] = await probeAll(endpoint, [
     ask.chainId,
     ask.contractCode(host),
     context.hostParams.query,
@@ -148,23 +148,20 @@ async function contractRows(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const chain = context.at.id.stateMachine;
-  const batch = new RpcBatch(endpoint);
-  const code = batch.add(ask.contractCode(params.handler));
-  const decimals = batch.addOptional(
-    ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
-  );
-  const batches = batch.addOptional(batchCallSupport(params.handler));
-  await batch.send({ signal });
-  if (code() === "0x") {
+  const [code, decimals, support] = await callAll(endpoint, [
+    ask.contractCode(params.handler),
+    orFault(ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() })),
+    orFault(batchCallSupport(params.handler)),
+  ], { signal });
+  if (code === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
     return [findingRow(chain, "handler_not_found", { result: "failed", found })];
   }
   const rows: CheckRow[] = [];
-  if (!areDecimals(decimals())) {
+  if (!areDecimals(decimals)) {
     const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
     rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
   }
-  const support = batches();
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
   if (!(support instanceof RpcFault)) context.noteBatchCall(params.handler, hasBatchCall);
   if (!hasBatchCall) {

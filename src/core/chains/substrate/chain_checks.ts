@@ -17,7 +17,7 @@ import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
-import { findUnmet } from "./assumptions.ts";
+import { type ChainUse, findUnmet } from "./assumptions.ts";
 import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
@@ -29,10 +29,12 @@ const MAX_UNFINAL = 60n;
 /** Age of the hub's newest block, seconds, above which it or this machine's clock is late: it makes one every 6 to 12 s. */
 const MAX_HUB_AGE_SEC = 30;
 
-/** What is checked beside the node itself. */
+/** What is checked of a node. */
 export interface SubstrateChecks {
-  /** What the node must pass. */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
+  /** What the node must pass; default: {@link checkNode}. */
+  readonly check?: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
+  /** Hub that the chain should know; absent: it need not know one. */
+  readonly hub?: StateMachineId;
   /**
    * Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. Absent: nothing is
    * proved with the node.
@@ -47,7 +49,8 @@ export interface SubstrateChecks {
 /** Lists the checks of one round. */
 export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
   const { client, id: { stateMachine: chain } } = node;
-  const { check, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
+  const { hub, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
+  const { check = (signal) => checkNode(node, hub, signal) } = options;
   const isReachable = createReach((signal) => client.call(calls.bestHash(), signal));
   const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
     whileReachable(isReachable, { chain, check: name, run });
@@ -63,7 +66,7 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
 
 async function checkNodeRow(
   node: SubstrateNode,
-  check: SubstrateChecks["check"],
+  check: (signal: AbortSignal) => Promise<readonly CheckRow[]>,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, id: { stateMachine: chain } } = node;
@@ -144,20 +147,6 @@ async function checkState(
   }];
 }
 
-const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
-const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
-/** RPC methods needed to submit consensus updates. */
-const neededToFeed = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"];
-/** RPC methods needed to prove the state of EVM contracts. */
-const neededToProveContracts = [
-  "chain_getBlockHash",
-  "chain_getHeader",
-  "state_getReadProof",
-  "state_getChildReadProof",
-];
-const neededPallets = ["System", "Timestamp", "Ismp"];
-const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
-
 /** Event of a method that is missing, and what is done instead. */
 interface Alternative {
   readonly event: FindingCode;
@@ -172,58 +161,58 @@ interface NodeNeeds {
   readonly pallets: readonly string[];
   /** Unsafe methods, which nodes offer to their operators only, for which there are alternatives. */
   readonly alternatives?: Readonly<Record<string, Alternative>>;
-  /** Hub that the chain should know. */
-  readonly hub?: StateMachineId;
 }
 
-const dryRunAlternative: Alternative = {
-  event: "dry_run_unavailable",
-  text: "messages are dry-run by TaggedTransactionQueue_validate_transaction",
+const ismpChain = { hasIdentity: true, pallets: ["System", "Timestamp", "Ismp"] };
+const relayed = {
+  ...ismpChain,
+  methods: ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"],
+  alternatives: {
+    system_dryRun: {
+      event: "dry_run_unavailable",
+      text: "messages are dry-run by TaggedTransactionQueue_validate_transaction",
+    },
+  },
+} as const;
+
+/** By what is done with the chain. One that proves the state of EVM contracts need not know ISMP. */
+const needsOf: Readonly<Record<ChainUse, NodeNeeds>> = {
+  relayed,
+  hub: {
+    ...relayed,
+    methods: [
+      ...relayed.methods,
+      "ismp_queryStateMachineLatestHeight",
+      "ismp_queryChallengePeriod",
+      "mmr_queryProof",
+    ],
+    pallets: [...relayed.pallets, "Relayer", "StateCoprocessor"],
+    alternatives: {
+      offchain_localStorageGet: {
+        event: "offchain_storage_unavailable",
+        text: "consensus proofs cannot be delivered together with messages",
+      },
+      ...relayed.alternatives,
+    },
+  },
+  updated: {
+    ...ismpChain,
+    methods: ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"],
+  },
+  contracts: {
+    hasIdentity: false,
+    methods: ["chain_getBlockHash", "chain_getHeader", "state_getReadProof", "state_getChildReadProof"],
+    pallets: ["System", "Timestamp", "Revive"],
+  },
 };
-const offchainAlternative: Alternative = {
-  event: "offchain_storage_unavailable",
-  text: "consensus proofs cannot be delivered together with messages",
-};
 
-/** Runs all checks of a chain that need only its own node. */
-export function checkChain(
+/** Runs all checks of a chain that need only its own node. @param hub that it should know; `undefined`: none */
+export async function checkNode(
   node: SubstrateNode,
-  hub: StateMachineId,
+  hub: StateMachineId | undefined,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const alternatives = { system_dryRun: dryRunAlternative };
-  const needs = node.isHub
-    ? {
-      methods: [...neededMethods, ...neededOfHub],
-      pallets: [...neededPallets, ...neededPalletsOfHub],
-      alternatives: { offchain_localStorageGet: offchainAlternative, ...alternatives },
-    }
-    : { methods: neededMethods, pallets: neededPallets, alternatives, hub };
-  return checkNode(node, { hasIdentity: true, ...needs }, signal);
-}
-
-/** Runs all checks of a target's node for a program that only submits consensus updates. */
-export function checkConsensusTarget(
-  node: SubstrateNode,
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  return checkNode(node, { hasIdentity: true, methods: neededToFeed, pallets: neededPallets }, signal);
-}
-
-/** Runs all checks of a node that proves the state of EVM contracts; the chain itself need not know ISMP. */
-export function checkContractNode(
-  node: SubstrateNode,
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  const pallets = ["System", "Timestamp", "Revive"];
-  return checkNode(node, { hasIdentity: false, methods: neededToProveContracts, pallets }, signal);
-}
-
-async function checkNode(
-  node: SubstrateNode,
-  { hasIdentity, pallets, hub, ...needs }: NodeNeeds,
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
+  const { hasIdentity, pallets, ...needs } = needsOf[node.use];
   const findings = new Findings(node);
   const [methods, finalized, ...identity] = await node.client.callAllSettled([
     calls.methods(),

@@ -23,7 +23,7 @@ import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import type { Secret } from "../../config/redact.ts";
 import { SubstrateSender } from "./deliveries.ts";
-import { checkConsensusTarget, planSubstrateChecks } from "./chain_checks.ts";
+import { checkNode, planSubstrateChecks } from "./chain_checks.ts";
 import {
   createChainContext,
   DEFAULT_MAX_CALL_BYTES,
@@ -183,8 +183,8 @@ function assembleTarget(
     updates: new SubstrateTargetUpdates(node, options, reads),
     sender: new SubstrateSender(node, options),
     outcomes,
-    planChecks: () => planSubstrateChecks(node, { check: (signal) => checkConsensusTarget(node, signal) }),
-    check: (signal) => checkConsensusTarget(node, signal),
+    planChecks: () => planSubstrateChecks(node, {}),
+    check: (signal) => checkNode(node, undefined, signal),
     close: () => endpoint.close(),
   };
 }

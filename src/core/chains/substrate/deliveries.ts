@@ -31,9 +31,12 @@ async function toRecipe(
   { delivery, signer, maxCallBytes }: ExtrinsicOptions & { readonly delivery: Delivery },
   signal: AbortSignal,
 ): Promise<Recipe> {
-  const posts = readDelivery(delivery);
-  if (posts.kind === "refused") return posts;
-  const { messages, steps } = posts;
+  const steps = readDelivery(delivery);
+  if (steps === undefined) {
+    const detail = "a Substrate host accepts requests with state proofs only";
+    return { kind: "refused", refusal: { code: "bad_destination", detail } };
+  }
+  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
   const set = await receiptSet(node, messages, signal);
   const build: ExtrinsicRecipe["build"] = (runtime) => deliveryExtrinsic(node, runtime, steps, signer);
   return { kind: "recipe", messages, recipe: { build, maxCallBytes, set } };

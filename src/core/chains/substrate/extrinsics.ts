@@ -2,12 +2,12 @@
 import { concatBytes, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../ismp/fees.ts";
 import { encodeBareExtrinsic, type IsmpMessage } from "../../ismp/ismp_message.ts";
-import type { Message, PostRequest } from "../../ismp/message.ts";
+import type { PostRequest } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import { requestSignerMessage, sr25519PublicKey, sr25519Signature } from "../../ismp/signed_messages.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/clock.ts";
-import type { Delivery, Refusal, SignedSubmission } from "../submission.ts";
+import type { Delivery, SignedSubmission } from "../submission.ts";
 import { runtimeCalls } from "./assumptions.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -75,45 +75,19 @@ export interface PostStep {
   readonly proof: Proof;
 }
 
-/** Delivery in the form of a Substrate host, or the reason why it accepts no such delivery. */
-export type ReadDelivery =
-  | {
-    readonly kind: "posts";
-    readonly steps: readonly PostStep[];
-    /** Messages of all steps in order. */
-    readonly messages: readonly Message[];
-  }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
-
 /**
- * Reads the requests and proofs of a delivery. Heights arrive by other means than deliveries, get requests are
- * answered by the hub, and responses go to EVM hosts only (docs/protocol/messaging.md sections 7.3 and 12).
+ * The steps of a delivery in the form of a Substrate host; `undefined`: it accepts no such delivery. Heights arrive by
+ * other means than deliveries, get requests are answered by the hub, and responses go to EVM hosts only
+ * (docs/protocol/messaging.md sections 7.3 and 12).
  */
-export function readDelivery(delivery: Delivery): ReadDelivery {
-  const steps: PostStep[] = [];
-  for (const [index, step] of delivery.steps.entries()) {
-    const refuse = (code: Refusal["code"], detail: string): ReadDelivery => ({
-      kind: "refused",
-      refusal: { code, detail, step: index },
-    });
-    if (step.kind === "consensus") {
-      return refuse("bad_destination", "a Substrate chain accepts no consensus proof as part of a delivery");
-    }
-    if (step.proof.kind !== "state") return refuse("bad_proof", "a Substrate host accepts state proofs only");
-    const requests: PostRequest[] = [];
-    for (const message of step.messages) {
-      if (message.kind !== "post") {
-        return refuse(
-          "bad_destination",
-          `${message.commitment}: a Substrate host accepts no ${message.kind}`,
-        );
-      }
-      requests.push(message.request);
-    }
-    steps.push({ requests, proof: { height: step.proof.height, proof: step.proof.proof } });
-  }
-  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-  return { kind: "posts", steps, messages };
+export function readDelivery({ steps }: Delivery): readonly PostStep[] | undefined {
+  const read = steps.flatMap((step): readonly PostStep[] => {
+    if (step.kind !== "messages" || step.proof.kind !== "state") return [];
+    const { height, proof } = step.proof;
+    const requests = step.messages.flatMap((message) => message.kind === "post" ? [message.request] : []);
+    return requests.length < step.messages.length ? [] : [{ requests, proof: { height, proof } }];
+  });
+  return read.length < steps.length ? undefined : read;
 }
 
 /**

@@ -74,15 +74,10 @@ type Variants = Extract<MetadataType["def"], { readonly tag: "variant" }>["value
 const MAGIC = new TextEncoder().encode("meta");
 
 /** Versions that can be read. */
-export const METADATA_VERSIONS: readonly number[] = [14, 15, 16];
+const VERSIONS: readonly number[] = [14, 15, 16];
 
 function versionOf(bytes: Uint8Array): number | undefined {
   return equalBytes(bytes.subarray(0, MAGIC.length), MAGIC) ? bytes[MAGIC.length] : undefined;
-}
-
-/** True for metadata of a later version than these. */
-export function isNewerMetadata(bytes: Uint8Array): boolean {
-  return (versionOf(bytes) ?? 0) > Math.max(...METADATA_VERSIONS);
 }
 
 /**
@@ -137,7 +132,7 @@ function decode(bytes: Uint8Array): Decoded {
   const version = versionOf(bytes);
   if (version === undefined) throw new UnreadableMetadata('Metadata begins with "meta"');
   // Before it is decoded: that takes long where older versions are read into anything.
-  if (METADATA_VERSIONS.includes(version)) {
+  if (VERSIONS.includes(version)) {
     try {
       // The codec reads the whole buffer behind a view, so a view must be copied first.
       const { metadata } = metadataCodec.dec(new Uint8Array(bytes));

@@ -6,13 +6,12 @@ import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
-import { resultOf } from "../../rpc/call.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { SharedRead } from "../../runtime/refreshed.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type ChainUse, findUnmet, type Unmet } from "./assumptions.ts";
-import { isNewerMetadata, METADATA_VERSIONS } from "./metadata.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
 /** Maximum number of cached runtimes; an upgrade is rare, so two are plenty. */
@@ -72,20 +71,9 @@ export class Runtimes {
     return await (known ?? this.#load(version, signal, block));
   }
 
-  /** Metadata; where the node gives a version that is not known, the newest known one that the runtime has. */
-  async #fetchMetadata(signal: AbortSignal, block: Hash256 | undefined): Promise<Uint8Array> {
-    const usual = await this.client.call(calls.metadata(block), signal);
-    if (!isNewerMetadata(usual)) return usual;
-    const known = await this.client.callAllSettled(
-      METADATA_VERSIONS.map((each) => calls.metadataAt(each, block)),
-      signal,
-    );
-    return known.findLast((each) => each instanceof Uint8Array) ?? usual;
-  }
-
   #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
     const key = version.specVersion;
-    const loading = this.#fetchMetadata(signal, block)
+    const loading = this.client.call(calls.metadata(block), signal)
       .then((metadata) => loadRuntime(this.chain, version, metadata));
     // A failed or aborted load must not be remembered.
     loading.catch(() => this.#byVersion.delete(key));
@@ -125,8 +113,8 @@ export class ChildTrie {
   }
 }
 
-/** Time for which a final block counts as the newest, ms: workers that poll one after the other ask once. */
-const FINAL_MS = 1_000;
+/** Time for which a final block counts as the newest, ms: workers that poll at the same time ask once. */
+export const FINAL_MS = 500;
 /** Blocks after the last final one among which the next one is looked for: a minute and more of every known chain. */
 const LOOKAHEAD = 15n;
 /** Number of final blocks whose hashes are kept: those of a quarter of an hour. */
@@ -140,34 +128,34 @@ export interface FinalBlock {
 
 /** Final blocks of the node, each asked for once. */
 export class FinalBlocks {
-  #last: FinalBlock & { readonly atMs: number } | undefined;
+  #last: FinalBlock | undefined;
   readonly #hashes = new Map<bigint, Hash256>();
+  readonly #newest: SharedRead<FinalBlock>;
 
-  constructor(readonly client: SubstrateClient, readonly clock: Pick<Clock, "now">) {}
+  constructor(readonly client: SubstrateClient, clock: Pick<Clock, "now">) {
+    this.#newest = new SharedRead(clock, { forMs: FINAL_MS, read: (signal) => this.fetch(signal) });
+  }
 
-  /** The newest final block, at most a second old: for polls. @throws {RpcFault} as {@link fetch}. */
+  /** The newest final block, at most {@link FINAL_MS} old: for polls. @throws {RpcFault} as {@link fetch}. */
   async newest(signal: AbortSignal): Promise<FinalBlock> {
-    const ageMs = this.#last && this.clock.now() - this.#last.atMs;
-    const isFresh = ageMs !== undefined && ageMs >= 0 && ageMs < FINAL_MS;
-    return isFresh && this.#last !== undefined ? this.#last : await this.fetch(signal);
+    const read = await this.#newest.get(signal);
+    return this.#last ?? read;
   }
 
   /**
-   * Fetches the newest final block. One round trip, two where it is not among the blocks after the last one: the node
-   * names it by hash only. @throws {RpcFault} `lagging`
+   * Fetches the newest final block: one round trip, two for another one than before, since the node names it by hash
+   * only; three where it is not among the next ones. @throws {RpcFault} `lagging`
    */
   async fetch(signal: AbortSignal): Promise<FinalBlock> {
     const { client } = this;
-    const from = this.#last?.height;
-    const [final, after] = await client.callAllSettled([
-      calls.finalizedHash(),
-      ...from === undefined ? [] : [calls.blockHashes(from, from + LOOKAHEAD)],
-    ], signal);
-    const hash = resultOf(final);
-    const next = Array.isArray(after) ? after : [];
-    const at = next.indexOf(hash);
-    const passed = next.slice(0, Math.max(0, at)).filter((each) => each !== undefined);
-    if (from !== undefined && at >= 0 && passed.length === at) return this.#note(from, passed, hash);
+    const last = this.#last;
+    const hash = await client.call(calls.finalizedHash(), signal);
+    if (hash === last?.hash) return last;
+    if (last !== undefined) {
+      const next = await client.call(calls.blockHashes(last.height, last.height + LOOKAHEAD), signal);
+      const passed = next.slice(0, next.indexOf(hash)).filter((each) => each !== undefined);
+      if (next[passed.length] === hash) return this.#note(last.height, passed, hash);
+    }
     const header = await client.call(calls.header(hash), signal);
     if (header === undefined) {
       throw client.fault("lagging", "chain_getHeader", "no header of the final block");
@@ -184,9 +172,7 @@ export class FinalBlocks {
   #note(from: bigint, passed: readonly Hash256[], hash: Hash256): FinalBlock {
     [...passed, hash].forEach((each, index) => this.#hashes.set(from + BigInt(index), each));
     dropOldest(this.#hashes, MAX_KEPT);
-    const last = { height: from + BigInt(passed.length), hash, atMs: this.clock.now() };
-    this.#last = last;
-    return last;
+    return this.#last = { height: from + BigInt(passed.length), hash };
   }
 }
 

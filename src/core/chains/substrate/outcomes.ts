@@ -21,8 +21,6 @@ import { BlockEventReader } from "./stored_events.ts";
  * docs/protocol/hub.md section 3.3); twice that leaves room for nodes that revalidate late, and for reorganisations.
  */
 const WINDOW_BLOCKS = 64n;
-/** Windows of blocks read by one fetch of an extrinsic without longevity; each is two round trips. */
-const WINDOWS_PER_FETCH = 4;
 /** Maximum number of cached blocks and results; both are small. */
 const MAX_CACHED = 512;
 
@@ -61,8 +59,6 @@ interface Scan {
 export class SubstrateOutcomes implements HubOutcomes {
   /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  /** Result per block and extrinsic. */
-  readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
   /** Per extrinsic that stays valid forever, the first block not yet searched. */
   readonly #progress = new Cache<Hash256, bigint>();
@@ -74,38 +70,31 @@ export class SubstrateOutcomes implements HubOutcomes {
     readonly blockEvents: BlockEventReader = new BlockEventReader(node),
   ) {}
 
-  /** As {@link fetchUpdateOutcome}. @throws {RpcFault} */
-  fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    return this.fetchUpdateOutcome(submission, signal);
-  }
-
   /**
    * Fetches the current outcome. One round trip while there are no new blocks, two with new blocks, three when found.
    * @throws {RpcFault}
    */
-  async fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
+  async fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
     const scan = await this.#scan(submission, submission.madeAtHeight, signal);
     return await this.#conclude(submission, scan, signal);
   }
 
   /**
-   * As {@link fetchUpdateOutcome} for extrinsics that stay valid forever (pallet Relayer): searched in all blocks since
-   * they were created, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
+   * As {@link fetchOutcome} for extrinsics that stay valid forever (pallet Relayer): searched in all blocks since
+   * they were created, a window at a time; final blocks are not read again. `pending` while blocks are left.
    * @throws {RpcFault}
    */
   async fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    let from = this.#progress.get(submission.hash) ?? submission.madeAtHeight;
-    for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
-      const scan = await this.#scan(submission, from, signal);
-      const end = from + WINDOW_BLOCKS;
-      if (scan.found !== undefined || scan.bestHeight < end) {
-        return await this.#conclude(submission, scan, signal);
-      }
-      const isComplete = BigInt(scan.blocks.length) === WINDOW_BLOCKS &&
-        scan.blocks.every((block) => this.#blocks.has(block.hash));
-      // Blocks were reorganised meanwhile: the next fetch reads their successors.
-      if (!isComplete) break;
-      from = end;
+    const from = this.#progress.get(submission.hash) ?? submission.madeAtHeight;
+    const scan = await this.#scan(submission, from, signal);
+    const end = from + WINDOW_BLOCKS;
+    if (scan.found !== undefined || scan.bestHeight < end) {
+      return await this.#conclude(submission, scan, signal);
+    }
+    // Blocks that were reorganised meanwhile are read by the next fetch.
+    const isComplete = BigInt(scan.blocks.length) === WINDOW_BLOCKS &&
+      scan.blocks.every((block) => this.#blocks.has(block.hash));
+    if (isComplete) {
       this.#progress.set(submission.hash, end <= scan.finalHeight ? end : scan.finalHeight + 1n);
     }
     return { kind: "pending" };
@@ -242,9 +231,6 @@ export class SubstrateOutcomes implements HubOutcomes {
     signal: AbortSignal,
   ): Promise<Result> {
     const index = this.#blocks.get(block.hash)?.get(extrinsic);
-    const key = `${block.hash}/${index}`;
-    const known = this.#results.get(key);
-    if (known !== undefined) return known;
     const parent = block.parent ??
       (await this.node.client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
     const { runtime, events: all } = await this.blockEvents.fetch({ ...block, parent }, signal);
@@ -254,14 +240,12 @@ export class SubstrateOutcomes implements HubOutcomes {
     const read = <T extends object>(names: readonly string[], codec: Codec<T>): readonly T[] =>
       events.filter(({ pallet, name }) => pallet === "Ismp" && names.includes(name))
         .flatMap((event) => this.blockEvents.readFields(event, codec, block.height) ?? []);
-    const result: Result = {
+    return {
       succeeded: failed === undefined,
       handled: read(["PostRequestHandled", "GetRequestHandled"], messageHandledCodec),
       refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
       advanced: read(["StateMachineUpdated"], stateMachineUpdatedCodec)
         .map(({ stateMachineId, latestHeight }) => ({ id: stateMachineId, height: latestHeight })),
     };
-    this.#results.set(key, result);
-    return result;
   }
 }

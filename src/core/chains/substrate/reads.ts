@@ -2,11 +2,12 @@
  * Heights, times and the chain's view of a counterparty: plain reads of storage, and reads that may settle a message:
  * there is one node, so what it says must be final and still hold.
  */
-import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
+import { equalBytes, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateCommitment, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys, type Stored } from "../../ismp/storage_keys.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+import { calls, type StorageValues } from "../../rpc/substrate_calls.ts";
+import { SharedRead } from "../../runtime/refreshed.ts";
 import {
   type Certain,
   type CertainReads,
@@ -17,16 +18,45 @@ import {
 } from "../reads.ts";
 import { fetchReceiptsAt, fetchRequestMetadata } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchManyStored, fetchStored, toSeconds } from "./stored.ts";
+import { fetchStored, keysOf, pickStored, toSeconds, type Wanted } from "./stored.ts";
 
 const now = otherKeys.timestampNow.of();
 
 /** Values at a block, the best one without its hash. */
 type ReadAt<T> = (block: Hash256 | undefined) => Promise<readonly T[]>;
 
+/** Time for which views of other chains are shared, ms: legs that poll at the same time ask once. */
+const VIEWS_MS = 100;
+
+/** Where the chain keeps what it knows of another one. */
+function storedView(of: StateMachineId): Wanted<StoredView> {
+  return {
+    now,
+    height: ismpKeys.latestStateMachineHeight.of(of),
+    period: ismpKeys.challengePeriod.of(of),
+    frozen: ismpKeys.frozenConsensusClients.of(of.consensusStateId),
+  };
+}
+
+interface StoredView {
+  readonly now: bigint;
+  readonly height: bigint;
+  readonly period: bigint;
+  readonly frozen: boolean;
+}
+
 /** Reads of the chain's storage at its best block, and certain ones. */
 export class SubstrateReads implements ChainReads, CertainReads {
-  constructor(readonly node: SubstrateNode) {}
+  /** Keys of the views that are asked for, read together. */
+  readonly #viewKeys = new Map<Hex, Uint8Array>();
+  readonly #views: SharedRead<StorageValues>;
+
+  constructor(readonly node: SubstrateNode) {
+    this.#views = new SharedRead(node.clock, {
+      forMs: VIEWS_MS,
+      read: (signal) => node.client.readStorage([...this.#viewKeys.values()], undefined, signal),
+    });
+  }
 
   async fetchHeight(signal: AbortSignal): Promise<bigint> {
     const header = await this.node.client.call(calls.header(), signal);
@@ -46,12 +76,11 @@ export class SubstrateReads implements ChainReads, CertainReads {
   }
 
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    const view = await fetchManyStored(this.node, {
-      now,
-      height: ismpKeys.latestStateMachineHeight.of(counterparty),
-      period: ismpKeys.challengePeriod.of(counterparty),
-      frozen: ismpKeys.frozenConsensusClients.of(counterparty.consensusStateId),
-    }, { signal });
+    const wanted = storedView(counterparty);
+    const known = this.#viewKeys.size;
+    for (const key of keysOf(wanted)) this.#viewKeys.set(toHex(key), key);
+    if (this.#viewKeys.size > known) this.#views.drop();
+    const view = pickStored(this.node, wanted, await this.#views.get(signal));
     const { height = 0n, period = 0n, frozen = false } = view;
     return { height, nowSec: toSeconds(view.now), challengePeriodSec: period, isFrozen: frozen };
   }

@@ -25,10 +25,11 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { Findings, planSubstrateChecks } from "./chain_checks.ts";
+import { checkNode, Findings, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { SubstrateNode } from "./node.ts";
+import { FINAL_MS, type SubstrateNode } from "./node.ts";
+import { SharedRead } from "../../runtime/refreshed.ts";
 import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateRelayerAccounts } from "./relayer_accounts.ts";
@@ -53,9 +54,9 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
   const accounts = new SubstrateRelayerAccounts(node);
   return {
     ...chain,
-    planChecks: ({ hub, fetchKnownHeight }) =>
+    check: (_, signal) => checkNode(node, undefined, signal),
+    planChecks: ({ fetchKnownHeight }) =>
       planSubstrateChecks(node, {
-        check: (signal) => chain.check(hub, signal),
         fetchNeededHeight: fetchKnownHeight,
         checkOffchain: (signal) => checkAcceptedProofs(node, acceptedProofs, signal),
       }),
@@ -76,15 +77,22 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
 class SubstrateAcceptedProofs implements AcceptedProofs {
   /** List at the block that was read last. */
   #read: { readonly block: Hash256; readonly index: AcceptedProofIndex } | undefined;
+  readonly #shared: SharedRead<AcceptedProofIndex>;
 
-  constructor(readonly node: SubstrateNode) {}
+  constructor(readonly node: SubstrateNode) {
+    this.#shared = new SharedRead(node.clock, { forMs: FINAL_MS, read: (signal) => this.#readIndex(signal) });
+  }
 
   /**
-   * Fetches the accepted proofs that the hub lists at its newest final block; two round trips, one where the list was read
-   * at that block before.
+   * Fetches the accepted proofs that the hub lists at its newest final block, which is read together by those who ask at
+   * the same time, and whose list is read once.
    */
-  async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const block = await this.node.client.call(calls.finalizedHash(), signal);
+  fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    return this.#shared.get(signal);
+  }
+
+  async #readIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    const { hash: block } = await this.node.finalBlocks.newest(signal);
     if (this.#read?.block === block) return this.#read.index;
     const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.node, {
       rotations: beefyProofsKeys.rotationProofs.of(),

@@ -16,7 +16,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
 import { ChildTrie, FinalBlocks, Runtimes, type SubstrateNode } from "./node.ts";
-import { checkChain, planSubstrateChecks } from "./chain_checks.ts";
+import { checkNode, planSubstrateChecks } from "./chain_checks.ts";
 import { findUnsupported } from "./dry_run.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
@@ -161,11 +161,11 @@ export function assembleSubstrateChain(
     gates: undefined,
     planChecks: ({ hub, fetchKnownHeight }) =>
       planSubstrateChecks(node, {
-        check: (signal) => checkChain(node, hub, signal),
+        hub,
         fetchNeededHeight: fetchKnownHeight,
         checkOffchain: (signal) => checkMessageBodies(node, signal),
       }),
-    check: (hub, signal) => checkChain(node, hub, signal),
+    check: (hub, signal) => checkNode(node, hub, signal),
     // sr25519 over the 32 bytes.
     // deno-lint-ignore require-await -- a missing key is a rejection, not an exception
     signMessage: async ({ digest }) => signer.signDigest(digest),

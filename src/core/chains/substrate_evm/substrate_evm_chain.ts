@@ -33,12 +33,18 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { CONSEQUENCE, PROBED_SLOT, type ProofProbe, SILENCE } from "../evm/proof_checks.ts";
+import {
+  CONSEQUENCE,
+  PROBED_SLOT,
+  type ProofProbe,
+  SILENCE,
+  type SlotProver,
+  type StateProof,
+} from "../evm/proofs.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
-import type { SlotProver, StateProof } from "../evm/proofs.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
-import { checkContractNode, planSubstrateChecks } from "../substrate/chain_checks.ts";
+import { checkNode, planSubstrateChecks } from "../substrate/chain_checks.ts";
 import { decodeValue, type SubstrateNode } from "../substrate/node.ts";
 import { createChainContext } from "../substrate/substrate_chain.ts";
 
@@ -77,7 +83,7 @@ export function createSubstrateEvmChain(
     const planned = evm.planChecks(checks);
     const ofNode = planSubstrateChecks(node, {
       check: async (signal) => [
-        ...await checkContractNode(node, signal),
+        ...await checkNode(node, undefined, signal),
         ...await checkSameChain(context, node, signal),
       ],
       fetchNeededHeight: checks.fetchKnownHeight,
@@ -89,7 +95,7 @@ export function createSubstrateEvmChain(
     ...evm,
     planChecks,
     check: async (hub, signal) => {
-      const [ofEvm, ofNode] = await Promise.all([evm.check(hub, signal), checkContractNode(node, signal)]);
+      const [ofEvm, ofNode] = await Promise.all([evm.check(hub, signal), checkNode(node, undefined, signal)]);
       const rows = [...ofEvm, ...ofNode];
       return rows.some(keepsOut) ? rows : [...rows, ...await checkSameChain(context, node, signal)];
     },

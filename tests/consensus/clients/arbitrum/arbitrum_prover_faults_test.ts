@@ -1,8 +1,6 @@
 // The prover of Arbitrum chains with nodes that lie or belong to another chain: nothing wrong is ever offered, and the
 // endpoint is named where its answer can be distinguished from the truth.
 import assert from "node:assert/strict";
-import { createTestClient, http } from "viem";
-import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { type AlterAnswer, alteringFetch } from "../../../support/altered_answers.ts";
 import { headerFields, lieAbout } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
@@ -94,22 +92,5 @@ Deno.test("arbitrum: an endpoint of the rollup that lies about a header is found
       /^nothing: .*block_does_not_exist/,
     );
     assert.equal(await relay(hub, fixture.prover()), assertion.l2Height);
-  });
-});
-
-Deno.test("arbitrum: an endpoint on another L1 is named, and the next one is used", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2, nodes } = fixture;
-    await fixture.mineL2();
-    const assertion = await contracts.createAssertion(l2);
-    const height = await fixture.advanceL1();
-    await using stranger = await startAnvil({ chainId: 11155111, genesisTimestampSec: 1_700_000_000 });
-    await createTestClient({ mode: "anvil", transport: http(stranger.rpcUrl) }).mine({
-      blocks: Number(height) + 1,
-    });
-    const prover = fixture.prover({ l1Urls: [stranger.rpcUrl] });
-    assert.equal(await outcomeOf(prover), `bad_data EVM-11155111 ${hostOf(stranger.rpcUrl)}`);
-    const both = fixture.prover({ l1Urls: [stranger.rpcUrl, nodes.l1.rpcUrl] });
-    assert.equal(await relay(hub, both), assertion.l2Height);
   });
 });

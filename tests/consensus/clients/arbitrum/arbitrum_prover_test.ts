@@ -1,12 +1,10 @@
 // The prover of Arbitrum chains on real nodes: assertions and nodes, contested and false ones, none of which is lost.
 import assert from "node:assert/strict";
-import { createTestClient, http } from "viem";
 import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
-import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { alteringFetch, fetchWithLogsOf } from "../../../support/altered_answers.ts";
-import { l1Id, mineL1, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
+import { alteringFetch } from "../../../support/altered_answers.ts";
+import { never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
 import { rollupId, withArbitrum } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
@@ -18,12 +16,17 @@ Deno.test("arbitrum: each assertion advances the hub once", async () => {
     await fixture.advanceL1();
     assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
     for (let round = 0; round < 3; round++) {
+      for (let made = 0; made < round; made++) {
+        await fixture.mineL2();
+        await contracts.createAssertion(l2);
+      }
       await fixture.mineL2();
       const assertion = await contracts.createAssertion(l2);
       await fixture.advanceL1();
-      assert.equal(await relay(hub, prover), assertion.l2Height);
-      await reasonForNothing(prover);
+      assert.equal(await relay(hub, prover), assertion.l2Height, "the newest");
+      assert.match(await reasonForNothing(prover), /no claim is above/);
     }
+    assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
     assert.deepEqual(fixture.log.events("warn"), []);
   });
 });
@@ -85,43 +88,6 @@ Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one th
   });
 });
 
-Deno.test("arbitrum: an assertion that gets its competitor between two polls is skipped", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const prover = fixture.prover();
-    await fixture.mineL2();
-    const assertion = await fixture.contracts.createAssertion(fixture.l2);
-    await fixture.advanceL1();
-    updatesOf(await prover.next(never));
-    await fixture.contracts.contestAssertion(assertion);
-    await fixture.advanceL1();
-    await reasonForNothing(prover);
-  });
-});
-
-Deno.test("arbitrum: assertions that were made while no relayer ran are found; the newest counts, until the hub has it", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2, nodes } = fixture;
-    for (let made = 0; made < 3; made++) {
-      await fixture.mineL2();
-      await contracts.createAssertion(l2);
-    }
-    await fixture.mineL2();
-    const newest = await contracts.createAssertion(l2);
-    const height = await fixture.advanceL1();
-    const prover = fixture.prover();
-    const [first = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
-    assert.equal(decodeArbitrumUpdate(first).l1Height, height);
-    // The submission fails; the L1 moves on meanwhile.
-    await createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) }).mine({ blocks: 2 });
-    await fixture.advanceL1();
-    const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
-    assert.equal(decodeArbitrumUpdate(again).l1Height, height + 2n);
-    assert.equal(await relay(hub, prover), newest.l2Height);
-    assert.match(await reasonForNothing(prover), /no claim is above/);
-    assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
-  });
-});
-
 Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
   await withArbitrum("ArbitrumBold", async (fixture) => {
     const { contracts, hub, l2 } = fixture;
@@ -144,84 +110,25 @@ Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out c
   });
 });
 
-Deno.test("arbitrum: an assertion is not lost when the hub falls back to an older L1 block", async () => {
-  await withArbitrum("ArbitrumBold", async (fixture) => {
-    const { contracts, hub, l2 } = fixture;
-    await fixture.mineL2();
-    const before = await fixture.advanceL1();
-    const assertion = await contracts.createAssertion(l2);
-    const height = await fixture.advanceL1();
-    const prover = fixture.prover();
-    updatesOf(await prover.next(never));
-    for (let look = 0; look < 11; look++) {
-      hub.rewind({ id: l1Id, height: before });
-      await reasonForNothing(prover);
-    }
-    hub.rewind({ id: l1Id, height });
-    assert.equal(await relay(hub, prover), assertion.l2Height);
-  });
-});
-
-for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
-  Deno.test(`arbitrum: a claim that an endpoint's index lacks is found at another one, or later (${type})`, async () => {
-    await withArbitrum(type, async (fixture) => {
-      const { contracts, hub, l2, nodes } = fixture;
-      const create = async (): Promise<{ readonly l2Height: bigint; readonly block: bigint }> => {
-        await fixture.mineL2();
-        const { l2Height } = type === "ArbitrumBold"
-          ? await contracts.createAssertion(l2)
-          : await contracts.createNode(l2);
-        return { l2Height, block: await fixture.advanceL1() };
-      };
-      const first = await create();
-      const second = await create();
-      const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
-      let lastBlock = first.block;
-      const behind = fetchWithLogsOf(
-        bad,
-        (text) => BigInt(/"blocknumber":"(0x[0-9a-f]+)"/.exec(text)?.[1] ?? 0) <= lastBlock,
-      );
-      const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
-      assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
-      const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
-      assert.equal(warning?.event, "endpoint_data_invalid.logs");
-      assert.equal(warning?.fields.endpoint, new URL(bad).host);
-
-      // Where there is nobody else to ask, the blocks are searched again with the next ones.
-      lastBlock = 0n;
-      const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
-      assert.match(await reasonForNothing(alone), /there are no new (assertions|nodes) in L1 blocks/);
-      lastBlock = second.block;
-      await mineL1(nodes);
-      await fixture.advanceL1();
-      assert.equal(await relay(hub, alone), second.l2Height);
-    });
-  });
-}
-
 Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
-  for (const generation of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
-    await withArbitrum(generation, async (fixture) => {
-      const { contracts, hub, l2, log } = fixture;
-      let isLagging = true;
-      const prover = fixture.prover({
-        l2Transport: alteringFetch((method, result) =>
-          isLagging && method === "eth_getBlockByHash" ? null : result
-        ),
-      });
-      await fixture.mineL2();
-      const { l2Height } = generation === "ArbitrumBold"
-        ? await contracts.createAssertion(l2)
-        : await contracts.createNode(l2);
-      await fixture.advanceL1();
-      for (let poll = 0; poll < 25; poll++) {
-        assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
-      }
-      assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
-      isLagging = false;
-      assert.equal(await relay(hub, prover), l2Height);
+  await withArbitrum("ArbitrumOrbit", async (fixture) => {
+    const { contracts, hub, l2, log } = fixture;
+    let isLagging = true;
+    const prover = fixture.prover({
+      l2Transport: alteringFetch((method, result) =>
+        isLagging && method === "eth_getBlockByHash" ? null : result
+      ),
     });
-  }
+    await fixture.mineL2();
+    const { l2Height } = await contracts.createNode(l2);
+    await fixture.advanceL1();
+    for (let poll = 0; poll < 25; poll++) {
+      assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
+    }
+    assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
+    isLagging = false;
+    assert.equal(await relay(hub, prover), l2Height);
+  });
 });
 
 Deno.test("arbitrum: a client of an unknown generation is named, and assertions are proved", async () => {

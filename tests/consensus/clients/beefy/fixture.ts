@@ -9,7 +9,7 @@ import { createPriceSource } from "../../../../src/core/pricing/price_source.ts"
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
 import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
-import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
+import { RelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -144,7 +144,7 @@ export function relaySource(
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
   const work = new HubWork(hub);
-  return createRelaySource({ relay, work, log }, {
+  return new RelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
     paraIds,

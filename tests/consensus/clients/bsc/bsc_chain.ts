@@ -1,8 +1,8 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
+import { USUAL_UNBONDING_SEC } from "../../../../src/consensus/prover.ts";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import {
-  BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
   epochLengthCodec,
@@ -23,7 +23,7 @@ import {
 } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
-import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
+import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/header_rewriter.ts";
 import { type ClientKind, ClientTarget } from "../../../support/client_target.ts";
 import type { UpdateRules } from "../../../support/memory_target.ts";
 
@@ -136,7 +136,7 @@ const bscRules: UpdateRules = (proof, client, target) => {
 const bscClient: ClientKind<BscConsensusState> = {
   id: BSC0,
   clientId: toConsensusClientId("BSCP"),
-  unbondingSec: BSC_UNBONDING_SEC,
+  unbondingSec: USUAL_UNBONDING_SEC,
   chain: { stateMachine: evmStateMachine(chapel.chainId), consensusStateId: BSC0 },
   codec: { enc: bscConsensusStateCodec.enc, dec: decodeBscState },
   rules: bscRules,

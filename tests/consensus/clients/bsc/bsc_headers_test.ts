@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
+import { BscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { decodeBscState } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
@@ -28,7 +28,7 @@ Deno.test("updates built from the headers of a node over HTTP are accepted, acro
     { stateMachine: parseStateMachine("EVM-97"), urls: [new EndpointUrl(shown.rpcUrl)] },
   );
   const hub = bscTarget(new MemoryBscChain({ epochLength: 20n }), 20n);
-  const prover = createBscProver({ hub, headers: reader }, {
+  const prover = new BscProver({ hub, headers: reader }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength: 20n,

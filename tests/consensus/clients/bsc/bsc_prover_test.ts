@@ -1,6 +1,6 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
-import { createBscProver } from "../../../../src/consensus/clients/bsc/client.ts";
+import { BscProver } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
@@ -24,7 +24,7 @@ function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   const epochLength = options.epochLength ?? EPOCH;
   const chain = new MemoryBscChain({ epochLength, ...options });
   const hub = bscTarget(chain, epochLength, epoch);
-  const prover = createBscProver({ hub, headers: chain.reader }, {
+  const prover = new BscProver({ hub, headers: chain.reader }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength,
@@ -298,7 +298,7 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
     return byte === undefined ? header : { ...header, extraData: header.extraData.with(at, byte ^ 1) };
   };
   const proverAt = (hosts: readonly string[]): ConsensusProver =>
-    createBscProver({ hub, headers: { ...chain.reader, hosts } }, {
+    new BscProver({ hub, headers: { ...chain.reader, hosts } }, {
       stateMachine: parseStateMachine("EVM-97"),
       consensusStateId: BSC0,
       epochLength: EPOCH,
@@ -331,7 +331,7 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
     fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id" as const, chainId: 56n }]),
   };
   hub.clients.delete(BSC0);
-  const prover = createBscProver({ hub, headers }, {
+  const prover = new BscProver({ hub, headers }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength: 1000n,

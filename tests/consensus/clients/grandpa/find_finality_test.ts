@@ -5,7 +5,7 @@ import {
   FinalitySearch,
   type FinalitySource,
 } from "../../../../src/consensus/clients/grandpa/find_finality.ts";
-import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import { GrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import type { RelayBlock, RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { concatBytes, type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
@@ -111,7 +111,7 @@ Deno.test("GRANDPA prover: a client before a forced change cannot be advanced, a
   const state = await fixture.fetchTrusted();
   const { stateMachine, consensusStateId } = fixture.hubId;
   const deps = { relay: forcedAfter(reader.chain, state), target: fixture.target };
-  const prover = createGrandpaProver(deps, {
+  const prover = new GrandpaProver(deps, {
     stateMachine,
     consensusStateId,
     paraIds: [4009],

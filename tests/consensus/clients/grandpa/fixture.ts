@@ -3,7 +3,7 @@
  * nothing moves by itself.
  */
 import {
-  createGrandpaProver,
+  GrandpaProver,
   type GrandpaProverOptions,
 } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import type {
@@ -87,7 +87,7 @@ export class Fixture implements AsyncDisposable {
     // The first state needs no chain that is told.
     const reader = resources.use(connectRelay(relay.wsUrl));
     const nowhere = resources.use(connectConsensus(hub));
-    const first = createGrandpaProver(
+    const first = new GrandpaProver(
       { relay: reader.chain, target: nowhere.hub },
       proverOptions(hub, options),
     );
@@ -116,7 +116,7 @@ export class Fixture implements AsyncDisposable {
     } = {},
   ): ConsensusProver {
     const reader = this.#resources.use(connectRelay(relayUrl));
-    return createGrandpaProver({ relay: reader.chain, target }, {
+    return new GrandpaProver({ relay: reader.chain, target }, {
       ...proverOptions(this.hub, this.#options),
       ...change,
     });

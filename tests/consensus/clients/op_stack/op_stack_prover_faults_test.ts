@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { type AlterAnswer, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
@@ -111,7 +110,7 @@ Deno.test("op stack: an L1 whose head fell below what the hub knows is waited fo
     await node.revert({ id: before });
     await assert.rejects(
       prover.next(never),
-      (error) => error instanceof RpcFault && error.code === "lagging",
+      { name: "RpcFault", code: "lagging" },
     );
     // The same transaction again, in a block of another time: another fork than the one that the hub followed.
     await node.increaseTime({ seconds: 1000 });
@@ -119,7 +118,7 @@ Deno.test("op stack: an L1 whose head fell below what the hub knows is waited fo
     await node.mine({ blocks: 1 });
     await assert.rejects(
       prover.next(never),
-      (error) => error instanceof ProverFault && error.code === "bad_data",
+      { name: "ProverFault", code: "bad_data" },
     );
     await fixture.advanceL1();
     await relay(hub, fixture.prover());

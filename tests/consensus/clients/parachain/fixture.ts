@@ -3,8 +3,8 @@
  * moves by itself.
  */
 import {
-  createParachainProver,
   type IsmpHostReader,
+  ParachainProver,
   type ParachainProverOptions,
 } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
@@ -207,7 +207,7 @@ export class Fixture implements AsyncDisposable {
     const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
       await target.reads.fetchNowSec(signal) + (laterSec?.() ?? 0n);
     const later = withMethods(target, { reads: withMethods(target.reads, { fetchNowSec }) });
-    return createParachainProver({ relay: reader.chain, target: later, ...host && { host } }, {
+    return new ParachainProver({ relay: reader.chain, target: later, ...host && { host } }, {
       ...of,
       intervalMs: 300_000,
       hub,

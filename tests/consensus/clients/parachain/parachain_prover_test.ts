@@ -1,16 +1,16 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
-import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
-import { createParachainProver } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
-import { FollowerProver } from "../../../../src/consensus/clients/grandpa/client.ts";
+import { GrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import { ParachainProver } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import { proverByClient } from "../../../../src/consensus/clients/grandpa/client.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
-import { grandpaStateOf } from "../../../../devnet/updates/grandpa_updater.ts";
+import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
@@ -286,18 +286,10 @@ Deno.test("a chain follows the hub by what its client takes, also when governanc
   await using reader = connectRelay(fixture.relay.wsUrl);
   const deps = { relay: reader.chain, target: fixture.connect(node) };
   const options = { ...fixture.hubId, intervalMs: 300_000 };
-  const prover = new FollowerProver(deps.target, {
-    usual: createGrandpaProver(deps, {
-      ...options,
-      paraIds: [4009],
-      maxBlockRange: 2400,
-      slotDurationMs: 6000,
-    }),
-    byClient: new Map([[
-      consensusClientIds.parachain,
-      createParachainProver(deps, { ...options, hub: fixture.hubId.stateMachine }),
-    ]]),
-  });
+  const votes = { ...options, paraIds: [4009], maxBlockRange: 2400, slotDurationMs: 6000 };
+  const byVotes = new GrandpaProver(deps, votes);
+  const byHeads = new ParachainProver(deps, { ...options, hub: fixture.hubId.stateMachine });
+  const prover = proverByClient({ ...deps, byVotes, byHeads }, consensusClientIds.parachain);
   const produce = async (change: Promise<unknown>): Promise<void> => {
     node.produceBlock();
     await change;
@@ -311,9 +303,9 @@ Deno.test("a chain follows the hub by what its client takes, also when governanc
   await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
   fixture.advance(3);
   fixture.relay.produceBlocks(3);
-  const byVotes = updatesOf(await prover.next(never));
-  assert.match(byVotes.summary, /^final relay block/);
-  await fixture.submit(node, byVotes);
+  const second = updatesOf(await prover.next(never));
+  assert.match(second.summary, /^final relay block/);
+  await fixture.submit(node, second);
   await produce(node.createConsensusClient({
     ...clientOf(fixture.hubId.consensusStateId, initial),
     clientId: parachainClientId,

@@ -10,10 +10,7 @@ import {
   type HeimdallNode,
   openHeimdallNode,
 } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
-import {
-  createPolygonProver,
-  type PolygonProverDeps,
-} from "../../../../src/consensus/clients/polygon/client.ts";
+import { PolygonProver, type PolygonProverDeps } from "../../../../src/consensus/clients/polygon/client.ts";
 import {
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
@@ -155,7 +152,7 @@ export function polygonProver(
   hub: ClientTarget<PolygonConsensusState>,
 ): ConsensusProver {
   const options = { stateMachine: AMOY, consensusStateId: POLY, intervalMs: 30_000 };
-  return createPolygonProver({ hub, node: chain.node, bor: chain.bor }, options);
+  return new PolygonProver({ hub, node: chain.node, bor: chain.bor }, options);
 }
 
 /** A chain with one milestone, and a hub whose client was created of it. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { createPolygonProver } from "../../../../src/consensus/clients/polygon/client.ts";
+import { PolygonProver } from "../../../../src/consensus/clients/polygon/client.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { usualSigners } from "../../../../devnet/heimdall/heimdall_chain.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
@@ -246,7 +246,7 @@ Deno.test("the check of a Polygon prover names wrong chains", async () => {
   chain.borChainId = 137n;
   const other = new MemoryPolygon({ borChainId: 137 });
   other.heimdall.growTo(3n);
-  const stranger = createPolygonProver({ hub, node: other.node, bor: chain.bor }, {
+  const stranger = new PolygonProver({ hub, node: other.node, bor: chain.bor }, {
     stateMachine: parseStateMachine("EVM-80002"),
     consensusStateId: POLY,
     intervalMs: 30_000,
@@ -278,8 +278,8 @@ Deno.test("the initial state of a Polygon client names the newest milestone, and
   ]]]);
   const { timestampSec, stateRoot } = borHeader(150n);
   assert.deepEqual(commitments, [{
-    id: { stateMachine: "EVM-80002", consensusStateId: "POLY" },
-    at: { height: 150n, commitment: { timestampSec, overlayRoot: undefined, stateRoot } },
+    height: { id: { stateMachine: "EVM-80002", consensusStateId: "POLY" }, height: 150n },
+    commitment: { timestampSec, overlayRoot: undefined, stateRoot },
   }]);
   chain.isBorBehind = true;
   const absent = await catchProverFault(prover.fetchInitialState(signal));
@@ -296,7 +296,7 @@ Deno.test("a Polygon prover is made for Polygon's chains alone", () => {
   const chain = new MemoryPolygon();
   const options = { stateMachine: parseStateMachine("EVM-1"), consensusStateId: POLY, intervalMs: 30_000 };
   assert.throws(
-    () => createPolygonProver({ hub: polygonTarget(), node: chain.node, bor: chain.bor }, options),
+    () => new PolygonProver({ hub: polygonTarget(), node: chain.node, bor: chain.bor }, options),
     /EVM-1: the hub's Polygon client knows EVM-137 and EVM-80002 only/,
   );
 });

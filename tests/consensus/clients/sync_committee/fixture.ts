@@ -17,10 +17,14 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
-import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
+import { SyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
-import { type AmsterdamFork, amsterdamHeaderRule } from "../../../../devnet/evm/amsterdam_headers.ts";
-import { type HeaderRewriter, startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
+import {
+  type AmsterdamFork,
+  amsterdamHeaderRule,
+  type HeaderRewriter,
+  startHeaderRewriter,
+} from "../../../../devnet/evm/header_rewriter.ts";
 import { checkBeaconUpdate } from "../../../../devnet/hub/verifiers/beacon/beacon_client.ts";
 import type { BeaconLayout } from "../../../../devnet/hub/verifiers/beacon/layouts.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
@@ -155,7 +159,7 @@ export class Fixture implements AsyncDisposable {
   ): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
     const deps = { clock: this.clock, randomness: seededRandomness(1) };
-    return createSyncCommitteeProver({
+    return new SyncCommitteeProver({
       ...deps,
       hub: this.hub,
       execution: openEvmReader(
@@ -166,6 +170,7 @@ export class Fixture implements AsyncDisposable {
       log: this.log,
       summariesText,
     }, {
+      stateMachine: chain,
       network: sepolia,
       consensusStateId: eth0,
       beaconUrls: hosts.map((host) => new EndpointUrl(`http://${host}/key-0123456789abcdef01234567`)),

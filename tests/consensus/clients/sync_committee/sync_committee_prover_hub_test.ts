@@ -14,8 +14,8 @@ Deno.test("sync committee prover: the initial state is that of the finalized blo
   equal(initial.unbondingSec, 5_832_000n);
   equal([...initial.challengePeriods], [[chain, 300n]]);
   const [commitment] = initial.commitments;
-  equal(commitment?.id, { stateMachine: chain, consensusStateId: eth0 });
-  equal(commitment?.at.height, BigInt(fixture.beacon.head.blockNumber));
+  equal(commitment?.height.id, { stateMachine: chain, consensusStateId: eth0 });
+  equal(commitment?.height.height, BigInt(fixture.beacon.head.blockNumber));
   const state = decodeBeaconConsensusState(initial.state);
   equal(state.lightClientState.finalizedHeader.slot, BigInt(fixture.beacon.finalized.slot));
   equal(state.chainId, 11155111);

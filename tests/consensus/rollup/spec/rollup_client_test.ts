@@ -1,11 +1,11 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
+import { evmCommitment } from "../../../../src/consensus/spec/header_commitment.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   commitmentIdOf,
   findRollupClient,
   ROLLUP_UNBONDING_SEC,
-  rollupCommitment,
 } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   accountNodesOf,
@@ -20,7 +20,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import { EvmProofError, type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
+import { type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
 import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import { buildL1 } from "./l1_fixture.ts";
 import { l1Id, rollupId } from "./vectors.ts";
@@ -28,8 +28,8 @@ import { l1Id, rollupId } from "./vectors.ts";
 Deno.test("rollup ids: commitments are stored under the L1's id", () => {
   const state = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };
   equal(stateMachineIdKey(commitmentIdOf(state)), "EVM-10/ETH0");
-  const block = { height: 2n ** 64n + 5n, timestampSec: 7n, stateRoot: word(3n) };
-  equal(rollupCommitment(state, block), {
+  const block = { number: 2n ** 64n + 5n, timestampSec: 7n, stateRoot: word(3n) };
+  equal(evmCommitment(commitmentIdOf(state), block), {
     height: { id: commitmentIdOf(state), height: 5n },
     commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
   });
@@ -56,7 +56,7 @@ Deno.test("rollup ids: an id that is not a rollup client's is replaced by the on
 });
 
 function refuses(code: EvmProofErrorCode, read: () => unknown): void {
-  throws(read, (error) => error instanceof EvmProofError && error.code === code);
+  throws(read, { name: "EvmProofError", code });
 }
 
 const contract = "0x00000000000000000000000000000000000000aa";

@@ -1,6 +1,6 @@
 /** Contract reads of a request as one call, at nodes that run such calls and at others. */
 import assert from "node:assert/strict";
-import { CallBundles } from "../../../../src/core/chains/evm/call_bundles.ts";
+import { CallBundles } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";

@@ -205,10 +205,7 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
     pendingSetId: 1n,
   };
   const judge = (change: Partial<HostConsensusView>, isRouter = true): readonly [string, string] => {
-    const { result, found } = judgeHostView("EVM-1", { ...view, ...change }, {
-      hub: "KUSAMA-4009/PAS0",
-      isRouter,
-    });
+    const { result, found } = judgeHostView({ ...view, ...change }, { hub: "KUSAMA-4009/PAS0", isRouter });
     return [result, found];
   };
   assert.deepEqual(judge({}), [

@@ -3,7 +3,7 @@ import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { ProofVerifier } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { hostSlots, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
+import { requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -14,7 +14,7 @@ import { Secret } from "../../../../src/core/config/redact.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { requireSlots } from "../../../../devnet/hub/verifiers/ethereum_state.ts";
-import { ProofRefusal } from "../../../../devnet/hub/verifiers/proof_refusal.ts";
+import { ProofRefusal } from "../../../../devnet/hub/verifiers/refusals.ts";
 import {
   countReceived,
   freezeHost,
@@ -460,7 +460,7 @@ Deno.test("evm chain: signing refuses what the account cannot pay and notices an
     const handlerWord: Hex = `0x${"00".repeat(12)}${host.addresses.ping.slice(2)}`;
     await host.node.setStorageAt({
       address: host.addresses.host,
-      index: Number(hostSlots.handler),
+      index: Number(9n),
       value: handlerWord,
     });
     const moved = await chain.sender.sign(delivery, { simulation, ...noHints }, never);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { gasLimitFor } from "../../../../src/core/chains/evm/gas.ts";
-import { GasExpectation, isFittingLimit } from "../../../../src/core/chains/evm/gas_expectation.ts";
+import { GasExpectation, isFittingLimit } from "../../../../src/core/chains/evm/message_gas.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { deliveryOfPosts } from "./scripted_node.ts";

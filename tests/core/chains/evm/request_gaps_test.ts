@@ -1,12 +1,12 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
+import { findMissingRequests } from "../../../../src/core/chains/evm/log_reader.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
-import { findMissingRequests } from "../../../../src/core/chains/evm/request_gaps.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
 import { chainAt, node, requestLog, zeros } from "./scripted_node.ts";
 
 /** Requests of the host: block by nonce. */

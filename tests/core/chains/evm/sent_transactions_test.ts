@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
+import { waitUntil } from "../../../../devnet/waiting.ts";
+import { WITNESS_TIMEOUT_MS } from "../../../../src/core/chains/evm/rpc_batch.ts";
 import type {
   SignedSubmission,
   SigningInput,
   SubmissionOutcome,
 } from "../../../../src/core/chains/submission.ts";
-import { WITNESS_TIMEOUT_MS } from "../../../../src/core/chains/evm/witnesses.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { waitUntil } from "../../../../devnet/waiting.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";

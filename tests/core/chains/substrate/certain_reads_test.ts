@@ -49,7 +49,6 @@ for (const [name, [final, best], since, expected] of rows) {
       new Map(value === undefined ? [] : [[key, toHex(requestReceiptCodec.enc(value))]]);
     const { chain, run } = scriptTries(trie(final), trie(best));
     assert.deepEqual(await run(chain.certain.fetchCertainReceipts([message], since, signal)), [expected]);
-    await chain.close();
   });
 }
 
@@ -69,6 +68,5 @@ Deno.test("certain reads: a fee that was raised since the final block is not cer
     assert.ok(final instanceof Map);
     const { chain, run } = scriptTries(final, trie(5n));
     assert.deepEqual(await run(chain.certain.fetchCertainFees([message.commitment], at, signal)), [expected]);
-    await chain.close();
   }
 });

@@ -7,7 +7,7 @@ import {
 import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { bytes, Option, u64 } from "../../../../src/core/encoding/scale.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -140,26 +140,5 @@ Deno.test("counterparties: a light client of a kind that is not known is named, 
     const { chain, run, log } = scriptHub({ state_getStorage: () => stored });
     assert.equal(await run(chain.counterparties.findUnlisted(id, never)), undefined);
     assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), [`light client ${named}`]);
-    await chain.close();
   }
-});
-
-Deno.test("runtimes: metadata of a newer version is asked for in a known one, by the runtime's own API", async () => {
-  const newer = Uint8Array.of(0x6d, 0x65, 0x74, 0x61, 17, 1, 2, 3);
-  const asked: unknown[] = [];
-  const rows = await check({
-    state_getMetadata: () => toHex(newer),
-    state_call: (method, argument) => {
-      asked.push([method, argument]);
-      return toHex(Option(bytes).enc(argument === "0x0e000000" ? nexus.metadata : undefined));
-    },
-  });
-  assert.equal(results(rows).node, "ok");
-  assert.deepEqual(
-    asked,
-    ["0x0e000000", "0x0f000000", "0x10000000"].map((version) => [
-      "Metadata_metadata_at_version",
-      version,
-    ]),
-  );
 });

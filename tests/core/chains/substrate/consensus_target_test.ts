@@ -29,7 +29,7 @@ import {
   submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
+import type { RuntimeChange } from "../../../../devnet/hub/runtime_metadata.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
@@ -112,8 +112,8 @@ Deno.test("consensus hub: each method takes one round trip, or the number that i
   );
   const submission = await hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal);
   assert.equal(await counted(() => hub.sender.broadcast(submission, signal)), 1);
-  await hub.outcomes.fetchUpdateOutcome(submission, signal);
-  assert.equal(await counted(() => hub.outcomes.fetchUpdateOutcome(submission, signal)), 1);
+  await hub.outcomes.fetchOutcome(submission, signal);
+  assert.equal(await counted(() => hub.outcomes.fetchOutcome(submission, signal)), 1);
 });
 
 Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
@@ -232,7 +232,6 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
-  await chain.close();
 });
 
 Deno.test("consensus hub: upgrades are followed, and no update is made for a runtime that does not take them (F20)", async () => {
@@ -255,7 +254,7 @@ Deno.test("consensus hub: upgrades are followed, and no update is made for a run
   assert.notEqual(decodeBareExtrinsic(after.raw)[0], decodeBareExtrinsic(before.raw)[0]);
   await hub.sender.broadcast(after, signal);
   simulated.produceBlock();
-  const outcome = await hub.outcomes.fetchUpdateOutcome(after, signal);
+  const outcome = await hub.outcomes.fetchOutcome(after, signal);
   assert.ok(outcome.kind === "included" && outcome.succeeded);
   assert.ok((outcome.advanced ?? []).length > 0);
 });
@@ -276,7 +275,6 @@ Deno.test("consensus hub: a node without state_queryStorageAt is read value by v
     undefined,
   ]);
   assert.deepEqual(new Set(asked), new Set([best]));
-  await chain.close();
 });
 
 Deno.test("consensus hub: older releases keep commitments and their times under other names", async () => {
@@ -298,7 +296,6 @@ Deno.test("consensus hub: older releases keep commitments and their times under 
   assert.deepEqual(await run(chain.reads.fetchCommitment(at, signal)), commitment);
   assert.equal(await run(chain.reads.fetchUpdateTime(at, signal)), 77n);
   assert.equal(await run(chain.reads.fetchCommitment({ ...at, height: 8n }, signal)), undefined);
-  await chain.close();
 });
 
 Deno.test("consensus hub: values are read at the block that was asked for, and what does not decode is malformed", async () => {
@@ -326,5 +323,4 @@ Deno.test("consensus hub: values are read at the block that was asked for, and w
     run(chain.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)),
     faultWith("malformed"),
   );
-  await chain.close();
 });

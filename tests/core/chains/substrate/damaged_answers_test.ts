@@ -131,7 +131,6 @@ Deno.test("damaged answers: each is a fault of its call, and the node is asked a
   }
   assert.ok(faults > SEEDS / 4, `${faults} faults`);
   assert.deepEqual(log.lines.filter(({ level }) => level === "error"), []);
-  await chain.close();
 });
 
 Deno.test("damaged answers: a block number of more than 32 bits is no header, and an error without a code no refusal", async () => {
@@ -146,5 +145,4 @@ Deno.test("damaged answers: a block number of more than 32 bits is no header, an
   }
   node.damage = () => ['{"jsonrpc":"2.0","id":3,"error":{"reason":"?"}}'];
   await assert.rejects(clock.run(chain.reads.fetchHeight(signal)), { code: "malformed" });
-  await chain.close();
 });

@@ -80,7 +80,6 @@ Deno.test("fees: fees are what the child trie says, in one message", async () =>
   assert.equal(trips(), 1);
   assert.deepEqual((await run(chain.fees.fetchFees([], signal))).units, []);
   assert.equal(trips(), 0);
-  await chain.close();
 });
 
 Deno.test("fees: a chain without gas has no part for it, and takes its decimals from the configuration", async () => {
@@ -113,7 +112,6 @@ for (const hashing of ["Keccak", "Blake2"] as const) {
     assert.deepEqual(receipts.relayers, [relayer, undefined, new Uint8Array(20).fill(1)]);
     assert.equal(decodeStrict(stateMachineProofCodec, receipts.proof, "Proof").hasher, hashing);
     assert.equal(trips(), 3);
-    await chain.close();
   });
 }
 
@@ -126,7 +124,6 @@ Deno.test("fees: a receipt that holds a signature names its signer, as the hub r
   assert.deepEqual((await run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal))).relayers, [
     relayer,
   ]);
-  await chain.close();
 });
 
 Deno.test("fees: a proof that does not fit the header's root is no proof", async () => {
@@ -136,7 +133,6 @@ Deno.test("fees: a proof that does not fit the header's root is no proof", async
     faultWith("malformed"),
   );
   await assert.rejects(run(chain.proofs.proveFees([paid], { height: 9n }, signal)), faultWith("malformed"));
-  await chain.close();
 });
 
 Deno.test("fees: a header without ISMP roots is malformed, a height beyond the head is lagging", async () => {
@@ -151,7 +147,6 @@ Deno.test("fees: a header without ISMP roots is malformed, a height beyond the h
     run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal)),
     faultWith("lagging"),
   );
-  await chain.close();
 });
 
 Deno.test("fees: state values are proven at the height asked for, also by the standard method", async () => {

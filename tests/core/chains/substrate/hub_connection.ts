@@ -61,3 +61,15 @@ export function connect(
     [Symbol.asyncDispose]: () => chain.close(),
   };
 }
+
+/** A definer of tests on a simulated hub, with an adapter that is connected to it. @param start starts the hub */
+export function testsOn(
+  start: () => Promise<Hub>,
+): (name: string, work: (scene: Connection & { readonly hub: Hub }) => Promise<void>) => void {
+  return (name, work) =>
+    Deno.test(name, async () => {
+      await using hub = await start();
+      await using connection = connect(hub);
+      await work({ ...connection, hub });
+    });
+}

@@ -76,7 +76,6 @@ Deno.test("accounts: balances, minimums and nonces are read under their keys, ea
     10_000_000_000_000_000_000n,
   );
   assert.equal(await once(hub, () => chain.accounts.fetchRelayerNonce(address, other, signal)), 0n);
-  await chain.close();
 });
 
 Deno.test("accounts: a balance that is no U256 is malformed", async () => {
@@ -98,7 +97,7 @@ Deno.test("accounts: a field that a newer runtime appended to a value is named, 
   await hub.chain.close();
 });
 
-Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
+Deno.test("accounts: requests are claimed, unclaimed or unknown by the newest final block", async () => {
   const metadata = (claimed: boolean): string =>
     toHex(requestMetadataCodec.enc({
       offchain: { leafIndex: 1n, pos: 1n },
@@ -109,20 +108,14 @@ Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
   const hub = holding(
     new Map([[toHex(childTrieKey("ISMPv2")), hashOf("root")]]),
     new Map([
-      [toHex(childTrieKeys.requestCommitment(one)), metadata(true)],
-      [toHex(childTrieKeys.requestCommitment(two)), metadata(false)],
-      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(one))}`, metadata(false)],
-      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(two))}`, metadata(true)],
+      [toHex(childTrieKeys.requestCommitment(one)), metadata(false)],
+      [toHex(childTrieKeys.requestCommitment(three)), metadata(true)],
+      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(one))}`, metadata(true)],
+      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(two))}`, metadata(false)],
     ]),
   );
   const ask = (): Promise<unknown> => hub.chain.accounts.fetchClaimStatus([one, two, three], signal);
   assert.deepEqual(await hub.run(ask()), ["claimed", "unclaimed", "unknown"]);
-  assert.deepEqual(await once(hub, ask), ["claimed", "unclaimed", "unknown"]);
-  assert.deepEqual(await hub.run(hub.chain.accounts.fetchFinalClaims([one, two, three], signal)), [
-    false,
-    true,
-    false,
-  ]);
   await hub.chain.close();
 });
 
@@ -147,7 +140,6 @@ Deno.test("accounts: rewards of rotations and of requests show whether they are 
   assert.deepEqual(none, { amount: 0n, isClaimed: false });
   assert.equal(await hub.run(chain.rewards.fetchIsRequestClaimed(hashOf("claimed"), signal)), true);
   assert.equal(await hub.run(chain.rewards.fetchIsRequestClaimed(hashOf("open"), signal)), false);
-  await chain.close();
 });
 
 Deno.test("accounts: more modules than one page holds are all found, those without reward left out", async () => {

@@ -27,13 +27,13 @@ import {
   startTestHub,
 } from "../../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
-import { RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
-import { connect, relayerId } from "./hub_connection.ts";
+import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
+import { connect, relayerId, testsOn } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
 
 const { signal } = new AbortController();
+const test = testsOn(startTestHub);
 const hints = { nonceAtLeast: undefined };
 const fetchStateRoot = (): Promise<undefined> => Promise.resolve(undefined);
 /** A delivery of requests of the sender, proven at `height`, which the hub then knows. */
@@ -59,10 +59,7 @@ function faultWith(code: string): (error: unknown) => boolean {
   return (error) => error instanceof RpcFault && error.code === code;
 }
 
-Deno.test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
   const submission = await signed(chain, delivery);
   assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
@@ -119,10 +116,7 @@ Deno.test("hub chain: an extrinsic in a final block whose events the node has pr
   assert.deepEqual(await connection.chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
 });
 
-Deno.test("hub chain: a restart of the node in between is survived", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: a restart of the node in between is survived", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const submission = await signed(chain, delivery);
   await hub.stop();
@@ -166,10 +160,7 @@ Deno.test("hub chain: what was delivered by others since the simulation is seen 
   assert.deepEqual(await ours.chain.sender.sign(delivery, late, signal), overtaken);
 });
 
-Deno.test("hub chain: a receipt that is there at the dry run is seen without another request", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, trips } = connection;
+test("hub chain: a receipt that is there at the dry run is seen without another request", async ({ hub, chain, trips }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const simulation = await chain.simulator.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted" && simulation.facts !== undefined);
@@ -215,10 +206,7 @@ Deno.test("hub chain: the same requests of another relayer in the pool count as 
   assert.deepEqual(await ours.chain.sender.broadcast(second, signal), { kind: "alreadyKnown" });
 });
 
-Deno.test("hub chain: refusals name the rule", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: refusals name the rule", async ({ hub, chain }) => {
   const refusal = async (delivery: Delivery): Promise<string> => {
     const result = await chain.simulator.simulate(delivery, signal);
     return result.kind === "refused" ? `${result.refusal.code} ${result.refusal.step ?? ""}` : result.kind;
@@ -252,10 +240,7 @@ Deno.test("hub chain: refusals name the rule", async () => {
   assert.equal(await refusal(waiting), "host_frozen 0");
 });
 
-Deno.test("hub chain: messages of a chain that the beacon client does not list are refused with that as the cause", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: messages of a chain that the beacon client does not list are refused with that as the cause", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
   assert.equal(await chain.counterparties.findUnlisted(sender, signal), undefined);
@@ -304,10 +289,7 @@ Deno.test("hub chain: a delivery above the size limit is refused, so that it can
   assert.equal(simulation.kind === "refused" && simulation.refusal.code, "too_large");
 });
 
-Deno.test("hub chain: a delivery that shrinks by a fifth travels compressed and is taken like any other", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: a delivery that shrinks by a fifth travels compressed and is taken like any other", async ({ hub, chain }) => {
   const posts = Array.from({ length: 30 }, (_, nonce) => post(BigInt(nonce)));
   const delivery = await deliveryOf(hub, 10n, ...posts);
   const submission = await signed(chain, delivery);
@@ -326,10 +308,7 @@ Deno.test("hub chain: a delivery that shrinks by a fifth travels compressed and 
   assert.deepEqual(refused.kind === "refused" && refused.refusal.messages, posts.map((_, index) => index));
 });
 
-Deno.test("hub chain: an extrinsic that became invalid is refused by the pool", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: an extrinsic that became invalid is refused by the pool", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const submission = await signed(chain, delivery);
   const frozen = hub.freezeClient(sender.consensusStateId);
@@ -340,10 +319,7 @@ Deno.test("hub chain: an extrinsic that became invalid is refused by the pool", 
   assert.match(result.refusal.detail, /bad signature/);
 });
 
-Deno.test("hub chain: events come in order, of every kind, with the transaction that caused them", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: events come in order, of every kind, with the transaction that caused them", async ({ hub, chain }) => {
   for (let round = 1n; round <= 5n; round++) {
     const submission = await signed(chain, await deliveryOf(hub, 10n * round, post(round)));
     await chain.sender.broadcast(submission, signal);
@@ -366,19 +342,14 @@ Deno.test("hub chain: events come in order, of every kind, with the transaction 
   assert.equal(veto?.kind === "vetoed" && veto.height, 50n);
 });
 
-Deno.test("hub chain: a range beyond the node's head is lagging (F8)", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
+test("hub chain: a range beyond the node's head is lagging (F8)", async ({ hub, chain }) => {
   const best = BigInt(hub.best.number);
-  await assert.rejects(connection.chain.events.fetchEvents(1n, best + 1n, signal), faultWith("lagging"));
-  assert.deepEqual(await connection.chain.events.fetchEvents(best, best, signal), []);
-  assert.deepEqual(await connection.chain.events.fetchEvents(0n, 0n, signal), []);
+  await assert.rejects(chain.events.fetchEvents(1n, best + 1n, signal), faultWith("lagging"));
+  assert.deepEqual(await chain.events.fetchEvents(best, best, signal), []);
+  assert.deepEqual(await chain.events.fetchEvents(0n, 0n, signal), []);
 });
 
-Deno.test("hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts", async ({ hub, chain }) => {
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
   await chain.sender.broadcast(submission, signal);
   for (let count = 0; count < 230; count++) hub.produceBlock();
@@ -398,10 +369,7 @@ Deno.test("hub chain: a range wider than 100 blocks, and one that is too large, 
   );
 });
 
-Deno.test("hub chain: half an answer, and a node that lost a request's body, are faults", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: half an answer, and a node that lost a request's body, are faults", async ({ hub, chain }) => {
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
   await chain.sender.broadcast(submission, signal);
   hub.produceBlock();
@@ -434,10 +402,7 @@ Deno.test("hub chain: half an answer, and a node that lost a request's body, are
   await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("pruned"));
 });
 
-Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async ({ hub, chain }) => {
   const requests = [1n, 2n, 3n].map((nonce) => post(nonce));
   await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   hub.produceBlock();
@@ -471,10 +436,7 @@ Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the
   );
 });
 
-Deno.test("hub chain: proofs for Substrate chains hold the requests' commitments under the child trie's root", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: proofs for Substrate chains hold the requests' commitments under the child trie's root", async ({ hub, chain }) => {
   const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
   await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   const { number } = hub.produceBlock();
@@ -501,10 +463,7 @@ function rootsOf(hub: Hub): { readonly mmr: Hash256; readonly childTrie: Hash256
   return { mmr: toHash256(item.slice(-64, -32)), childTrie: toHash256(item.slice(-32)) };
 }
 
-Deno.test("hub chain: views, heights and times are read from the chain", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: views, heights and times are read from the chain", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
   hub.produceBlock();
   assert.equal(await chain.reads.fetchHeight(signal), BigInt(hub.best.number));
@@ -522,10 +481,7 @@ Deno.test("hub chain: views, heights and times are read from the chain", async (
   await assert.rejects(chain.reads.fetchBlockTime(10_000n, signal), faultWith("lagging"));
 });
 
-Deno.test("hub chain: each method takes one round trip, or the number that is written here", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, trips } = connection;
+test("hub chain: each method takes one round trip, or the number that is written here", async ({ hub, chain, trips }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
   const messages = [postMessage(post(1n)), postMessage(post(2n))];
   const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
@@ -556,10 +512,7 @@ Deno.test("hub chain: each method takes one round trip, or the number that is wr
   assert.equal(await counted(() => chain.outcomes.fetchOutcome(submission, signal)), 1);
 });
 
-Deno.test("hub chain: the check of a right configuration finds nothing", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: the check of a right configuration finds nothing", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
   assert.deepEqual(await chain.check(chain.id, signal), []);
   assert.deepEqual(
@@ -608,11 +561,8 @@ Deno.test("hub chain: a clock that differs by more than 30 seconds is warned abo
   assert.match(clock?.found ?? "", /the newest block is (99|100|101) s old by this machine's clock/);
 });
 
-Deno.test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
+test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
-  const { chain } = connection;
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
   const [byId] = await chain.counterparties.checkCounterparty({ id: wrongId }, signal);
   assert.equal(byId?.result, "failed");
@@ -649,10 +599,7 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   assert.match(host?.found ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
 });
 
-Deno.test("hub chain: after a runtime upgrade the metadata is read again before anything is built (F20)", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, log } = connection;
+test("hub chain: after a runtime upgrade the metadata is read again before anything is built (F20)", async ({ hub, chain, log }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   await chain.simulator.simulate(delivery, signal);
   assert.equal(hub.callCounts.get("state_getMetadata"), 1);
@@ -674,10 +621,7 @@ async function upgrade(hub: Hub, change: RuntimeChange): Promise<void> {
   await done;
 }
 
-Deno.test("hub chain: a runtime with other indexes and fields is delivered to, and older blocks are read by the older one (F20)", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, log } = connection;
+test("hub chain: a runtime with other indexes and fields is delivered to, and older blocks are read by the older one (F20)", async ({ hub, chain, log }) => {
   const deliver = async (height: bigint, nonce: bigint): Promise<SignedSubmission> => {
     const submission = await signed(chain, await deliveryOf(hub, height, post(nonce)));
     assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
@@ -698,10 +642,7 @@ Deno.test("hub chain: a runtime with other indexes and fields is delivered to, a
   assert.deepEqual(log.lines.map((line) => line.event), ["runtime_changed.upgraded"]);
 });
 
-Deno.test("hub chain: an extrinsic of the older runtime that waits in the pool is lost, and can be made again (F20)", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: an extrinsic of the older runtime that waits in the pool is lost, and can be made again (F20)", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const older = await signed(chain, delivery);
   await upgrade(hub, { swapped: ["Ismp", "Relayer"] });
@@ -715,10 +656,7 @@ Deno.test("hub chain: an extrinsic of the older runtime that waits in the pool i
   assert.ok(outcome.kind === "included" && outcome.succeeded);
 });
 
-Deno.test("hub chain: a runtime without what is needed is named, and nothing is made for it until it is replaced (F20)", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, log } = connection;
+test("hub chain: a runtime without what is needed is named, and nothing is made for it until it is replaced (F20)", async ({ hub, chain, log }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
   await signed(chain, delivery);
   assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
@@ -738,27 +676,22 @@ Deno.test("hub chain: a runtime without what is needed is named, and nothing is 
   ]);
 });
 
-Deno.test("hub chain: without the pool's runtime API a dry run decides", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
+test("hub chain: without the pool's runtime API a dry run decides", async ({ hub, chain }) => {
   hub.fault = ({ method, params: [api] }) =>
     method === "state_call" && api === "TaggedTransactionQueue_validate_transaction"
       ? { kind: "error", code: -32601, message: "Method not found" }
       : undefined;
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await connection.chain.simulator.simulate(delivery, signal)).kind, "accepted");
+  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
   const [step] = delivery.steps;
   assert.ok(step?.kind === "messages");
   const wrong: Delivery = { steps: [{ ...step, messages: [postMessage(post(9n))] }] };
-  const refused = await connection.chain.simulator.simulate(wrong, signal);
+  const refused = await chain.simulator.simulate(wrong, signal);
   assert.ok(refused.kind === "refused");
   assert.match(refused.refusal.detail, /^Ismp\.InvalidMessage: /);
 });
 
-Deno.test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain } = connection;
+test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async ({ hub, chain }) => {
   hub.fault = ({ method }) =>
     method === "author_pendingExtrinsics"
       ? { kind: "error", code: -32601, message: "RPC call is unsafe to be called externally" }
@@ -769,10 +702,7 @@ Deno.test("hub chain: where the pool is hidden, an extrinsic is pending until it
   assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
 });
 
-Deno.test("hub chain: an event that cannot be read is skipped and reported, the others are kept", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
-  const { chain, log } = connection;
+test("hub chain: an event that cannot be read is skipped and reported, the others are kept", async ({ hub, chain, log }) => {
   await deliveryOf(hub, 10n, post(1n));
   const { number, hash } = hub.best;
   const meta = { block_hash: hash, transaction_hash: hash, block_number: number };
@@ -790,11 +720,9 @@ Deno.test("hub chain: an event that cannot be read is skipped and reported, the 
   ]);
 });
 
-Deno.test("hub chain: equal deliveries without a signer are equal extrinsics", async () => {
-  await using hub = await startTestHub();
-  await using connection = connect(hub);
+test("hub chain: equal deliveries without a signer are equal extrinsics", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  const [one, two] = [await signed(connection.chain, delivery), await signed(connection.chain, delivery)];
+  const [one, two] = [await signed(chain, delivery), await signed(chain, delivery)];
   assert.equal(equalBytes(one.raw, two.raw), true);
   assert.equal(one.hash, two.hash);
 });

@@ -3,17 +3,13 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (verify_consensus),
  * modules/ismp/clients/arbitrum/src/lib.rs.
  */
+import { clientDecoder } from "../../../spec/client_error.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import {
-  decodeRollupUpdate,
-  fromL1Proof,
-  rollupCommitment,
-  RollupUpdateError,
-  type VerifiedRollupUpdate,
-} from "../../../rollup/spec/rollup_client.ts";
+import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -93,10 +89,15 @@ export function decodeArbitrumState(stored: Uint8Array): ArbitrumConsensusState 
   }
 }
 
-/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
-export function decodeArbitrumUpdate(bytes: Uint8Array): ArbitrumUpdate {
-  return decodeRollupUpdate(arbitrumUpdateCodec, bytes);
-}
+/**
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
+ * `undecodable_update`
+ */
+export const decodeArbitrumUpdate = clientDecoder(
+  arbitrumUpdateCodec,
+  RollupUpdateError<ArbitrumErrorCode>,
+  "undecodable_update",
+);
 
 /** Name of a claim in the hub's blacklist. */
 export function claimOf(proof: ArbitrumProof): Hash256 {
@@ -110,13 +111,12 @@ export function verifyArbitrumUpdate(
   trusted: ArbitrumConsensusState,
   { proof }: ArbitrumUpdate,
   hub: ArbitrumHubView,
-): VerifiedRollupUpdate<ArbitrumConsensusState> {
+): VerifiedUpdate<ArbitrumConsensusState, undefined> {
   if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
   if (hub.rollupCore === undefined) return { consensusState: trusted, commitment: undefined };
   if (hub.blacklistedClaims.has(claimOf(proof))) refuse("claim_blacklisted");
   verifyClaim(proof, hub.l1StateRoot, hub.rollupCore);
-  const { number, timestampSec, stateRoot } = proof.value.header;
-  const commitment = rollupCommitment(trusted, { height: number, timestampSec, stateRoot });
+  const commitment = evmCommitment(commitmentIdOf(trusted), proof.value.header);
   return { consensusState: { ...trusted, finalizedHeight: commitment.height.height }, commitment };
 }
 

@@ -2,6 +2,7 @@
  * Verification of proofs, as a BEEFY client on an EVM chain does it. Rules and their order: polytope-labs/hyperbridge:
  * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
+import { mapError } from "../../../spec/client_error.ts";
 import { calculateMerkleRoot, type TreeLeaf } from "./merkle_tree.ts";
 import {
   BeefyError,
@@ -262,18 +263,12 @@ function checkLeaf(trusted: BeefyClientState, relay: RelayChainProof): void {
   const leafCount = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber) + 1n;
   require(leafCount >= 0n, "undecodable_proof");
   const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
-  const root = mmrRoot(() => calculateMmrRoot(mmrProof, leaves, leafCount));
+  const root = mapError(
+    MmrError,
+    () => calculateMmrRoot(mmrProof, leaves, leafCount),
+    (cause) => new BeefyError(mmrCodes[cause.code] ?? "invalid_mmr_proof", { cause }),
+  );
   require(root === findMmrRoot(commitment), "invalid_mmr_proof");
-}
-
-/** Runs the MMR calculation with its errors mapped to the contract's. */
-function mmrRoot<T>(calculate: () => T): T {
-  try {
-    return calculate();
-  } catch (cause) {
-    if (!(cause instanceof MmrError)) throw cause;
-    throw new BeefyError(mmrCodes[cause.code] ?? "invalid_mmr_proof", { cause });
-  }
 }
 
 const mmrCodes: Readonly<Partial<Record<MmrError["code"], BeefyErrorCode>>> = {
@@ -326,12 +321,7 @@ function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>)
 }
 
 function readHeader<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new BeefyError("undecodable_header", { cause });
-    throw cause;
-  }
+  return mapError(ScaleError, read, (cause) => new BeefyError("undecodable_header", { cause }));
 }
 
 /** A proof that the client would accept, or one that changes nothing. */

@@ -2,6 +2,7 @@
  * Update of the hub's BSC client, with its SCALE form. Source: polytope-labs/hyperbridge:
  * modules/consensus/bsc/verifier/src/primitives.rs (BscClientUpdate).
  */
+import { mapError } from "../../../spec/client_error.ts";
 import { BscError, type BscNetwork, epochOfBlock, ExtraDataError, parseExtraData } from "./extra_data.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
@@ -76,12 +77,6 @@ export interface BscConsensusState {
   readonly chainId: number;
 }
 
-/** Seconds for which a BSC client may go without an update (67.5 days). */
-export const BSC_UNBONDING_SEC = 5_832_000n;
-
-/** Seconds for which commitments may be challenged. */
-export const BSC_CHALLENGE_SEC = 300n;
-
 function checkedKey(key: Uint8Array): Uint8Array {
   if (key.length !== 48) throw new ScaleError("invalid", "ByteVector<48>");
   return key;
@@ -104,18 +99,14 @@ export const bscConsensusStateCodec: Codec<BscConsensusState> = Struct({
  * `validators_missing`
  */
 export function announcedVoteKeys(network: BscNetwork, header: EvmBlockHeader): VoteKeys {
-  const validators = readEpochExtraData(network, header).announcement?.validators ?? [];
+  const { announcement } = mapError(
+    ExtraDataError,
+    () => parseExtraData(network, header),
+    (cause) => new BscError("epoch_extra_data", { cause }),
+  );
+  const validators = announcement?.validators ?? [];
   if (validators.length === 0) throw new BscError("validators_missing");
   return validators.map(({ voteKey }) => voteKey);
-}
-
-function readEpochExtraData(network: BscNetwork, header: EvmBlockHeader): ReturnType<typeof parseExtraData> {
-  try {
-    return parseExtraData(network, header);
-  } catch (cause) {
-    if (cause instanceof ExtraDataError) throw new BscError("epoch_extra_data", { cause });
-    throw cause;
-  }
 }
 
 /**

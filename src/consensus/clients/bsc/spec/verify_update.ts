@@ -3,10 +3,11 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
+import { clientDecoder, mapError } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import {
   BscError,
@@ -17,7 +18,6 @@ import {
   isSignedByVoters,
   parseExtraData,
   rotationBlock,
-  type VoteAttestation,
   voteMessage,
   voteThreshold,
 } from "./extra_data.ts";
@@ -40,34 +40,15 @@ export interface BscHubView {
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** Result of an accepted update. */
-export interface VerifiedBscUpdate {
-  readonly consensusState: BscConsensusState;
-  readonly commitment: IntermediateState;
-}
-
 function require(isMet: boolean, code: BscErrorCode): asserts isMet {
   if (!isMet) throw new BscError(code);
 }
 
-/**
- * Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state`
- */
-export function decodeBscState(bytes: Uint8Array): BscConsensusState {
-  return decodeClientData(
-    bscConsensusStateCodec,
-    bytes,
-    (options) => new BscError("undecodable_state", options),
-  );
-}
+/** Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state` */
+export const decodeBscState = clientDecoder(bscConsensusStateCodec, BscError, "undecodable_state");
 
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {BscError}
- * `undecodable_update`
- */
-export function decodeBscUpdate(bytes: Uint8Array): BscUpdate {
-  return decodeClientData(bscUpdateCodec, bytes, (options) => new BscError("undecodable_update", options));
-}
+/** Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {BscError} `undecodable_update` */
+export const decodeBscUpdate = clientDecoder(bscUpdateCodec, BscError, "undecodable_update");
 
 /** Number of a header: the hub reads the lower 64 bits. */
 function numberOf(header: EvmBlockHeader): bigint {
@@ -81,7 +62,7 @@ export function verifyBscUpdate(
   trusted: BscConsensusState,
   update: BscUpdate,
   hub: BscHubView,
-): VerifiedBscUpdate {
+): VerifiedUpdate<BscConsensusState> {
   const source = update.sourceHeader;
   const height = numberOf(source);
   require(height > trusted.finalizedHeight, "stale_source");
@@ -100,20 +81,10 @@ export function verifyBscUpdate(
   checkEpoch(consensusState, epochLength);
   return {
     consensusState,
-    commitment: {
-      height: {
-        id: {
-          stateMachine: evmStateMachine(trusted.chainId),
-          consensusStateId: hub.consensusStateId,
-        },
-        height,
-      },
-      commitment: {
-        timestampSec: source.timestampSec,
-        overlayRoot: undefined,
-        stateRoot: source.stateRoot,
-      },
-    },
+    commitment: evmCommitment(
+      { stateMachine: evmStateMachine(trusted.chainId), consensusStateId: hub.consensusStateId },
+      source,
+    ),
   };
 }
 
@@ -142,7 +113,11 @@ const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 
 /** @returns hash of the source header, which the votes finalize. */
 function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork): Hash256 {
-  const attestation = readAttestation(network, update.attestedHeader);
+  const { attestation } = mapError(
+    ExtraDataError,
+    () => parseExtraData(network, update.attestedHeader),
+    (cause) => new BscError("attested_extra_data", { cause }),
+  );
   if (attestation === undefined) throw new BscError("vote_missing");
   const { vote, voters, signature } = attestation;
   require(vote.sourceHash !== zeroHash && vote.targetHash !== zeroHash, "vote_missing");
@@ -162,15 +137,6 @@ function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork
 /** True when the validator at `index` of the set voted. */
 export function isVoter(voters: bigint, index: number): boolean {
   return ((voters >> BigInt(index)) & 1n) === 1n;
-}
-
-function readAttestation(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | undefined {
-  try {
-    return parseExtraData(network, header).attestation;
-  } catch (cause) {
-    if (cause instanceof ExtraDataError) throw new BscError("attested_extra_data", { cause });
-    throw cause;
-  }
 }
 
 /** Returns the set that the update proves; undefined when it proves none. */

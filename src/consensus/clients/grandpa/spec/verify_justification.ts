@@ -11,7 +11,7 @@ import {
   grandpaJustificationCodec,
   type SignedPrecommit,
 } from "./message.ts";
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder } from "../../../spec/client_error.ts";
 import { concatBytes, fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { u32, u64 } from "../../../../core/encoding/scale.ts";
 import { hashSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
@@ -19,21 +19,24 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { base64urlnopad } from "@scure/base";
 import { createPublicKey, verify } from "node:crypto";
 
-function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
+/** Requires that a rule is met. @throws {GrandpaError} */
+export function requireRule(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
 }
 
 /** Maximum size of a justification, bytes: the votes of a thousand voters take 132 KB. */
 const MAX_JUSTIFICATION_BYTES = 512 * 1024;
 
+const decodeJustification = clientDecoder(
+  grandpaJustificationCodec,
+  GrandpaError,
+  "undecodable_justification",
+);
+
 /** Decodes a justification; no bytes may follow it. @throws {GrandpaError} `undecodable_justification` */
 export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustification {
-  require(encoded.length <= MAX_JUSTIFICATION_BYTES, "undecodable_justification");
-  return decodeClientData(
-    grandpaJustificationCodec,
-    encoded,
-    (options) => new GrandpaError("undecodable_justification", options),
-  );
+  requireRule(encoded.length <= MAX_JUSTIFICATION_BYTES, "undecodable_justification");
+  return decodeJustification(encoded);
 }
 
 /** Weight that finalizes a block: more than two thirds. */
@@ -89,17 +92,17 @@ export function* verifyGrandpaJustification(
     ancestors,
     voters,
   });
-  require(weight >= grandpaThreshold(authorities), "too_few_votes");
+  requireRule(weight >= grandpaThreshold(authorities), "too_few_votes");
   const isUnanimous = precommits.every((vote) => vote.targetHash === lowest.targetHash);
   const isTarget = lowest.targetHash === targetHash && lowest.targetNumber === targetNumber;
-  require(!isUnanimous || isTarget, "target_not_final");
+  requireRule(!isUnanimous || isTarget, "target_not_final");
   for (const vote of precommits) {
     yield;
     const payload = precommitPayload(vote, round, setId);
-    require(isVoteSigned(vote.signature, payload, fromHex(vote.id)), "signature");
+    requireRule(isVoteSigned(vote.signature, payload, fromHex(vote.id)), "signature");
   }
-  require(isUnanimous, "votes_differ");
-  require(ancestors.size === 0, "unused_headers");
+  requireRule(isUnanimous, "votes_differ");
+  requireRule(ancestors.size === 0, "unused_headers");
 }
 
 type Voters = ReadonlyMap<Hash256, bigint>;
@@ -113,7 +116,7 @@ function readVoters(authorities: readonly GrandpaAuthority[]): Voters {
   for (const { id, weight } of authorities) {
     if (weight > 0n) voters.set(id, (voters.get(id) ?? 0n) + weight);
   }
-  require(voters.size > 0 && totalWeight(authorities) <= MAX_TOTAL_WEIGHT, "invalid_authorities");
+  requireRule(voters.size > 0 && totalWeight(authorities) <= MAX_TOTAL_WEIGHT, "invalid_authorities");
   return voters;
 }
 
@@ -134,10 +137,10 @@ function* countVotes(
   for (const { id, targetHash } of precommits) {
     yield;
     const weight = voters.get(id);
-    require(weight !== undefined, "unknown_voter");
-    require(!voted.has(id), "duplicate_vote");
+    requireRule(weight !== undefined, "unknown_voter");
+    requireRule(!voted.has(id), "duplicate_vote");
     voted.add(id);
-    require(descends(targetHash, lowest, ancestors), "vote_ancestry");
+    requireRule(descends(targetHash, lowest, ancestors), "vote_ancestry");
     if (descends(targetHash, target, ancestors)) total += weight;
   }
   return total;
@@ -145,7 +148,7 @@ function* countVotes(
 
 function lowestOf(precommits: readonly SignedPrecommit[]): SignedPrecommit {
   const [first, ...others] = precommits;
-  require(first !== undefined, "too_few_votes");
+  requireRule(first !== undefined, "too_few_votes");
   return others.reduce((lowest, vote) => vote.targetNumber < lowest.targetNumber ? vote : lowest, first);
 }
 

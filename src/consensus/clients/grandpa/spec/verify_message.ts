@@ -3,7 +3,8 @@
  * and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
-import { decodeClientData, readClientData } from "../../../spec/client_error.ts";
+import { ScaleError } from "../../../../core/encoding/scale.ts";
+import { clientDecoder, mapError } from "../../../spec/client_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
   type ConsensusStateId,
@@ -26,7 +27,6 @@ import {
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
   GrandpaError,
-  type GrandpaErrorCode,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
@@ -34,7 +34,11 @@ import {
   type ParachainHeaders,
   scheduledAuthorities,
 } from "./message.ts";
-import { decodeGrandpaJustification, verifyGrandpaJustification } from "./verify_justification.ts";
+import {
+  decodeGrandpaJustification,
+  requireRule,
+  verifyGrandpaJustification,
+} from "./verify_justification.ts";
 
 /** State of the verifying chain besides the trusted state. */
 export interface GrandpaView {
@@ -52,27 +56,15 @@ export interface VerifiedGrandpaMessage {
   readonly commitments: readonly IntermediateState[];
 }
 
-function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
-  if (!isMet) throw new GrandpaError(code);
-}
-
 /** Decodes the consensus proof of a message. @throws {GrandpaError} `undecodable_message` */
-export function decodeGrandpaMessage(encoded: Uint8Array): GrandpaMessage {
-  return decodeClientData(
-    grandpaMessageCodec,
-    encoded,
-    (options) => new GrandpaError("undecodable_message", options),
-  );
-}
+export const decodeGrandpaMessage = clientDecoder(grandpaMessageCodec, GrandpaError, "undecodable_message");
 
 /** Decodes a stored state. @throws {GrandpaError} `undecodable_state` */
-export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
-  return decodeClientData(
-    grandpaConsensusStateCodec,
-    stored,
-    (options) => new GrandpaError("undecodable_state", options),
-  );
-}
+export const decodeGrandpaState = clientDecoder(
+  grandpaConsensusStateCodec,
+  GrandpaError,
+  "undecodable_state",
+);
 
 /** A message whose finality proof is valid. */
 export interface FinalMessage {
@@ -99,7 +91,7 @@ export function verifyCommitments(
 }
 
 function requireVariant({ stateMachine }: GrandpaConsensusState, { tag }: GrandpaMessage): void {
-  require(messageVariantOf(stateMachine) === tag, "wrong_variant");
+  requireRule(messageVariantOf(stateMachine) === tag, "wrong_variant");
 }
 
 function standaloneCommitment(
@@ -108,7 +100,7 @@ function standaloneCommitment(
   view: GrandpaView,
 ): IntermediateState {
   const slotMs = view.supported.get(stateMachine);
-  require(slotMs !== undefined, "not_supported");
+  requireRule(slotMs !== undefined, "not_supported");
   return intermediate({ ...view, stateMachine }, header, commitmentOf(header, slotMs, false));
 }
 
@@ -133,7 +125,7 @@ function parachainCommitment(
     .find((found) => found !== undefined);
   if (slotMs === undefined) return [];
   const family = view.coprocessor === undefined ? undefined : stateMachineParts(view.coprocessor).tag;
-  require(family === "Polkadot" || family === "Kusama", "coprocessor_missing");
+  requireRule(family === "Polkadot" || family === "Kusama", "coprocessor_missing");
   const stateMachine = formatStateMachine({ tag: family, value: paraId });
   const isHub = stateMachine === view.coprocessor;
   return [intermediate({ ...view, stateMachine }, header, commitmentOf(header, slotMs, isHub))];
@@ -169,16 +161,16 @@ export function* verifyFinality(
     headers.set(hashSubstrateHeader(header), header);
   }
   const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
-  require(hashSubstrateHeader(target) === proof.block, "target_mismatch");
+  requireRule(hashSubstrateHeader(target) === proof.block, "target_mismatch");
   yield;
   const justification = decodeGrandpaJustification(proof.justification);
   yield;
-  require(justification.commit.targetHash === proof.block, "justification_mismatch");
+  requireRule(justification.commit.targetHash === proof.block, "justification_mismatch");
   if (base.number < trusted.latestHeight) {
-    require(findRoute(headers, trusted.latestHash, hashSubstrateHeader(base)) !== undefined, "ancestry");
+    requireRule(findRoute(headers, trusted.latestHash, hashSubstrateHeader(base)) !== undefined, "ancestry");
   }
   const route = findRoute(headers, proof.block, trusted.latestHash);
-  require(route !== undefined, "ancestry");
+  requireRule(route !== undefined, "ancestry");
   yield* verifyGrandpaJustification(justification, trusted.currentAuthorities, trusted.currentSetId);
   const next = scheduledAuthorities(target);
   const consensusState = {
@@ -195,7 +187,7 @@ function endsOf(
   headers: readonly SubstrateHeader[],
 ): { readonly highest: SubstrateHeader; readonly lowest: SubstrateHeader } {
   const [first] = headers;
-  require(first !== undefined, "headers_empty");
+  requireRule(first !== undefined, "headers_empty");
   return {
     highest: headers.reduce((found, header) => header.number >= found.number ? header : found, first),
     lowest: headers.reduce((found, header) => header.number < found.number ? header : found, first),
@@ -231,29 +223,22 @@ function readHeads(
   const headers = new Map(unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
   return [...proofs].filter(([hash]) => route.has(hash)).flatMap(([hash, { stateProof, paraIds }]) => {
     const relay = headers.get(hash);
-    require(relay !== undefined, "relay_header_missing");
-    return [...readStoredHeads(stateProof, relay.stateRoot, paraIds)].map(([paraId, stored]) => {
-      require(stored !== undefined, "parachain_missing");
-      const header = readClientData(
+    requireRule(relay !== undefined, "relay_header_missing");
+    const heads = mapError(
+      TrieError,
+      () => provenHeads(stateProof, relay.stateRoot, paraIds),
+      (cause) => new GrandpaError("heads_proof", { cause }),
+    );
+    return [...heads].map(([paraId, stored]) => {
+      requireRule(stored !== undefined, "parachain_missing");
+      const header = mapError(
+        ScaleError,
         () => decodeSubstrateHeader(decodeHeadData(stored)),
-        (options) => new GrandpaError("undecodable_header", options),
+        (cause) => new GrandpaError("undecodable_header", { cause }),
       );
       return { paraId, header };
     });
   });
-}
-
-function readStoredHeads(
-  nodes: readonly Uint8Array[],
-  stateRoot: Hash256,
-  paraIds: readonly number[],
-): ReadonlyMap<number, Uint8Array | undefined> {
-  try {
-    return provenHeads(nodes, stateRoot, paraIds);
-  } catch (cause) {
-    if (cause instanceof TrieError) throw new GrandpaError("heads_proof", { cause });
-    throw cause;
-  }
 }
 
 /**
@@ -261,10 +246,9 @@ function readStoredHeads(
  * and state. @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
  */
 export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  try {
-    return readCommitment(header, slotMs, isHub);
-  } catch (cause) {
-    if (cause instanceof HeaderCommitmentError) throw new GrandpaError(cause.code, { cause });
-    throw cause;
-  }
+  return mapError(
+    HeaderCommitmentError,
+    () => readCommitment(header, slotMs, isHub),
+    (cause) => new GrandpaError(cause.code, { cause }),
+  );
 }

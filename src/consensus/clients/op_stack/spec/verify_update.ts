@@ -3,17 +3,13 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (verify_consensus),
  * modules/ismp/clients/optimism/src/lib.rs.
  */
+import { clientDecoder } from "../../../spec/client_error.ts";
+import { type EvmBlockState, evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import {
-  decodeRollupUpdate,
-  fromL1Proof,
-  rollupCommitment,
-  RollupUpdateError,
-  type VerifiedRollupUpdate,
-} from "../../../rollup/spec/rollup_client.ts";
+import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
 import {
   type DisputeGameProof,
   type DisputeGameRules,
@@ -108,13 +104,6 @@ export interface OpStackHubView {
   readonly blacklistedGames: ReadonlySet<Address>;
 }
 
-/** The claimed block, as far as the hub stores it. */
-interface ClaimedBlock {
-  readonly height: bigint;
-  readonly timestampSec: bigint;
-  readonly stateRoot: Hash256;
-}
-
 /**
  * Decodes a consensus state as the hub does: unreadable data after the first four fields is dropped, since older states
  * end differently, and trailing bytes are ignored. @throws {RollupUpdateError} `undecodable_state`
@@ -132,10 +121,15 @@ export function decodeOpStackState(stored: Uint8Array): OpStackConsensusState {
   }
 }
 
-/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
-export function decodeOpStackUpdate(bytes: Uint8Array): OpStackUpdate {
-  return decodeRollupUpdate(opStackUpdateCodec, bytes);
-}
+/**
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {RollupUpdateError}
+ * `undecodable_update`
+ */
+export const decodeOpStackUpdate = clientDecoder(
+  opStackUpdateCodec,
+  RollupUpdateError<OpStackErrorCode>,
+  "undecodable_update",
+);
 
 /**
  * Verifies an update as the hub does. @throws {RollupUpdateError}
@@ -144,14 +138,14 @@ export function verifyOpStackUpdate(
   trusted: OpStackConsensusState,
   update: OpStackUpdate,
   hub: OpStackHubView,
-): VerifiedRollupUpdate<OpStackConsensusState> {
+): VerifiedUpdate<OpStackConsensusState, undefined> {
   if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
   const block = verifyProof(trusted.stateMachineId.stateMachine, update, {
     ...hub,
     l1StateRoot: hub.l1StateRoot,
   });
   if (block === undefined) return { consensusState: trusted, commitment: undefined };
-  const commitment = rollupCommitment(trusted, block);
+  const commitment = evmCommitment(commitmentIdOf(trusted), block);
   return { consensusState: { ...trusted, finalizedHeight: commitment.height.height }, commitment };
 }
 
@@ -159,7 +153,7 @@ function verifyProof(
   chain: StateMachine,
   { proof }: OpStackUpdate,
   hub: OpStackHubView & { readonly l1StateRoot: Hash256 },
-): ClaimedBlock | undefined {
+): EvmBlockState | undefined {
   switch (proof.tag) {
     case "OpL2Oracle":
       return hub.outputOracle && verifyOutput(proof.value, hub.l1StateRoot, hub.outputOracle);
@@ -174,7 +168,7 @@ function verifyDisputeGame(
   chain: StateMachine,
   proof: DisputeGameProof,
   { rules, l1StateRoot }: { readonly rules: DisputeGameRules; readonly l1StateRoot: Hash256 },
-): ClaimedBlock {
+): EvmBlockState {
   const config = rules.gameTypes.find(({ gameType }) => gameType === proof.gameType);
   if (config === undefined) refuse("unsupported_game_type");
   const factoryRoot = fromL1Proof(
@@ -184,8 +178,7 @@ function verifyDisputeGame(
   checkGame(proof, factoryRoot, rootClaimOf(chain, proof, config));
   checkImplementation(proof, factoryRoot, config.expectedImplementation);
   checkNotChallenged(proof, l1StateRoot, config);
-  const { number, timestampSec, stateRoot } = proof.header;
-  return { height: number, timestampSec, stateRoot };
+  return proof.header;
 }
 
 /** The claim that the game must have made: the output root of the block, or a super root that contains it. */
@@ -236,7 +229,7 @@ function checkNotChallenged(
   }
 }
 
-function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Address): ClaimedBlock {
+function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Address): EvmBlockState {
   const oracleRoot = fromL1Proof(
     "oracle_proof",
     () => provenStorageRoot(proof.l2OracleProof, l1StateRoot, oracle),
@@ -259,7 +252,7 @@ function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Ad
   if (number !== proof.blockNumber || timestampSec !== proof.timestampSec) {
     refuse("output_block_mismatch");
   }
-  return { height: number, timestampSec, stateRoot: proof.stateRoot };
+  return { number, timestampSec, stateRoot: proof.stateRoot };
 }
 
 /** Parses block number and time, of 128 bits each; the hub reads the lower 64. */

@@ -3,7 +3,7 @@
  * Polkadot Hub have no timestamp: their slots date them, and they are stored as those of an EVM chain. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import { ClientError, decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder, ClientError, mapError } from "../../../spec/client_error.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
 import {
@@ -47,13 +47,11 @@ export class ParachainError extends ClientError<ParachainErrorCode> {
 }
 
 /** Decodes the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
-export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
-  return decodeClientData(
-    parachainConsensusProofCodec,
-    encoded,
-    (options) => new ParachainError("undecodable_message", options),
-  );
-}
+export const decodeParachainProof = clientDecoder(
+  parachainConsensusProofCodec,
+  ParachainError,
+  "undecodable_message",
+);
 
 /** State of the verifying chain. */
 export interface ParachainView {
@@ -111,12 +109,11 @@ function readHead(
 
 /** Commitment of a head. @param slotMs 0: a header without pallet-ismp's timestamp digest has none. */
 function storedCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  try {
-    return readCommitment(header, slotMs, isHub);
-  } catch (cause) {
-    if (cause instanceof HeaderCommitmentError) throw new ParachainError(cause.code, { cause });
-    throw cause;
-  }
+  return mapError(
+    HeaderCommitmentError,
+    () => readCommitment(header, slotMs, isHub),
+    (cause) => new ParachainError(cause.code, { cause }),
+  );
 }
 
 /**

@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/polygon/src/lib.rs (verify_consensus),
  * modules/consensus/tendermint/verifier/src/verifier.rs (verify_header_update).
  */
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
 import {
   type CometCommit,
   type CometVote,
@@ -28,14 +29,10 @@ import {
   type SignedHeimdallHeader,
   type TrustedHeimdall,
 } from "./update.ts";
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { clientDecoder } from "../../../spec/client_error.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import {
-  type ConsensusStateId,
-  evmStateMachine,
-  type IntermediateState,
-} from "../../../../core/ismp/state_machine.ts";
+import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 
 /** State of the hub besides the trusted state that an update is verified against. */
 export interface PolygonHubView {
@@ -45,40 +42,25 @@ export interface PolygonHubView {
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** Result of an accepted update. */
-export interface VerifiedPolygonUpdate {
-  readonly consensusState: PolygonConsensusState;
-  /** State of the newest Bor block; `undefined`: the update brings none. */
-  readonly commitment: IntermediateState | undefined;
-}
-
 /** Decodes a consensus state as the hub stores it. @throws {PolygonError} `undecodable_state` */
-export function decodePolygonState(bytes: Uint8Array): PolygonConsensusState {
-  return decodeClientData(
-    polygonConsensusStateCodec,
-    bytes,
-    (options) => new PolygonError("undecodable_state", options),
-  );
-}
+export const decodePolygonState = clientDecoder(
+  polygonConsensusStateCodec,
+  PolygonError,
+  "undecodable_state",
+);
 
 /**
  * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {PolygonError}
  * `undecodable_update`
  */
-export function decodePolygonUpdate(bytes: Uint8Array): PolygonUpdate {
-  return decodeClientData(
-    polygonUpdateCodec,
-    bytes,
-    (options) => new PolygonError("undecodable_update", options),
-  );
-}
+export const decodePolygonUpdate = clientDecoder(polygonUpdateCodec, PolygonError, "undecodable_update");
 
 /** Verifies an update as the hub does. @throws {PolygonError} */
 export function verifyPolygonUpdate(
   trusted: PolygonConsensusState,
   update: PolygonUpdate,
   { nowSec, consensusStateId }: PolygonHubView,
-): VerifiedPolygonUpdate {
+): VerifiedUpdate<PolygonConsensusState, undefined> {
   requireValues(trusted.heimdall, update);
   const rotation = verifyHeimdallHeader(trusted.heimdall, update, nowSec);
   const { header } = update.signedHeader;
@@ -95,20 +77,14 @@ export function verifyPolygonUpdate(
   }
   const { borHeader, milestone } = update.milestone;
   verifyMilestone(trusted, update, update.milestone);
-  const finalizedBlock = BigInt.asUintN(64, borHeader.number);
+  const commitment = evmCommitment(
+    { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
+    borHeader,
+  );
+  const finalizedBlock = commitment.height.height;
   return {
     consensusState: { ...trusted, heimdall, finalizedBlock, finalizedHash: milestone.hash },
-    commitment: {
-      height: {
-        id: { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
-        height: finalizedBlock,
-      },
-      commitment: {
-        timestampSec: borHeader.timestampSec,
-        overlayRoot: undefined,
-        stateRoot: borHeader.stateRoot,
-      },
-    },
+    commitment,
   };
 }
 

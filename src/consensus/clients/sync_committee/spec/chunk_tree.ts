@@ -4,34 +4,12 @@
  * as-sha256 (wasm): a mainnet state takes some twenty million of them, three times slower elsewhere. Source:
  * ethereum/consensus-specs: ssz/simple-serialize.md (merkleization).
  */
-import { digest64, hashInto } from "@chainsafe/as-sha256";
+import { digest2Bytes32, hashInto } from "@chainsafe/as-sha256";
+import { zeroNode } from "@chainsafe/persistent-merkle-tree";
 
 const CHUNK_BYTES = 32;
 /** Levels of the tree that are hashed at once: 2048 chunks, 64 KiB. */
 const BATCH_LEVELS = 11;
-
-const zeroNodes: readonly Uint8Array[] = (() => {
-  const nodes: Uint8Array[] = [new Uint8Array(CHUNK_BYTES)];
-  for (let level = 0; level < 64; level++) {
-    const below = nodes[level] ?? new Uint8Array(CHUNK_BYTES);
-    nodes.push(parentOf(below, below));
-  }
-  return nodes;
-})();
-
-function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
-  const both = new Uint8Array(2 * CHUNK_BYTES);
-  both.set(left);
-  both.set(right, CHUNK_BYTES);
-  return digest64(both);
-}
-
-/** Root of a tree of `2 ** level` chunks without content. */
-function zeroNode(level: number): Uint8Array {
-  const node = zeroNodes[level];
-  if (node === undefined) throw new RangeError(`No tree is so deep: ${level}`);
-  return node;
-}
 
 /**
  * Hashes the first `nodes` nodes in `buffer` by pairs, in place, `levels` times, beginning with chunks. Where a node
@@ -41,7 +19,7 @@ function zeroNode(level: number): Uint8Array {
 function hashUp(buffer: Uint8Array, nodes: number, levels: number): void {
   let count = nodes;
   for (let step = 0; step < levels; step++) {
-    if (count % 2 === 1) buffer.set(zeroNode(step), CHUNK_BYTES * count++);
+    if (count % 2 === 1) buffer.set(zeroNode(step).root, CHUNK_BYTES * count++);
     hashInto(buffer.subarray(0, CHUNK_BYTES * count), buffer.subarray(0, CHUNK_BYTES * (count / 2)));
     count /= 2;
   }
@@ -51,7 +29,7 @@ function hashUp(buffer: Uint8Array, nodes: number, levels: number): void {
 export function mixLength(root: Uint8Array, length: number): Uint8Array {
   const leaf = new Uint8Array(CHUNK_BYTES);
   new DataView(leaf.buffer).setBigUint64(0, BigInt(length), true);
-  return parentOf(root, leaf);
+  return digest2Bytes32(root, leaf);
 }
 
 /** A tree over the chunks of a value. The caller keeps to its limit, and takes the root once, after the last byte. */
@@ -94,7 +72,7 @@ export class ChunkTree implements HashTree {
     this.#filled = 0;
     let level = this.#batchLevels;
     for (let left = this.#waiting[level]; left !== undefined; left = this.#waiting[level]) {
-      node = parentOf(left, node);
+      node = digest2Bytes32(left, node);
       this.#waiting[level++] = undefined;
     }
     this.#waiting[level] = node;
@@ -110,10 +88,10 @@ export class ChunkTree implements HashTree {
     }
     for (let level = this.#batchLevels; level < this.#depth; level++) {
       const left = this.#waiting[level];
-      if (left !== undefined) node = parentOf(left, node ?? zeroNode(level));
-      else if (node !== undefined) node = parentOf(node, zeroNode(level));
+      if (left !== undefined) node = digest2Bytes32(left, node ?? zeroNode(level).root);
+      else if (node !== undefined) node = digest2Bytes32(node, zeroNode(level).root);
     }
-    return node ?? this.#waiting[this.#depth] ?? zeroNode(this.#depth);
+    return node ?? this.#waiting[this.#depth] ?? zeroNode(this.#depth).root;
   }
 }
 
@@ -147,7 +125,7 @@ export class ProgressiveTree implements HashTree {
   root(): Uint8Array {
     const isEmpty = this.#room === CHUNK_BYTES * 4 ** this.#full.length;
     const roots = isEmpty ? this.#full : [...this.#full, this.#tree.root()];
-    return roots.reduceRight((rest, root) => parentOf(root, rest), zeroNode(0));
+    return roots.reduceRight((rest, root) => digest2Bytes32(root, rest), zeroNode(0).root);
   }
 }
 

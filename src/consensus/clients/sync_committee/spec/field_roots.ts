@@ -3,9 +3,8 @@
  * updates need. Memory does not grow with the number of validators.
  */
 import { ChunkTree, type HashTree, mixLength, ProgressiveTree, RecordTree } from "./chunk_tree.ts";
-import { ExecutionPayloadHeader, sha256Pair, uint64Root, ZERO_NODE } from "./ssz_roots.ts";
+import { checkpointType, ExecutionPayloadHeader, sha256Pair, uint64Root, ZERO_NODE } from "./ssz_roots.ts";
 import {
-  checkpointType,
   fixedBytesOf,
   fixedPartBytes,
   STATE_FIELD,

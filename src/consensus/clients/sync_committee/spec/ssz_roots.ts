@@ -106,11 +106,12 @@ export function branchOfNodes(
   return branch;
 }
 
-const uint64 = new UintBigintType(8);
-const root = new ByteVectorType(32);
+/** SSZ of numbers, of roots, of a block's header, of a committee and of a checkpoint. */
+export const uint64 = new UintBigintType(8);
+export const root = new ByteVectorType(32);
 const publicKey = new ByteVectorType(48);
 
-const headerType = new ContainerType({
+export const headerType = new ContainerType({
   slot: uint64,
   proposerIndex: uint64,
   parentRoot: root,
@@ -118,13 +119,13 @@ const headerType = new ContainerType({
   bodyRoot: root,
 });
 
-const committeeType = new ContainerType({
+export const committeeType = new ContainerType({
   publicKeys: new VectorCompositeType(publicKey, SYNC_COMMITTEE_SIZE),
   aggregatePublicKey: publicKey,
 });
 
 /** The 17 fields of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
-const payloadType = new ContainerType({
+export const payloadType = new ContainerType({
   parentHash: root,
   feeRecipient: new ByteVectorType(20),
   stateRoot: root,
@@ -179,7 +180,7 @@ export class ExecutionPayloadHeader {
   }
 }
 
-const checkpointType = new ContainerType({ epoch: uint64, root });
+export const checkpointType = new ContainerType({ epoch: uint64, root });
 const forkDataType = new ContainerType({ version: new ByteVectorType(4), genesisValidatorsRoot: root });
 const signingDataType = new ContainerType({ objectRoot: root, domain: root });
 

@@ -10,12 +10,11 @@ import {
   ProgressiveContainerType,
   ProgressiveListCompositeType,
   type Type,
-  UintBigintType,
   VectorCompositeType,
 } from "@chainsafe/ssz";
-import { fromHex } from "../../../../core/encoding/bytes.ts";
-import { committeeRoot, ExecutionPayloadHeader } from "./ssz_roots.ts";
-import { COMMITTEE_BYTES, KEY_BYTES, readCommittee } from "./state_proof.ts";
+import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
+import { checkpointType, committeeType, headerType, payloadType, root, uint64 } from "./ssz_roots.ts";
+import { KEY_BYTES } from "./state_proof.ts";
 
 /**
  * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
@@ -57,21 +56,10 @@ export const STATE_FIELD = {
   execution: 24,
 } as const;
 
-const uint64 = new UintBigintType(8);
-const root = new ByteVectorType(32);
 const version = new ByteVectorType(4);
 
 const forkType = new ContainerType({ previousVersion: version, currentVersion: version, epoch: uint64 });
-const header = new ContainerType({
-  slot: uint64,
-  proposerIndex: uint64,
-  parentRoot: root,
-  stateRoot: root,
-  bodyRoot: root,
-});
 const eth1Data = new ContainerType({ depositRoot: root, depositCount: uint64, blockHash: root });
-/** SSZ of a checkpoint. */
-export const checkpointType = new ContainerType({ epoch: uint64, root });
 
 const pendingPayment = new ContainerType({
   weight: uint64,
@@ -129,12 +117,7 @@ function list(itemBytes: number, limit: number | undefined): StateField {
   return { kind: "list", itemBytes, limit };
 }
 
-const committee: StateField = {
-  kind: "value",
-  bytes: COMMITTEE_BYTES,
-  sizes: [KEY_BYTES],
-  root: (data) => fromHex(committeeRoot(readCommittee(data))),
-};
+const committee = value(committeeType, [KEY_BYTES], SYNC_COMMITTEE_SIZE + 1);
 
 /** Registry limits of lists that have an item for every validator. */
 const VALIDATORS = 2 ** 40;
@@ -155,7 +138,7 @@ const payloadHeader: StateField = {
   kind: "whole",
   maxBytes: MAX_HEADER_BYTES,
   sizes: PAYLOAD_HEADER_SIZES,
-  root: (data) => fromHex(ExecutionPayloadHeader.fromBytes(data).root),
+  root: rootBy(payloadType),
 };
 
 /** A field with its name in the specification, which is its key in JSON. */
@@ -177,7 +160,7 @@ export function layoutOfState(fork: string, slotsPerEpoch: number): StateLayout 
     genesis_validators_root: leaf(32),
     slot: leaf(8),
     fork: value(forkType, [4, 4, 8]),
-    latest_block_header: value(header, [8, 8, 32, 32, 32]),
+    latest_block_header: value(headerType, [8, 8, 32, 32, 32]),
     block_roots: vector(8192, 32),
     state_roots: vector(8192, 32),
     historical_roots: list(32, HISTORICAL_ROOTS),

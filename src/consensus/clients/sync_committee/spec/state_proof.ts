@@ -14,6 +14,7 @@ import {
 import {
   branchOfNodes,
   branchRoot,
+  committeeType,
   depthOf,
   helperIndices,
   sha256Pair,
@@ -137,12 +138,6 @@ export interface NeighbourFields {
 
 const DEPTH = 6;
 
-function checked(place: PayloadPlace, branch: readonly Hash256[]): Hash256[] {
-  const root = branchRoot(place.payloadRoot, branch, electraStateIndices.execution);
-  if (root !== place.stateRoot) throw new DerivationError("state_root");
-  return [...branch];
-}
-
 /**
  * From fields of the state, the root of its historical summaries, and a bootstrap for the upper nodes, whose branch of
  * the current committee (node 86) is `[87, 42, 20, 11, 4, 3]`.
@@ -168,7 +163,11 @@ export function branchOfFields(
     throw new DerivationError("state_root");
   }
   const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.committeeRoot, n87)));
-  return checked(place, [n89, n45, n23, n10, n4, n3]);
+  const branch = [n89, n45, n23, n10, n4, n3];
+  if (branchRoot(place.payloadRoot, branch, electraStateIndices.execution) !== place.stateRoot) {
+    throw new DerivationError("state_root");
+  }
+  return branch;
 }
 
 /** The committee of a state's own period, as a bootstrap of its block has it. */
@@ -204,16 +203,12 @@ export function branchOfBootstrap(
 /** Bytes of a BLS public key. */
 export const KEY_BYTES = 48;
 /** Bytes of a sync committee: 512 keys and their sum. */
-export const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
+const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
 
 /** A sync committee from its SSZ bytes. @throws {DerivationError} `state_bytes` when there are not 513 keys. */
 export function readCommittee(bytes: Uint8Array): SyncCommittee {
   if (bytes.length !== COMMITTEE_BYTES) throw new DerivationError("state_bytes");
-  const keyAt = (index: number): Uint8Array => bytes.slice(KEY_BYTES * index, KEY_BYTES * (index + 1));
-  return {
-    publicKeys: Array.from({ length: SYNC_COMMITTEE_SIZE }, (_, index) => keyAt(index)),
-    aggregatePublicKey: keyAt(SYNC_COMMITTEE_SIZE),
-  };
+  return committeeType.deserialize(bytes);
 }
 
 /** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */

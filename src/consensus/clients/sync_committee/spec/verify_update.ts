@@ -2,9 +2,10 @@
  * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
-import { decodeClientData } from "../../../spec/client_error.ts";
+import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitment.ts";
+import { clientDecoder } from "../../../spec/client_error.ts";
 import { type Hash256, keccak256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { ConsensusStateId, IntermediateState } from "../../../../core/ismp/state_machine.ts";
+import type { ConsensusStateId } from "../../../../core/ismp/state_machine.ts";
 import { evmStateMachine } from "../../../../core/ismp/state_machine.ts";
 import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../../../spec/bls.ts";
 import { readHeaderCommitment } from "../../../../core/evm/block_header.ts";
@@ -261,34 +262,19 @@ function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
   }
 }
 
-/** Result of an accepted update. */
-export interface VerifiedBeaconUpdate {
-  readonly consensusState: BeaconConsensusState;
-  /** Of the execution chain, under the id of the client itself. */
-  readonly commitment: IntermediateState;
-}
-
-/**
- * Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state`
- */
-export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusState {
-  return decodeClientData(
-    beaconConsensusStateCodec,
-    bytes,
-    (options) => new SyncCommitteeError("undecodable_state", options),
-  );
-}
+/** Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state` */
+export const decodeBeaconConsensusState = clientDecoder(
+  beaconConsensusStateCodec,
+  SyncCommitteeError,
+  "undecodable_state",
+);
 
 /**
  * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {SyncCommitteeError}
  * `undecodable_update`
  */
 export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "flat"): StateUpdate {
-  return decodeClientData(
-    stateUpdateCodecs[layout],
-    bytes,
-    (options) => new SyncCommitteeError("undecodable_update", options),
-  );
+  return clientDecoder(stateUpdateCodecs[layout], SyncCommitteeError, "undecodable_update")(bytes);
 }
 
 /** A client on the hub. */
@@ -305,17 +291,12 @@ export function verifyBeaconUpdate(
   { network, consensusStateId }: BeaconClient,
   trusted: BeaconConsensusState,
   update: StateUpdate,
-): VerifiedBeaconUpdate {
+): VerifiedUpdate<BeaconConsensusState> {
   const lightClientState = verifyUpdate(network, trusted.lightClientState, update);
-  const { blockNumber, timestampSec, stateRoot } = update.executionPayload;
+  const { blockNumber: number, ...block } = update.executionPayload;
+  const id = { stateMachine: evmStateMachine(trusted.chainId), consensusStateId };
   return {
     consensusState: { ...trusted, frozenHeight: undefined, lightClientState },
-    commitment: {
-      height: {
-        id: { stateMachine: evmStateMachine(trusted.chainId), consensusStateId },
-        height: blockNumber,
-      },
-      commitment: { timestampSec, overlayRoot: undefined, stateRoot },
-    },
+    commitment: evmCommitment(id, { number, ...block }),
   };
 }

@@ -9,7 +9,6 @@ import {
 } from "../../../../../src/consensus/clients/arbitrum/spec/claim_events.ts";
 import { assertionHash } from "../../../../../src/consensus/clients/arbitrum/spec/claim_hashes.ts";
 import { machineStatuses } from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import { flatStateOf, orbitUpdate, realEvent } from "./vectors.ts";
@@ -118,7 +117,7 @@ function withWord(log: RawLog, at: number, value: bigint): RawLog {
 
 Deno.test("claim events: a log that has not the shape of its event is refused", () => {
   const refuses = (read: () => unknown, what: string): void =>
-    throws(read, (error) => error instanceof RollupDataError && error.code === "malformed_event", what);
+    throws(read, { name: "RollupDataError", code: "malformed_event" }, what);
   const broken: [string, RawLog][] = [
     ["a topic less", { ...assertionLog, topics: assertionLog.topics.slice(0, 2) }],
     ["a byte less", { ...assertionLog, data: hexOf(assertionLog.data.slice(0, -2)) }],

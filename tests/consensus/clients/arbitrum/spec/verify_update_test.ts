@@ -2,10 +2,6 @@ import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import {
-  RollupDataError,
-  RollupUpdateError,
-} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
-import {
   assertionProofSlots,
   buildAssertionProof,
   buildNodeProof,
@@ -25,7 +21,6 @@ import {
   claimOf,
   verifyArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
 import {
@@ -43,7 +38,7 @@ const height = realAssertion.integer("expected.height");
 function refuses(update: ArbitrumUpdate, hub: ArbitrumHubView, code: ArbitrumErrorCode): void {
   throws(
     () => verifyArbitrumUpdate(trusted, update, hub),
-    (error) => error instanceof RollupUpdateError && error.code === code,
+    { name: "RollupUpdateError", code },
     `should be refused as ${code}`,
   );
 }
@@ -212,12 +207,12 @@ Deno.test("Arbitrum: pieces that contradict one another make no proof", async ()
     ],
   ];
   for (const [code, build] of cases) {
-    throws(build, (error) => error instanceof RollupDataError && error.code === code, code);
+    throws(build, { name: "RollupDataError", code }, code);
   }
   // Nothing is wrong but that the answer has no slots.
   for (
     const build of [() => buildAssertionProof(parts), () => buildNodeProof({ ...parts, event: nodeEvent })]
   ) {
-    throws(build, (error) => error instanceof EvmProofError && error.code === "malformed_answer");
+    throws(build, { name: "EvmProofError", code: "malformed_answer" });
   }
 });

@@ -5,7 +5,6 @@ import {
   BscError,
   type BscExtraData,
   encodeExtraData,
-  ExtraDataError,
   type ExtraDataErrorCode,
   firstBlockOfNewSet,
   isSignedByVoters,
@@ -26,7 +25,7 @@ const afterBohr = mainnet.bohrTimestampSec;
 function refuses(extraData: Uint8Array, code: ExtraDataErrorCode, timestampSec = afterBohr): void {
   throws(
     () => parseExtraData(mainnet, { extraData, timestampSec }),
-    (error) => error instanceof ExtraDataError && error.code === code,
+    { name: "ExtraDataError", code },
     toHex(extraData),
   );
 }

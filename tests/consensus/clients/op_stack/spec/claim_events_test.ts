@@ -10,10 +10,7 @@ import {
   disputeGameCalls,
   OUTPUT_PROPOSED,
 } from "../../../../../src/consensus/clients/op_stack/spec/claim_events.ts";
-import {
-  RollupDataError,
-  type RollupDataErrorCode,
-} from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
+import { type RollupDataErrorCode } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
 import { faultGame, realGames } from "./vectors.ts";
@@ -45,7 +42,7 @@ const outputLog: RawLog = {
 };
 
 function refuses(code: RollupDataErrorCode, read: () => unknown): void {
-  throws(read, (error) => error instanceof RollupDataError && error.code === code);
+  throws(read, { name: "RollupDataError", code });
 }
 
 Deno.test("claim events: topics and selectors are the hashes of the signatures", () => {

@@ -1,9 +1,6 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
-import {
-  DerivationError,
-  type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import { type DerivationErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/initial_state.ts";
 import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
@@ -17,7 +14,6 @@ import {
   committeeRoot,
   sha256Pair,
 } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { flipByte, flipHash, readSyncCommittee, readVector } from "./vectors.ts";
 
 const vector = readVector("sepolia-electra-lightclient");
@@ -41,7 +37,7 @@ function refuses(
 ): void {
   throws(
     () => initialBeaconState(sepolia, { ...bootstrap, ...changed }, other),
-    (error) => error instanceof DerivationError && error.code === code,
+    { name: "DerivationError", code },
   );
 }
 
@@ -78,7 +74,7 @@ Deno.test("initial state: an update of another period, or one that the committee
   const unsigned = { ...update, syncAggregate: { ...syncAggregate, bits: flipByte(syncAggregate.bits, 0) } };
   throws(
     () => initialBeaconState(sepolia, bootstrap, unsigned),
-    (error) => error instanceof SyncCommitteeError && error.code === "signature",
+    { name: "SyncCommitteeError", code: "signature" },
   );
 });
 

@@ -1,9 +1,6 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
-import {
-  DerivationError,
-  type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import { type DerivationErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   committeeRoot,
   sha256Pair,
@@ -62,7 +59,7 @@ const samples = [
 });
 
 function refuses(run: () => unknown, code: DerivationErrorCode): void {
-  throws(run, (error) => error instanceof DerivationError && error.code === code);
+  throws(run, { name: "DerivationError", code });
 }
 
 /** A changed copy for every node of a branch. */

@@ -9,10 +9,7 @@ import {
   subtreeFillToContents,
 } from "@chainsafe/persistent-merkle-tree";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import {
-  DerivationError,
-  type DerivationErrorCode,
-} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import { type DerivationErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   executionNodes,
   executionProofOf,
@@ -46,7 +43,7 @@ function leavesFor(indices: readonly number[]): Hash256[] {
 const { stateRoot } = first.finalizedHeader;
 
 function refuses(run: () => unknown, code: DerivationErrorCode): void {
-  throws(run, (error) => error instanceof DerivationError && error.code === code);
+  throws(run, { name: "DerivationError", code });
 }
 
 Deno.test("state proof: what the hub takes of the payload header comes out of one proof", () => {

@@ -205,7 +205,7 @@ Deno.test("state in JSON: lists of bytes are read as one text, too", () => {
   const refused = text.replace('"previous_epoch_participation":"0x', '"previous_epoch_participation":"0x0');
   throws(
     () => readJson(refused),
-    (error) => error instanceof DerivationError && error.code === "state_bytes",
+    { name: "DerivationError", code: "state_bytes" },
   );
 });
 
@@ -301,7 +301,7 @@ Deno.test("state stream: indices in states and blocks of Gloas are those of the 
 
 Deno.test("state in JSON: text that is no such state is refused, and a changed one has another root", () => {
   const refuses = (text: string): void =>
-    throws(() => readJson(text), (error) => error instanceof DerivationError && error.code === "state_bytes");
+    throws(() => readJson(text), { name: "DerivationError", code: "state_bytes" });
   refuses("");
   refuses(fuluJson.slice(0, -10));
   refuses(fuluJson.slice(0, 1_000_000));
@@ -322,7 +322,7 @@ Deno.test("state in JSON: a text without end is refused before it fills the memo
   const piece = encode("1".repeat(2 ** 20));
   throws(() => {
     for (let written = 0; written < 128; written++) reader.write(piece);
-  }, (error) => error instanceof DerivationError && error.code === "state_bytes");
+  }, { name: "DerivationError", code: "state_bytes" });
 });
 
 Deno.test("state stream: it does not matter how the bytes are cut into pieces", () => {
@@ -345,8 +345,7 @@ Deno.test("state stream: it does not matter how the bytes are cut into pieces", 
 });
 
 Deno.test("state stream: bytes that are no such state are refused, and changed ones have another root", () => {
-  const refuses = (run: () => unknown): void =>
-    throws(run, (error) => error instanceof DerivationError && error.code === "state_bytes");
+  const refuses = (run: () => unknown): void => throws(run, { name: "DerivationError", code: "state_bytes" });
   for (const length of [0, 100, 524_468, 2_700_000, fuluBytes.length - 1]) {
     refuses(() => read(fuluBytes.subarray(0, length)));
   }

@@ -39,7 +39,7 @@ interface Case {
 function refuses({ what, code, update = second, state = trusted, network = sepolia }: Case): void {
   throws(
     () => verifyUpdate(network, state, update),
-    (error) => error instanceof SyncCommitteeError && error.code === code,
+    { name: "SyncCommitteeError", code },
     `${what} should be refused as ${code}`,
   );
 }

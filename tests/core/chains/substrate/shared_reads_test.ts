@@ -1,0 +1,57 @@
+/** What the legs of many chains read of the hub when they poll: as much as for one chain. */
+import assert from "node:assert/strict";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { RpcFault } from "../../../../src/core/rpc/call.ts";
+import { ScriptedError } from "../../../support/scripted_socket.ts";
+import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const chains = [1, 10, 56, 100, 8453].map((id) => ({
+  stateMachine: parseStateMachine(`EVM-${id}`),
+  consensusStateId: toConsensusStateId("ETH0"),
+}));
+
+Deno.test("the views and accepted proofs of all chains are read at once, and again at the next poll", async () => {
+  const [first] = chains;
+  assert.ok(first);
+  let height = 5n;
+  const { chain, clock, node, run, trips } = scriptHub({
+    chain_getFinalizedHead: () => hashOf("b9"),
+    chain_getBlockHash: blockHashes(9),
+    chain_getHeader: () => headerJson(9),
+    state_queryStorageAt: (keys) => {
+      const known = new Set(chains.map((id) => toHex(ismpKeys.latestStateMachineHeight(id))));
+      assert.ok(Array.isArray(keys));
+      const value = toHex(u64.enc(height));
+      return [{ block: hashOf("b9"), changes: keys.map((key) => [key, known.has(key) ? value : null]) }];
+    },
+  });
+  const poll = (): Promise<unknown[]> =>
+    run(Promise.all([
+      ...chains.map(async (id) => (await chain.reads.fetchView(id, signal)).height),
+      ...chains.map(() => chain.acceptedProofs.fetchAcceptedIndex(signal)),
+    ]));
+  await poll();
+  clock.jump(1_000);
+  trips();
+  height = 6n;
+  const found = await poll();
+  assert.deepEqual(found.slice(0, chains.length), chains.map(() => 6n));
+  assert.equal(trips(), 2, "one request for all views, one for the final block");
+
+  clock.jump(1_000);
+  const gone = new AbortController();
+  const abandoned = run(chain.reads.fetchView(first, gone.signal));
+  gone.abort(new Error("the caller is gone"));
+  await assert.rejects(abandoned, /the caller is gone/);
+  assert.equal((await run(chain.reads.fetchView(first, signal))).height, 6n);
+
+  clock.jump(1_000);
+  node.answer("state_queryStorageAt", () => {
+    throw new ScriptedError(-32000, "busy");
+  });
+  await assert.rejects(poll(), RpcFault);
+});
