@@ -242,25 +242,25 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2085,
   "consensus/clients/sync_committee": 5537,
   "consensus/commands": 453,
-  "consensus/config": 970,
+  "consensus/config": 968,
   "consensus/followers": 137,
   "consensus/relay_chain": 492,
-  "consensus/rest": 516,
+  "consensus/rest": 504,
   "consensus/rollup": 1175,
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_195,
+  "core/chains": 13_157,
   "core/checks": 1260,
-  "core/commands": 1591,
-  "core/config": 3309,
+  "core/commands": 1590,
+  "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
   "core/ismp": 2044,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3747,
+  "core/rpc": 3688,
   "core/runtime": 2169,
   "core/substrate": 270,
   "core/telemetry": 2732,
@@ -276,14 +276,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_165,
-  "lines of devnet": 34_770,
-  "lines of tests": 101_767,
+<<<<<<< HEAD
+  "lines of src": 82_029,
+  "lines of devnet": 34_704,
+  "lines of tests": 101_700,
+=======
+  "lines of src": 82_147,
+  "lines of devnet": 34_704,
+  "lines of tests": 101_926,
+>>>>>>> int
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_353,
+  "words of docs": 73_474,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
