@@ -7,18 +7,15 @@ import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
-import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
-import type { UpdateObserver } from "./poll_loop.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
-import type { ConsensusStatus } from "./status/consensus_status.ts";
+import type { ConsensusWatch } from "./status/consensus_watch.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
-import type { Worker } from "../core/runtime/worker.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 
 /** Connections to the hub and the configured chains. */
@@ -51,29 +48,12 @@ export interface RunDeps {
   readonly machine?: MachineFacts | undefined;
   /** Receives the results of the running relayer's checks. */
   readonly board?: CheckBoard | undefined;
-  /** Notified of connections and workers; absent: nobody watches. */
-  readonly watch?: SessionWatch | undefined;
+  /** Watches connections and workers, on which updating does not depend; absent: nobody watches. */
+  readonly watch?: ConsensusWatch | undefined;
   /** Posts changes of readiness; absent: nobody does. */
   readonly webhook?: Pick<Webhook, "workers"> | undefined;
   /** Socket for the operator's commands; absent: there is none. */
   readonly controlSocket?: ControlSocket | undefined;
-}
-
-/** Watcher of a running relayer; updating does not depend on it. */
-export interface SessionWatch {
-  readonly updates: UpdateObserver;
-  /** Endpoints as their requests show them. */
-  readonly endpoints: Pick<EndpointBoard, "listAsked">;
-  /** What the status page shows. */
-  status(): ConsensusStatus;
-  /** Called with the connections before they are checked. */
-  plan(connections: Connections): void;
-  /** Called when the checks have passed. */
-  open(): void;
-  /** Workers that only watch. */
-  workers(): readonly Worker[];
-  noteWorkers(workers: readonly Worker[]): void;
-  noteRestart(worker: string): void;
 }
 
 /** Runs `work` between connecting and closing. */

@@ -2,7 +2,6 @@
  * Session shared by the long-running relayer and the one-off commands: opens the database, connects and checks the
  * chains, and closes everything in any case.
  */
-import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { ChainGate, type GateDeps, joinRows, openGates } from "../core/chains/check.ts";
@@ -20,8 +19,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
-import type { Worker } from "../core/runtime/worker.ts";
-import type { RelayStatus } from "./status/relay_status.ts";
+import type { RelayWatch } from "./status/relay_watch.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import type { CheckRow } from "../core/checks/check_row.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
@@ -47,8 +45,8 @@ export interface RunDeps {
   readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
   /** Absent: the running relayer makes no checks after its start. */
   readonly checks?: RunningChecks | undefined;
-  /** Notified of the session and its workers; absent: nobody watches. */
-  readonly watch?: SessionWatch | undefined;
+  /** Watches the session and its workers, on which relaying does not depend; absent: nobody watches. */
+  readonly watch?: RelayWatch | undefined;
 }
 
 /** Checks of the running relayer. */
@@ -57,23 +55,6 @@ export interface RunningChecks {
   readonly board: CheckBoard;
   /** Reads facts about the machine; only before the database is opened. */
   readonly machine: () => MachineFacts;
-}
-
-/** Watcher of a running relayer; relaying does not depend on it. */
-export interface SessionWatch {
-  /** Endpoints as their requests show them. */
-  readonly endpoints: Pick<EndpointBoard, "listAsked">;
-  /** Told that the session is open; returns the ledger to use. */
-  open(ledger: Ledger, connections: Connections): Ledger;
-  /** The snapshot of what runs. */
-  status(): RelayStatus;
-  /** Told that the session ends. */
-  close(): void;
-  /** Workers that only watch. */
-  workers(log: Log): readonly Worker[];
-  /** Notified of the workers that are started, and of each restart. */
-  noteWorkers(workers: readonly Worker[]): void;
-  noteRestart(worker: string): void;
 }
 
 /** Open database, and the chains with their gates. */

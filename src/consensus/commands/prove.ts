@@ -1,6 +1,6 @@
 /** `prove`: one light client is advanced now, by the running relayer or in this process. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation } from "../../core/commands/operation.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import { formatValues } from "../../core/runtime/text_table.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Proven } from "../proven.ts";
@@ -15,7 +15,7 @@ interface ProveOptions {
 }
 
 /** The command. */
-export const prove = defineOperation<ConsensusControl, ProveOptions, Proven>({
+export const prove = operationOf<ConsensusControl, ProveOptions>()({
   name: "prove",
   description:
     "Builds and verifies an update of a chain now, and submits it to the hub or, of the hub, to --to.",

@@ -14,10 +14,12 @@ import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
 import type { ProverTurns, UpdateObserver, UpdateRoute } from "../poll_loop.ts";
-import { findRoute, type ProvingConnections, type WantedRoute } from "./prove_routes.ts";
+import type { Connections } from "../session.ts";
+import type { HubHost } from "../followers/hub_consensus.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** What proves: the connections of a relayer, or of a command's own process. */
-export interface Proving extends ProvingConnections {
+export interface Proving extends Pick<Connections, "hub" | "proved" | "receiveOnly" | "hubConsensus"> {
   /** Chains by the names of their sections. */
   readonly sections: readonly NamedSection[];
   readonly clock: Clock;
@@ -29,8 +31,11 @@ export interface Proving extends ProvingConnections {
   readonly observer?: UpdateObserver | undefined;
 }
 
-/** Which light client, and whether to submit. */
-export interface ProveRequest extends WantedRoute {
+/** Which light client, by its chains, and whether to submit. */
+export interface ProveRequest {
+  readonly chain: StateMachine;
+  /** The chain that stores the light client; absent: the hub. */
+  readonly to?: StateMachine | undefined;
   readonly isDryRun: boolean;
 }
 
@@ -43,12 +48,12 @@ export async function proveNow(
   const { isDryRun } = request;
   const { observer, turns } = proving;
   const found = findRoute(proving, request);
-  const target = (found.kind === "host" ? found.host : found.target).id.stateMachine;
+  const target = ("host" in found ? found.host : found.target).id.stateMachine;
   const route = { chain: request.chain, target };
   const prove = (): Promise<ProofResult> =>
-    found.kind === "host"
+    "host" in found
       ? found.host.prove({ isDryRun, observer }, signal)
-      : proveByProver({ ...proving, ...found }, request, signal);
+      : proveByProver({ ...proving, ...found }, isDryRun, signal);
   return await turns.of(route).run(async () => {
     try {
       return { ...route, ...await prove() };
@@ -57,6 +62,54 @@ export async function proveNow(
       throw explain(error, route);
     }
   }, signal);
+}
+
+/** What advances a light client by updates in extrinsics: of chains on the hub, and of the hub on Substrate chains. */
+interface ProverRoute {
+  readonly prover: ConsensusProver;
+  readonly target: ConsensusTarget;
+}
+
+/** Finds what advances a light client; a host takes proofs of the hub. @throws {OperationRefusal} that lists the known ones. */
+function findRoute(proving: Proving, { chain, to }: ProveRequest): ProverRoute | { readonly host: HubHost } {
+  const { hub, proved } = proving;
+  const hubName = hub.id.stateMachine;
+  if (chain === hubName) return findFollower(proving, to);
+  if (to !== undefined && to !== hubName) {
+    throw new OperationRefusal(`${chain} is proved to ${hubName} only: leave out --to.`);
+  }
+  const prover = proved.find((each) => each.chain === chain);
+  if (prover !== undefined) return { prover, target: hub };
+  throw new OperationRefusal(
+    proving.receiveOnly.includes(chain)
+      ? `${chain} only receives: the hub has no client of it that this program can advance.`
+      : `${chain} is not configured. Configured are ${listed(proved.map((each) => each.chain))}.`,
+  );
+}
+
+/** Finds what proves the hub to a chain. */
+function findFollower(
+  { hub: { id: { stateMachine } }, hubConsensus }: Proving,
+  to: StateMachine | undefined,
+): ReturnType<typeof findRoute> {
+  if (hubConsensus === undefined) {
+    throw new OperationRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
+  }
+  const { hosts, followers, skipped, skippedText } = hubConsensus;
+  const host = hosts.find(({ id }) => id.stateMachine === to);
+  if (host !== undefined) return { host };
+  const follower = followers.find(({ target }) => target.id.stateMachine === to);
+  if (follower !== undefined) return follower;
+  const known = listed([...hosts, ...followers.map(({ target }) => target)].map(({ id }) => id.stateMachine));
+  if (to === undefined) {
+    throw new OperationRefusal(`Name the chain that ${stateMachine} is proved to, with --to: ${known}.`);
+  }
+  const why = skipped.includes(to) ? `: ${skippedText}` : "";
+  throw new OperationRefusal(`${stateMachine} is not proved to ${to}${why}. It is proved to ${known}.`);
+}
+
+function listed(chains: readonly StateMachine[]): string {
+  return chains.join(", ") || "none";
 }
 
 /** Faults whose message is for the operator, as a refusal. */
@@ -69,16 +122,9 @@ function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
 /** The hub and Substrate chains take updates in unsigned extrinsics, which pay no fee. */
 const FREE = { gas: "0", native: "0", isPaid: true };
 
-/** Deliveries of one prover. */
-interface ProverDelivery extends Pick<Proving, "clock" | "log" | "hub" | "notifier" | "observer"> {
-  readonly prover: ConsensusProver;
-  /** The chain to prove to. */
-  readonly target: ConsensusTarget;
-}
-
 async function proveByProver(
-  { prover, ...delivery }: ProverDelivery,
-  { isDryRun }: Pick<ProveRequest, "isDryRun">,
+  { prover, ...delivery }: Proving & ProverRoute,
+  isDryRun: boolean,
   signal: AbortSignal,
 ): Promise<ProofResult> {
   const { clock } = delivery;
@@ -119,7 +165,7 @@ async function tryUpdates(
 }
 
 async function submit(
-  { clock, log, hub, target, notifier, observer }: Omit<ProverDelivery, "prover">,
+  { clock, log, hub, target, notifier, observer }: Proving & Pick<ProverRoute, "target">,
   update: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<Pick<Proven, "outcome" | "text">> {

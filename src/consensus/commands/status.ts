@@ -1,10 +1,9 @@
 /** `status`: what the running relayer does now. */
-import { defineOperation } from "../../core/commands/operation.ts";
-import type { ConsensusStatus } from "../status/consensus_status.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import type { ConsensusControl } from "./command.ts";
 
 /** The command. */
-export const status = defineOperation<ConsensusControl, undefined, ConsensusStatus>({
+export const status = operationOf<ConsensusControl, undefined>()({
   name: "status",
   description: "Shows what the running relayer does now: light clients, endpoints, and what is in the way.",
   summary: "show what the running relayer does now",

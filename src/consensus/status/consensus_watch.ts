@@ -9,16 +9,17 @@ import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import type { Connections } from "../session.ts";
+import type { HubConsensus } from "../followers/hub_consensus.ts";
 import { consensusView } from "./consensus_view.ts";
 import { consensusGauges, type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
 import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
 
 /** Connections whose routes are listed. */
-type PlannedConnections = Pick<Connections, "hubConsensus"> & {
+interface PlannedConnections {
   readonly hub: Pick<ConsensusTarget, "id">;
   readonly proved: readonly PlannedProver[];
-};
+  readonly hubConsensus?: HubConsensus | undefined;
+}
 
 /** Watches one consensus relayer. */
 export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {

@@ -123,6 +123,12 @@ export function defineOperation<Context, Options, Output>(
   };
 }
 
+/** As {@link defineOperation}, where what the work returns says what the output is. */
+export const operationOf = <Context, Options>() =>
+<Output>(
+  operation: Operation<Context, Options, Output>,
+): ReturnType<typeof defineOperation<Context, Options, Output>> => defineOperation(operation);
+
 /** Waits for the next print of `--watch`; false: the operator ends it. */
 async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | "signal">): Promise<boolean> {
   try {

@@ -19,56 +19,38 @@ const SHOWN_AFTER_MS = 2_000;
 /** Minimum interval between two changes of the line, ms. */
 const REDRAW_MS = 250;
 
-/** Work that was not reported for this long has paused, ms. */
-const STALE_MS = 10_000;
-
-interface Task {
-  readonly startMs: number;
-  readonly startDone: number;
-  readonly seenMs: number;
-  readonly progress: WorkProgress;
+/** When a piece of work was reported first, and how much of it was done then. */
+interface WorkStart {
+  readonly atMs: number;
+  readonly done: number;
 }
 
-/** Keeps the line: of several pieces of work that run at the same time it shows the one that takes longest. */
+/** Keeps the line: it shows the piece of work that was reported last. */
 export class ProgressLine {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #show: (line: string | undefined) => void;
-  readonly #tasks = new Map<string, Task>();
+  readonly #starts = new Map<string, WorkStart>();
   #drawnMs = -Infinity;
 
   /** @param show receives the line to show, or `undefined` when there is none. */
-  constructor(clock: Pick<Clock, "now">, show: (line: string | undefined) => void) {
-    this.#clock = clock;
-    this.#show = show;
-  }
+  constructor(
+    readonly clock: Pick<Clock, "now">,
+    readonly show: (line: string | undefined) => void,
+  ) {}
 
   /** Takes the state of a piece of work. */
   report(progress: WorkProgress): void {
-    const nowMs = this.#clock.now();
-    const before = this.#tasks.get(progress.task);
-    const isFinished = progress.done >= progress.total;
-    if (isFinished) this.#tasks.delete(progress.task);
-    else {
-      const isSame = before !== undefined && before.progress.done <= progress.done;
-      const { startMs, startDone } = isSame ? before : { startMs: nowMs, startDone: progress.done };
-      this.#tasks.set(progress.task, { startMs, startDone, seenMs: nowMs, progress });
+    const { task, done, total } = progress;
+    const nowMs = this.clock.now();
+    const known = this.#starts.get(task);
+    const start = known !== undefined && known.done <= done ? known : { atMs: nowMs, done };
+    this.#starts.set(task, start);
+    if (done >= total) {
+      this.#starts.delete(task);
+      this.show(undefined);
+    } else if (nowMs - start.atMs >= SHOWN_AFTER_MS && nowMs - this.#drawnMs >= REDRAW_MS) {
+      this.#drawnMs = nowMs;
+      const perSec = (done - start.done) * 1_000 / (nowMs - start.atMs);
+      this.show(formatProgress(progress, perSec, perSec > 0 ? (total - done) / perSec : Infinity));
     }
-    if (!isFinished && nowMs - this.#drawnMs < REDRAW_MS) return;
-    this.#drawnMs = nowMs;
-    this.#show(this.#longest(nowMs));
-  }
-
-  #longest(nowMs: number): string | undefined {
-    for (const [name, { seenMs }] of this.#tasks) {
-      if (nowMs - seenMs > STALE_MS) this.#tasks.delete(name);
-    }
-    return [...this.#tasks.values()].filter(({ startMs }) => nowMs - startMs >= SHOWN_AFTER_MS)
-      .map(({ startMs, startDone, progress }) => {
-        const perSec = (progress.done - startDone) * 1_000 / (nowMs - startMs);
-        const leftSec = perSec > 0 ? (progress.total - progress.done) / perSec : Infinity;
-        return { leftSec, line: formatProgress(progress, perSec, leftSec) };
-      })
-      .sort((a, b) => a.leftSec < b.leftSec ? 1 : -1)[0]?.line;
   }
 }
 

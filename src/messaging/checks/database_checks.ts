@@ -11,7 +11,7 @@ import { describeExposure } from "../../core/config/toml.ts";
 
 /** What the checks ask of the database. */
 interface DatabaseChecks {
-  readonly databaseRows: () => readonly CheckRow[];
+  readonly databaseRows: readonly CheckRow[];
   readonly knownNonces: (chain: StateMachine, account: string) => KnownNonces;
 }
 
@@ -45,7 +45,7 @@ export async function inspectForChecks(
   const isLocked = facts.kind === "unusable" && facts.fault.code === "locked";
   const rows = judgeDatabase(path, facts, isLocked && await isAnswered());
   return {
-    databaseRows: () => rows,
+    databaseRows: rows,
     knownNonces: (chain) =>
       facts.kind === "unusable"
         ? { kind: "unknown", reason: "the database cannot be read now, so nonces were not compared" }
@@ -55,7 +55,7 @@ export async function inspectForChecks(
 
 /** Without a database nothing of it is checked. */
 export const noDatabase: DatabaseChecks = {
-  databaseRows: () => [],
+  databaseRows: [],
   knownNonces: () => ({
     kind: "unknown",
     reason: "no database is named with --db, so nonces were not compared",
@@ -65,7 +65,7 @@ export const noDatabase: DatabaseChecks = {
 /** The open database of the running relayer: it was checked when it was opened, and holds the lock. */
 export function useOpenLedger(ledger: Pick<Ledger, "submissions">): DatabaseChecks {
   return {
-    databaseRows: () => [],
+    databaseRows: [],
     knownNonces: (chain, account) => toKnown(ledger.submissions.findHighestNonce(chain, account)),
   };
 }

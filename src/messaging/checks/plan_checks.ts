@@ -28,7 +28,7 @@ export interface CheckSubjects {
   readonly fetch: Fetch;
   readonly machine: MachineFacts;
   /** Rows about the database. */
-  readonly databaseRows: () => readonly CheckRow[];
+  readonly databaseRows: readonly CheckRow[];
   /** What the database knows of an account. */
   readonly knownNonces: (chain: StateMachine, account: string) => KnownNonces;
 }
@@ -41,7 +41,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...ofHub.jobs,
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry, ofHub.isReachable)),
-    ...knownRows([...judgeMachine(machine), ...subjects.databaseRows()]),
+    ...knownRows([...judgeMachine(machine), ...subjects.databaseRows]),
   ];
 }
 

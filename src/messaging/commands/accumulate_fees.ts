@@ -1,7 +1,7 @@
 /** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
-import { defineOperation } from "../../core/commands/operation.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
-import type { Accumulated, AccumulateOptions } from "./run_accumulation.ts";
+import type { AccumulateOptions } from "./run_accumulation.ts";
 
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
 A running relayer does it with its own connections, never at the same time as its own claims.`;
@@ -25,7 +25,7 @@ again to continue); 1 something failed, which the tables name, or the database i
 command line; 130 stopped by a second signal.`;
 
 /** The command. */
-export const accumulateFees = defineOperation<OperationContext, AccumulateOptions, Accumulated>({
+export const accumulateFees = operationOf<OperationContext, AccumulateOptions>()({
   name: "accumulate-fees",
   description: DESCRIPTION,
   summary: "claim and withdraw the fees of deliveries once, then exit",

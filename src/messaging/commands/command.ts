@@ -1,6 +1,10 @@
 /** What the messaging relayer hands to its commands, and what their operations work with: here or in the running relayer. */
-import { OperationRefusal, type OperationRun } from "../../core/commands/operation.ts";
-import type { LevelSetter, OperationNeed } from "../../core/commands/operation.ts";
+import {
+  type LevelSetter,
+  type OperationNeed,
+  OperationRefusal,
+  type OperationRun,
+} from "../../core/commands/operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";

@@ -4,7 +4,7 @@
  * retrying on its own.
  */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
@@ -13,19 +13,8 @@ import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../relay/
 import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";
 
-/** What is held after `hold`. */
-interface Held {
-  readonly subject: string;
-  /** False: it was held before. */
-  readonly isNew: boolean;
-  /** Number of messages that wait now and were sent by the module, or belong to the route. */
-  readonly waiting: number;
-  /** Everything that is held now. */
-  readonly held: readonly string[];
-}
-
 /** The command. */
-export const holdCommand = defineOperation<OperationContext, string, Held>({
+export const holdCommand = operationOf<OperationContext, string>()({
   name: "hold",
   description: "Holds the messages of a module, or from one chain to another, until they are released.",
   summary: "hold the messages of a module or route",
@@ -49,7 +38,15 @@ Exit status: 0 done, 1 it is no module or route, or the database cannot be used,
     const subject = formatHoldSubject(parsed);
     const isNew = ledger.transaction(() => ledger.operatorHolds.add(subject));
     const waiting = countWaiting(context, parsed);
-    return { subject, isNew, waiting, held: ledger.operatorHolds.list() };
+    return {
+      subject,
+      /** False: it was held before. */
+      isNew,
+      /** Number of messages that wait now and were sent by the module, or belong to the route. */
+      waiting,
+      /** Everything that is held now. */
+      held: ledger.operatorHolds.list(),
+    };
   },
   show: ({ subject, isNew, waiting, held }) =>
     `${subject} ${isNew ? "is held" : "was held already"}. Messages of it that wait now: ${waiting}\n` +
@@ -81,20 +78,8 @@ function countWaiting({ ledger }: OperationContext, subject: HoldSubject): numbe
   );
 }
 
-/** What `release` let go. */
-interface Released {
-  /** Holds of the operator. */
-  readonly holds: readonly string[];
-  /** Suspended pairs of modules. */
-  readonly pairs: readonly { readonly target: string; readonly from: string; readonly to: string }[];
-  /** Messages whose modules are read again: they accept deliveries of another account only. */
-  readonly gated: number;
-  /** What is held still. */
-  readonly left: readonly string[];
-}
-
 /** The command. */
-export const releaseCommand = defineOperation<OperationContext, string | undefined, Released>({
+export const releaseCommand = operationOf<OperationContext, string | undefined>()({
   name: "release",
   description: "Lets the messages travel again that the operator holds, and those that are suspended.",
   summary: "release held and suspended messages",
@@ -123,9 +108,13 @@ Exit status: 0 also when nothing is held, 1 it is no module or route, or the dat
     const gated = releaseGated(context, subject);
     context.wake();
     return {
+      /** Holds of the operator. */
       holds,
+      /** Suspended pairs of modules. */
       pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      /** Messages whose modules are read again: they accept deliveries of another account only. */
       gated,
+      /** What is held still. */
       left: context.ledger.operatorHolds.list(),
     };
   },

@@ -1,7 +1,6 @@
 /** `list`: messages by what they have in common, newest first. `retry`: those that wait are attempted again now. */
-import { defineOperation } from "../../core/commands/operation.ts";
 import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
-import type { MessageReason } from "../ledger/message_state.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { addFilterOptions, type FilterOptions, toMessageFilter } from "./message_filter.ts";
 import { type MessageView, toMessageView } from "./message_view.ts";
@@ -11,14 +10,8 @@ interface ListOptions extends FilterOptions {
   readonly limit: number;
 }
 
-/** Messages that match, as far as the limit goes, and the number of all. */
-interface Listed {
-  readonly messages: readonly MessageView[];
-  readonly total: number;
-}
-
 /** The command. */
-export const listCommand = defineOperation<OperationContext, ListOptions, Listed>({
+export const listCommand = operationOf<OperationContext, ListOptions>()({
   name: "list",
   description: "Lists messages with their status and why they wait.",
   summary: "list messages",
@@ -40,6 +33,7 @@ Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command l
     const filter = toMessageFilter(context, options);
     const messages = context.ledger.messages.search(filter, options.limit).map(toMessageView);
     const isAll = messages.length < options.limit;
+    // As far as the limit goes, and the number of all.
     return { messages, total: isAll ? messages.length : context.ledger.messages.count(filter) };
   },
   show: ({ messages, total }, _, nowMs) => {
@@ -75,13 +69,8 @@ function toLimit(text: string): number {
   throw new InvalidArgumentError("Expected a number from 1 to 1000.");
 }
 
-/** Messages that are attempted, by the reason for which they waited; none: they had their turn. */
-interface Retried {
-  readonly reasons: readonly { readonly reason?: MessageReason | undefined; readonly count: number }[];
-}
-
 /** The command. */
-export const retryCommand = defineOperation<OperationContext, FilterOptions, Retried>({
+export const retryCommand = operationOf<OperationContext, FilterOptions>()({
   name: "retry",
   description: "Attempts messages again now that wait for a later time or would never be attempted again.",
   summary: "attempt held messages now",
@@ -103,6 +92,7 @@ Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong
     const filter = toMessageFilter(context, options);
     const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));
     wake();
+    // By the reason for which they waited; none: they had their turn.
     return { reasons };
   },
   show: ({ reasons }) => {

@@ -1,9 +1,9 @@
 /** `profit`: fees earned against gas spent, by chain, route, day or module, what was wasted, and outstanding claims. */
-import { defineOperation } from "../../core/commands/operation.ts";
 import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger.ts";
 import { wastedResults } from "../ledger/spending.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { type SinceTime, toSince, toSinceMs } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
@@ -24,7 +24,7 @@ interface ProfitOptions {
 const PAGE = 2_000;
 
 /** The command. */
-export const profitCommand = defineOperation<OperationContext, ProfitOptions, ReturnType<typeof sumUp>>({
+export const profitCommand = operationOf<OperationContext, ProfitOptions>()({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
   summary: "show fees earned against gas spent",

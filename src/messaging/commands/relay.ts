@@ -1,5 +1,5 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { formatValues } from "../../core/runtime/text_table.ts";
@@ -19,11 +19,7 @@ interface RelayOptions {
 type RelayResult = Awaited<ReturnType<typeof relayRow>>;
 
 /** The command. */
-export const relayCommand = defineOperation<
-  OperationContext,
-  RelayOptions,
-  { readonly results: readonly RelayResult[] }
->({
+export const relayCommand = operationOf<OperationContext, RelayOptions>()({
   name: "relay",
   description: "Delivers one message now, regardless of the profit rule.",
   summary: "deliver one message now, regardless of the profit rule",

@@ -3,10 +3,8 @@
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import type { Log } from "../../core/telemetry/log.ts";
 import {
   type ClaimRunOptions,
-  type ClaimSummary,
   MAX_FAILURES,
   repeatRounds,
   runClaims,
@@ -55,11 +53,17 @@ export async function claimAndWithdraw(
 ): Promise<Accumulated> {
   const options = { waits, everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1000 };
   const claims = withdraws && !waits ? undefined : await runClaims(context, options, signal);
-  if (claims !== undefined) logClaims(context.log, claims);
+  if (claims !== undefined) {
+    const totals = summaryColumns.map((column) => [column, claims.total(column)] as const);
+    context.log.info("accumulation_finished.claims", Object.fromEntries(totals));
+  }
   const withdrawals = withdraws && !signal.aborted
     ? await runWithdrawals(context, options, signal)
     : undefined;
-  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals);
+  if (withdrawals !== undefined) {
+    const { paid, gated, open: underWay, failed } = withdrawals;
+    context.log.info("accumulation_finished.withdrawals", { paid, gated, underWay, failed });
+  }
   const tables = {
     claims: claims?.rows((chain, amount) => context.units.text(chain, amount)),
     withdrawals: withdrawals?.rows,
@@ -74,15 +78,6 @@ export async function claimAndWithdraw(
 
 /** Maximum poll interval, seconds: an operator is waiting. */
 const MAX_PAUSE_SEC = 6;
-
-function logClaims(log: Log, summary: ClaimSummary): void {
-  const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  log.info("accumulation_finished.claims", totals);
-}
-
-function logWithdrawals(log: Log, { paid, gated, open, failed }: WithdrawalRun): void {
-  log.info("accumulation_finished.withdrawals", { paid, gated, underWay: open, failed });
-}
 
 /** Result of the pass. */
 interface WithdrawalRun {

@@ -1,6 +1,6 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import type { OperationContext } from "./command.ts";
@@ -14,20 +14,8 @@ interface ScanOptions {
   readonly to: string;
 }
 
-/** What was read of the blocks by each leg that begins at the chain. */
-interface Scanned {
-  readonly legs: readonly {
-    readonly from: string;
-    readonly to: string;
-    /** Blocks that were read; absent: the leg has not come that far, and reads them by itself. */
-    readonly blocks?: { readonly from: string; readonly to: string } | undefined;
-    readonly messages: number;
-    readonly missed: readonly string[];
-  }[];
-}
-
 /** The command. */
-export const scanCommand = defineOperation<OperationContext, ScanOptions, Scanned>({
+export const scanCommand = operationOf<OperationContext, ScanOptions>()({
   name: "scan",
   description: "Reads blocks of a chain again and reports what was missed.",
   summary: "read blocks again and report what was missed",
@@ -46,7 +34,7 @@ Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
       .requiredOption("--from <block>", "first block", toHeightText)
       .requiredOption("--to <block>", "last block", toHeightText)
       .action((chain: string, options: Omit<ScanOptions, "chain">) => choose({ chain, ...options })),
-  work: scan,
+  work: (...asked) => scan(...asked),
   show: ({ legs }) =>
     formatTable([
       ["leg", "blocks", "messages", "missed"],
@@ -59,19 +47,21 @@ Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
     ]),
 });
 
-async function scan(context: OperationContext, options: ScanOptions, signal: AbortSignal): Promise<Scanned> {
+/** Reads the blocks again on each leg that begins at the chain. */
+const scan = async (context: OperationContext, options: ScanOptions, signal: AbortSignal) => {
   const chain = findChain(chainSections(context.config), options.chain);
   const range = { from: BigInt(options.from), to: BigInt(options.to) };
   if (range.from > range.to) throw new OperationRefusal("--from is above --to.");
   const { recordMissed } = await import("../relay/scan.ts");
   const legs = context.relaying().legs.filter(({ source }) => source.id.stateMachine === chain);
   if (legs.length === 0) throw new OperationRefusal(`${chain} is not configured.`);
-  const reports: Scanned["legs"][number][] = [];
+  const reports = [];
   for (const leg of legs) {
     const to = leg.target.id.stateMachine;
     try {
       const { read, messages, missed } = await recordMissed({ ...leg, signal }, range);
       const blocks = read && { from: read.from.toString(), to: read.to.toString() };
+      // Without blocks the leg has not come that far, and reads them by itself.
       reports.push({ from: chain, to, blocks, messages, missed });
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -79,7 +69,7 @@ async function scan(context: OperationContext, options: ScanOptions, signal: Abo
     }
   }
   return { legs: reports };
-}
+};
 
 function toHeightText(text: string): string {
   if (/^\d{1,18}$/.test(text)) return text;

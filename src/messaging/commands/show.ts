@@ -1,5 +1,5 @@
 /** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { escapeControls } from "../../core/config/redact.ts";
 import { formatDecimal, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
@@ -23,7 +23,7 @@ export type DecisionView = ReturnType<typeof toDecisionView>;
 type LegView = ReturnType<typeof toLeg>;
 
 /** The command. */
-export const showCommand = defineOperation<OperationContext, Hex, { readonly legs: readonly LegView[] }>({
+export const showCommand = operationOf<OperationContext, Hex>()({
   name: "show",
   description:
     "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",

@@ -1,10 +1,9 @@
 /** `status`: what the status page shows. */
-import { defineOperation } from "../../core/commands/operation.ts";
-import type { RelayStatus } from "../status/relay_status.ts";
+import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 
 /** The command. */
-export const statusCommand = defineOperation<OperationContext, undefined, RelayStatus>({
+export const statusCommand = operationOf<OperationContext, undefined>()({
   name: "status",
   description: "Shows what the relayer does now, and what is in its way.",
   summary: "show what the relayer does now",

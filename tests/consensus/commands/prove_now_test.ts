@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { OperationRefusal, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { answerLine } from "../../../src/consensus/commands/commands.ts";
-import { proveNow, type Proving } from "../../../src/consensus/commands/prove_now.ts";
-import type { WantedRoute } from "../../../src/consensus/commands/prove_routes.ts";
+import { proveNow, type ProveRequest, type Proving } from "../../../src/consensus/commands/prove_now.ts";
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
 import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
@@ -72,7 +71,7 @@ class Scene implements Proving {
   }
 
   /** Proves while time passes. */
-  async prove(isDryRun: boolean, route: WantedRoute = { chain }): Promise<Proven> {
+  async prove(isDryRun: boolean, route: Omit<ProveRequest, "isDryRun"> = { chain }): Promise<Proven> {
     const proving = proveNow(this, { ...route, isDryRun }, never);
     proving.catch(() => undefined); // awaited below
     await this.clock.advance(60_000);

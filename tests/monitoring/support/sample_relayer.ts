@@ -1,6 +1,7 @@
 /** A relayer with something of everything on its status page, part of it hostile. */
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
 import type { Chain } from "../../../src/core/chains/port.ts";
@@ -53,14 +54,7 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   const opened = openMemoryLedger({ clock });
   const connections = watch.observe(connectionsOf(clock));
   const ledger = watch.open(opened, connections);
-  const { signal } = new AbortController();
-  for (const { chain } of connections.chains) {
-    await chain.reads.fetchView(connections.hub.id, signal);
-    await connections.hub.reads.fetchView(chain.id, signal);
-    await chain.gas?.fetchBalance(signal);
-    await chain.gas?.fetchGasQuote(signal);
-    await chain.fees.fetchFeeTokenDecimals(signal);
-  }
+  await readAll(connections);
   noteRequests(watch, clock);
   ledger.transaction(() => undefined);
   addMessages(ledger, messages);
@@ -107,17 +101,11 @@ export async function makeHealthyRelayer(): Promise<SampleRelayer> {
     chains: chains.map((each) => ({ chain: withHeight(each) })),
   });
   const ledger = watch.open(openMemoryLedger({ clock }), connections);
-  const { signal } = new AbortController();
   for (let hour = 0; hour < 24; hour++) {
     ledger.messages.record(newMessage(hour, { source: ethereum, target: hub }));
     await clock.advance(60 * MINUTE_MS);
     ledger.messages.transition(hashOf(hour), hub, { to: "delivered", reason: "handled_by_us" });
-    for (const { chain: each } of connections.chains) {
-      await each.reads.fetchView(connections.hub.id, signal);
-      await connections.hub.reads.fetchView(each.id, signal);
-      await each.gas?.fetchBalance(signal);
-      await each.gas?.fetchGasQuote(signal);
-    }
+    await readAll(connections);
     watch.status();
   }
   for (const known of [connections.hub, ...connections.chains.map((each) => each.chain)]) {
@@ -130,50 +118,29 @@ export async function makeHealthyRelayer(): Promise<SampleRelayer> {
   return { watch, ledger, clock };
 }
 
+/** Reads what a relayer reads of its chains. */
+async function readAll({ hub, chains }: ReturnType<typeof connectionsOf>): Promise<void> {
+  const { signal } = new AbortController();
+  for (const { chain } of chains) {
+    await chain.reads.fetchView(hub.id, signal);
+    await hub.reads.fetchView(chain.id, signal);
+    await chain.gas?.fetchBalance(signal);
+    await chain.gas?.fetchGasQuote(signal);
+    await chain.fees.fetchFeeTokenDecimals(signal);
+  }
+}
+
 function noteRequests(watch: RelayWatch, clock: FakeClock): void {
-  const request: ObservedRequest = {
-    chain: ethereum,
-    endpointHost: "ethereum-mainnet.node-provider.example:8545",
-    calls: [{ method: "eth_blockNumber", outcome: "ok" }],
-    tookMs: 123,
-    head: 24_000_123n,
-    final: 24_000_059n,
-  };
-  watch.endpoints.noteRequest(request);
-  watch.endpoints.noteRequest({
-    ...request,
-    endpointHost: "behind.example",
-    head: 24_000_100n,
-    final: 24_000_027n,
-  });
-  const calls = [{
-    method: "eth_call",
-    outcome: clock.now() % 2 === 0 ? "timeout" as const : "throttled" as const,
-  }];
-  watch.endpoints.noteRequest({
-    ...request,
-    endpointHost: "down.example",
-    calls,
-    head: undefined,
-    final: undefined,
-  });
-  watch.endpoints.noteRequest({
-    ...request,
-    endpointHost: "signer.example:9000",
-    role: "signer",
-    calls: [{ method: "eth_signTransaction", outcome: "ok" }],
-    tookMs: 12,
-    head: undefined,
-    final: undefined,
-  });
-  watch.endpoints.noteRequest({
-    ...request,
-    chain: hub,
-    endpointHost: "hub.example",
-    head: 9_000_000n,
-    final: 8_999_998n,
-    tookMs: 40,
-  });
+  const note = (endpointHost: string, outcome: "ok" | RpcFaultCode, more: Partial<ObservedRequest>): void =>
+    watch.endpoints.noteRequest({
+      ...{ chain: ethereum, endpointHost, calls: [{ method: "eth_call", outcome }], tookMs: 123 },
+      ...more,
+    });
+  note("ethereum-mainnet.node-provider.example:8545", "ok", { head: 24_000_123n, final: 24_000_059n });
+  note("behind.example", "ok", { head: 24_000_100n, final: 24_000_027n });
+  note("down.example", clock.now() % 2 === 0 ? "timeout" : "throttled", {});
+  note("signer.example:9000", "ok", { role: "signer", tookMs: 12 });
+  note("hub.example", "ok", { chain: hub, head: 9_000_000n, final: 8_999_998n, tookMs: 40 });
 }
 
 function addMessages(ledger: Ledger, count: number): void {
