@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 475,
   "core/beefy": 461,
-  "core/chains": 13_210,
+  "core/chains": 13_199,
   "core/checks": 1248,
-  "core/commands": 1590,
+  "core/commands": 1676,
   "core/config": 3462,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -261,9 +261,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 975,
   "core/pricing": 379,
   "core/rpc": 3747,
-  "core/runtime": 2169,
+  "core/runtime": 2058,
   "core/substrate": 270,
-  "core/telemetry": 2757,
+  "core/telemetry": 2762,
   "messaging": 1176,
   "messaging/checks": 340,
   "messaging/commands": 2238,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 83_024,
+  "lines of src": 82_993,
   "lines of devnet": 36_571,
   "lines of tests": 102_689,
   "lines of the longest function of src": 77,

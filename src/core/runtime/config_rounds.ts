@@ -92,8 +92,10 @@ export interface RereadOptions<C> {
   readonly file: string;
   /** The first reading. */
   readonly reading: ConfigResult<C>;
+  /** Reads the file again, for SIGHUP. */
   readonly readAgain: () => ConfigResult<C>;
-  readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
+  /** Replaces what a restart is needed for in `after`, and names it. */
+  readonly keepFixed: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
   readonly log: Pick<OpenLog, "debug" | "info" | "warn" | "error" | "hide">;
 }
 
@@ -132,7 +134,7 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
     }
     log.hide([...listSecrets(reading.config), ...reading.secrets]);
     tellConfiguration(log, { file, reading, isNews: true });
-    const { config, fixed } = keepFixed?.(used, reading.config) ?? { config: reading.config, fixed: [] };
+    const { config, fixed } = keepFixed(used, reading.config);
     if (fixed.length > 0) log.warn("configuration_reload.restart_needed", { changed: fixed.join(", ") });
     const changed = findChangedKeys(values, reading.values).filter((name) => !fixed.includes(name));
     values = reading.values;
