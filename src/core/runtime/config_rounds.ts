@@ -6,7 +6,7 @@ import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagn
 import { listSecrets } from "../config/redact.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { isAbortOf, linkedAbort } from "./linked_abort.ts";
 import { findChangedKeys } from "../config/changed_keys.ts";
 import {
   superviseWorkers,
@@ -68,9 +68,7 @@ async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<Ex
   try {
     return await work;
   } catch (error) {
-    const isReload = signal.aborted && signal.reason instanceof ReloadRequested;
-    const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
-    if (isReload && isAbort) return exitCodes.ok;
+    if (signal.reason instanceof ReloadRequested && isAbortOf(signal, error)) return exitCodes.ok;
     throw error;
   }
 }
