@@ -22,6 +22,7 @@ import {
 } from "./demo/fees.ts";
 import {
   beginFollowing,
+  type HubFollowers,
   PROVING_ROLE,
   rotateBusily,
   rotateQuietly,
@@ -30,16 +31,14 @@ import {
 import { type Devnet, DevnetFault, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { AnvilFault } from "./evm/anvil.ts";
 import { NoPortFault } from "./kept_port.ts";
-import type { HubFollowers } from "./demo/hub_followers.ts";
 import { runInterruptibly, sentenceOf, untilAborted } from "./terminal/interruption.ts";
 import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput, table } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { type ChainKind, kindTexts } from "./chains/proven_chains.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
-import { RouteBoard } from "./terminal/route_board.ts";
+import { RouteBoard, UpdateBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
-import { UpdateBoard } from "./terminal/update_board.ts";
 import { MAX_WORK_MS } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */

@@ -13,6 +13,7 @@ import {
   type StateMachineId,
   toParaId,
 } from "../src/core/ismp/state_machine.ts";
+import { callHttp } from "./hub/json_rpc_client.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import type { ConsensusEndpoints } from "./programs/consensus_config.ts";
 import { createClients } from "./programs/consensus_relayer.ts";
@@ -25,26 +26,28 @@ import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { HubProver } from "./updates/hub_prover.ts";
-import { waitUntil } from "./traffic/messages.ts";
+import { evmOracleChain, HubProver, Prover } from "./updates/hub_prover.ts";
 import { Oracle } from "./updates/oracle.ts";
 import { createPlantedClients, plantedHeights } from "./updates/planted_heights.ts";
-import { evmOracleChain } from "./updates/evm_oracle_chain.ts";
 import {
   type HubRuntime,
   type ProvenChain,
   type ProvenChainOptions,
   startProvenChain,
 } from "./chains/proven_chains.ts";
-import { Prover } from "./updates/prover_program.ts";
 import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
-import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
+import {
+  type DevnetSubstrateChain,
+  isSiblingOf,
+  named,
+  startSubstrateChain,
+} from "./chains/substrate_chains.ts";
 import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
 import type { ReviveNode } from "./revive/revive_node.ts";
 import { POLKADOT_HUB_PARA_ID } from "../src/core/ismp/polkadot_hub.ts";
-import { DEADLINE_MS, Patience, pause, WaitFault } from "./waiting.ts";
+import { DEADLINE_MS, Patience, pause, WaitFault, waitUntil } from "./waiting.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
 
@@ -249,16 +252,12 @@ export class Devnet implements AsyncDisposable {
 
   /** The chain with this name (`A`) or state machine (`EVM-97`). @throws {RangeError} for another one. */
   chain(name: string): DevnetChain {
-    const found = this.chains.find((chain) => chain.name === name || chain.stateMachine === name);
-    if (found === undefined) throw new RangeError(`No chain ${name} on this devnet`);
-    return found;
+    return named(this.chains, name) ?? noChain(name);
   }
 
   /** The Substrate chain with this name or state machine. @throws {RangeError} for another one. */
   substrateChain(name: string): DevnetSubstrateChain {
-    const found = this.substrateChains.find((chain) => chain.name === name || chain.stateMachine === name);
-    if (found === undefined) throw new RangeError(`No Substrate chain ${name} on this devnet`);
-    return found;
+    return named(this.substrateChains, name) ?? noChain(name);
   }
 
   /** How the hub stores a chain. */
@@ -287,19 +286,10 @@ export class Devnet implements AsyncDisposable {
 
   /** What is wrong with a node of a chain: it has ended, or does not answer. */
   async findBroken(): Promise<DevnetFault | undefined> {
-    const ask = async ({ name, stateMachine, node }: DevnetChain): Promise<void> => {
-      const signal = AbortSignal.timeout(MAX_ANSWER_MS);
-      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] });
-      await fetch(node.rpcUrl, {
-        method: "POST",
-        body,
-        headers: { "content-type": "application/json" },
-        signal,
-      })
-        .then((response) => response.body?.cancel(), () => {
-          throw new DevnetFault(`The node of chain ${name} (${stateMachine}) does not answer`);
-        });
-    };
+    const ask = ({ name, stateMachine, node }: DevnetChain): Promise<unknown> =>
+      callHttp(node.rpcUrl, "eth_chainId", [], AbortSignal.timeout(MAX_ANSWER_MS)).catch(() => {
+        throw new DevnetFault(`The node of chain ${name} (${stateMachine}) does not answer`);
+      });
     try {
       // Those that have ended have said so before others are asked.
       await Promise.race([this.failed, Promise.all(this.chains.map(ask))]);
@@ -319,6 +309,10 @@ export class Devnet implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
+}
+
+function noChain(name: string): never {
+  throw new RangeError(`No chain ${name} on this devnet`);
 }
 
 /** The hub's governance lets the devnet's applications send without bandwidth, as it does with those it sponsors. */

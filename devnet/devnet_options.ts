@@ -1,6 +1,6 @@
 /** What can be chosen about a devnet. */
 import type { ConsensusChanges } from "./programs/consensus_config.ts";
-import type { ConsensusProcessOptions } from "./programs/consensus_process.ts";
+import type { ConsensusProcessOptions } from "./programs/consensus_relayer.ts";
 import type { Direction } from "./updates/oracle.ts";
 import type { ChainKind, HubRuntime, ProvenChainOptions } from "./chains/proven_chains.ts";
 import type { RelaySimulatorOptions } from "./relay/relay_chain.ts";

@@ -3,7 +3,7 @@ import { readConsensusConfig } from "../src/consensus/config/read.ts";
 import { readMessagingConfig } from "../src/messaging/config/read.ts";
 import type { DevnetFacts } from "./terminal/facts.ts";
 import { REPOSITORY } from "./programs/repository.ts";
-import { TextLineStream } from "./terminal/text_lines.ts";
+import { TextLineStream } from "./terminal/send_lines.ts";
 
 /** What is looked at here. */
 type Facts = Pick<DevnetFacts, "chains" | "relay" | "grandpaConfig">;

@@ -78,6 +78,7 @@ export async function waitUntil(
 /** Resolves after `ms`, or at once when `signal` is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
     const finish = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", finish);

@@ -8,7 +8,6 @@ import {
   sepolia,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
-  type Beacon,
   type BeaconBehaviour,
   type BeaconBlockName,
   BeaconFault,
@@ -17,13 +16,11 @@ import {
   type NodeBehaviour,
   type SimulatedBeaconNode,
 } from "./beacon_options.ts";
-import type { BeaconRecord } from "./block_builder.ts";
+import { type BeaconRecord, type ExecutionBlock, ExecutionChain } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
-import { type ExecutionBlock, ExecutionChain } from "./execution_chain.ts";
 import { BeaconServer } from "./server.ts";
 
 export {
-  type Beacon,
   type BeaconBehaviour,
   type BeaconBlockName,
   BeaconFault,
@@ -48,7 +45,7 @@ const MAX_FAILED_POLLS = 10;
  * @throws {BeaconFault} `electra_only`
  */
 export async function startBeacon(options: BeaconOptions): Promise<Beacon> {
-  const beacon = new RunningBeacon(options);
+  const beacon = new Beacon(options);
   try {
     await beacon.start();
   } catch (error) {
@@ -65,7 +62,8 @@ function usualStart(network: BeaconNetwork): number {
   return Number(period * network.epochsPerPeriod) + 8;
 }
 
-class RunningBeacon implements Beacon {
+/** A running chain with its first node. Stopping it stops all nodes. */
+export class Beacon implements SimulatedBeaconNode {
   readonly network: BeaconNetwork;
   readonly #abort = new AbortController();
   readonly #execution: ExecutionChain;
@@ -109,14 +107,17 @@ class RunningBeacon implements Beacon {
     return nameOf(this.#chain.head);
   }
 
+  /** The finalized checkpoint of the head's state. */
   get finalized(): BeaconBlockName {
     return nameOf(this.#chain.finalizedBy(this.#chain.head) ?? this.#chain.head);
   }
 
+  /** Sync committee period of the head. */
   get period(): number {
     return this.#chain.periodOf(this.#chain.head.slot);
   }
 
+  /** Number of the execution block that the first block from an epoch on will carry, if no block is left out. */
   executionBlockAt(epoch: bigint): number {
     return this.#chain.executionBlockAt(Number(epoch));
   }
@@ -129,6 +130,7 @@ class RunningBeacon implements Beacon {
     this.#server.forgetRequests();
   }
 
+  /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
   openNode(behaviour: Partial<NodeBehaviour> = {}): SimulatedBeaconNode {
     return this.#open(behaviour);
   }
@@ -148,14 +150,17 @@ class RunningBeacon implements Beacon {
     this.#pollLater();
   }
 
+  /** Resolves when the head carries the newest block that the execution chain has at this moment. */
   sync(): Promise<void> {
     return this.#inTurn(() => this.#follow());
   }
 
+  /** Makes that many empty execution blocks, with their beacon blocks. */
   mine(blocks: number): Promise<void> {
     return this.#inTurn(() => this.#mine(blocks));
   }
 
+  /** Makes blocks until the given execution block is final (the newest when left out). */
   finalize(blockNumber?: number): Promise<void> {
     return this.#inTurn(async () => {
       const wanted = blockNumber ?? (await this.#newest()).number;
@@ -164,6 +169,11 @@ class RunningBeacon implements Beacon {
     });
   }
 
+  /**
+   * Advances to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
+   * each that is entered four: one that becomes final, one an epoch later, one two epochs later in whose state the
+   * first is final, and one that signs that. The last of them is the head.
+   */
   advanceToPeriod(period: number): Promise<void> {
     return this.#inTurn(async () => {
       await this.#follow();
@@ -180,6 +190,7 @@ class RunningBeacon implements Beacon {
     });
   }
 
+  /** Replaces the last beacon blocks by others that carry the same execution blocks. */
   reorg(blocks: number): Promise<void> {
     // deno-lint-ignore require-await -- a fault has to become a rejection
     return this.#inTurn(async () => {

@@ -85,7 +85,7 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly blocksPerEpoch?: number;
   /** Validators in the state, 121 bytes each; at least 513. @default 1000 */
   readonly validators?: number;
-  /** Milliseconds between two polls at the execution chain; 0: none, see {@link Beacon.sync}. @default 250 */
+  /** Milliseconds between two polls at the execution chain; 0: none, see `Beacon.sync`. @default 250 */
   readonly pollMs?: number;
   /** Blocks whose states can be asked for, beside those that light client updates refer to. @default 256 */
   readonly keptBlocks?: number;
@@ -121,35 +121,6 @@ export interface SimulatedBeaconNode extends AsyncDisposable {
   change(behaviour: Partial<NodeBehaviour>): void;
   /** Ends the node. Safe to call twice. */
   stop(): Promise<void>;
-}
-
-/** A running chain with its first node. Stopping it stops all nodes. */
-export interface Beacon extends SimulatedBeaconNode {
-  readonly network: BeaconNetwork;
-  readonly head: BeaconBlockName;
-  /** The finalized checkpoint of the head's state. */
-  readonly finalized: BeaconBlockName;
-  /** Sync committee period of the head. */
-  readonly period: number;
-  /** Number of the execution block that the first block from an epoch on will carry, if no block is left out. */
-  executionBlockAt(epoch: bigint): number;
-  /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
-  openNode(behaviour?: Partial<NodeBehaviour>): SimulatedBeaconNode;
-  /** Resolves when the head carries the newest block that the execution chain has at this moment. */
-  sync(): Promise<void>;
-  /** Makes that many empty execution blocks, with their beacon blocks. */
-  mine(blocks: number): Promise<void>;
-  /** Makes blocks until the given execution block is final (the newest when left out). */
-  finalize(blockNumber?: number): Promise<void>;
-  /**
-   * Advances to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
-   * each that is entered four: one that becomes final, one an epoch later, one two epochs later in whose state the
-   * first is final, and one that signs that. The last of them is the head.
-   */
-  advanceToPeriod(period: number): Promise<void>;
-  /** Replaces the last beacon blocks by others that carry the same execution blocks. */
-  reorg(blocks: number): Promise<void>;
-  change(behaviour: Partial<BeaconBehaviour>): void;
 }
 
 /** A command that the chain cannot follow. */

@@ -1,28 +1,7 @@
 import { deepStrictEqual as equal, notStrictEqual, ok, rejects } from "node:assert/strict";
-import type { VerifiedUpdate } from "../../src/consensus/spec/header_commitment.ts";
 import { ssz } from "@lodestar/types";
 import { fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
-import type {
-  BeaconConsensusState,
-  SyncCommitteeUpdate,
-} from "../../src/consensus/clients/sync_committee/spec/update.ts";
-import { verifyBeaconUpdate } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import {
-  buildSignedUpdate,
-  deriveExecutionPayloadProof,
-  deriveNextCommitteeBranch,
-} from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import type {
-  FinalityUpdate,
-  LightClientUpdate,
-} from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import {
-  SyncCommitteeError,
-  type SyncCommitteeErrorCode,
-} from "../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
 import { waitUntil } from "../waiting.ts";
 import {
@@ -33,22 +12,44 @@ import {
   startBeacon,
 } from "./beacon.ts";
 import { leafPaths, lieAbout } from "./lies.ts";
-import {
-  type BranchSource,
-  fetchBytes,
-  fetchFinalityUpdate,
-  fetchJson,
-  fetchPayloadBranch,
-  fetchPrefix,
-  fetchTrusted,
-  fetchUpdates,
-} from "./reader.ts";
-import { payloadOf } from "../../tests/consensus/clients/sync_committee/spec/vectors.ts";
 import { type Anvil, startAnvil } from "../evm/anvil.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 
-const eth0 = toConsensusStateId("ETH0");
 const slotsPerPeriod = 8192;
+
+const inBytes = { accept: "application/octet-stream" };
+
+/** A JSON answer. @throws when the status is not 200. */
+async function fetchJson(beacon: SimulatedBeaconNode, path: string): Promise<VectorNode> {
+  const response = await fetch(beacon.url + path);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+  return new VectorNode(JSON.parse(text));
+}
+
+/** An answer in bytes. @throws when the status is not 200. */
+async function fetchBytes(beacon: SimulatedBeaconNode, path: string): Promise<Uint8Array> {
+  const response = await fetch(beacon.url + path, { headers: inBytes });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** The first bytes of an answer; the rest is not read. */
+async function fetchPrefix(
+  beacon: SimulatedBeaconNode,
+  path: string,
+  length: number,
+): Promise<Uint8Array> {
+  const response = await fetch(beacon.url + path, { headers: inBytes });
+  const prefix = new Uint8Array(length);
+  let at = 0;
+  for await (const chunk of response.body ?? []) {
+    prefix.set(chunk.subarray(0, length - at), at);
+    at = Math.min(length, at + chunk.length);
+    if (at === length) break;
+  }
+  return prefix.subarray(0, at);
+}
 
 /** A node on a new chain with some blocks; it looks at the chain only when it is told to. */
 async function withBeacon(
@@ -61,29 +62,9 @@ async function withBeacon(
   await work(beacon, anvil);
 }
 
-/** The hub's answer to an update that has its payload branch from a source. */
-async function verified(
-  beacon: Beacon,
-  trusted: BeaconConsensusState,
-  source: FinalityUpdate,
-  committee?: SyncCommitteeUpdate,
-  from: BranchSource = "proof",
-): Promise<VerifiedUpdate<BeaconConsensusState>> {
-  const payloadBranch = await fetchPayloadBranch(beacon, source, from);
-  const update = {
-    ...buildSignedUpdate(sepolia, source, committee),
-    executionPayload: deriveExecutionPayloadProof(payloadOf(source.finalizedHeader), payloadBranch),
-  };
-  return verifyBeaconUpdate({ network: sepolia, consensusStateId: eth0 }, trusted, update);
-}
-
 async function executionBlock(anvil: Anvil, number: number): Promise<VectorNode> {
   const tag = `0x${number.toString(16)}`;
   return new VectorNode(await resultHttp(anvil.rpcUrl, "eth_getBlockByNumber", [tag, false]));
-}
-
-function refuses(run: Promise<unknown>, code: SyncCommitteeErrorCode): Promise<void> {
-  return rejects(run, (error) => error instanceof SyncCommitteeError && error.code === code);
 }
 
 async function statusOf(
@@ -94,85 +75,6 @@ async function statusOf(
   const response = await fetch(beacon.url + path, { headers: { accept } });
   await response.body?.cancel();
   return response.status;
-}
-
-Deno.test("beacon: an update of each source is accepted and commits to the block of the anvil", () =>
-  withBeacon(async (beacon, anvil) => {
-    const trusted = await fetchTrusted(beacon);
-    await beacon.mine(13);
-    const update = await fetchFinalityUpdate(beacon);
-    ok(payloadOf(update.finalizedHeader).blockNumber > 5n);
-    for (const source of ["proof", "prefix"] as const) {
-      const { commitment } = await verified(beacon, trusted, update, undefined, source);
-      const block = await executionBlock(anvil, Number(commitment.height.height));
-      equal(commitment.height.height, payloadOf(update.finalizedHeader).blockNumber);
-      equal(commitment.commitment.stateRoot, block.hash("stateRoot"));
-      equal(commitment.commitment.timestampSec, BigInt(block.text("timestamp")));
-    }
-  }));
-
-Deno.test("beacon: the hub follows from period to period, by each period's update and by the newest", () =>
-  withBeacon(async (beacon) => {
-    const trusted = await fetchTrusted(beacon);
-    const first = beacon.period;
-    await beacon.advanceToPeriod(first + 1);
-    const newest = await fetchFinalityUpdate(beacon);
-    const [ofPeriod] = await fetchUpdates(beacon, first + 1, 1);
-    ok(ofPeriod);
-    const derived = await verified(beacon, trusted, newest, rotationBy(trusted, newest, ofPeriod));
-    equal(derived.consensusState.lightClientState.statePeriod, BigInt(first + 1));
-
-    await beacon.advanceToPeriod(first + 4);
-    let state = trusted;
-    const updates = await fetchUpdates(beacon, first + 1, 10);
-    equal(updates.length, 4);
-    for (const update of updates) {
-      state = (await verified(beacon, state, update, update)).consensusState;
-      const { currentSyncCommittee: current, nextSyncCommittee: next } = state.lightClientState;
-      notStrictEqual(committeeRoot(current), committeeRoot(next));
-    }
-    equal(state.lightClientState.statePeriod, BigInt(first + 4));
-    await rejects(
-      beacon.advanceToPeriod(first + 4),
-      (error) => error instanceof BeaconFault && error.code === "period_passed",
-    );
-  }));
-
-Deno.test("beacon: with a block in each epoch the hub follows block by block into the next period", () =>
-  withBeacon(async (beacon) => {
-    let state = await fetchTrusted(beacon);
-    const refusals: string[] = [];
-    for (let block = 0; block < 6; block++) {
-      await beacon.mine(1);
-      const update = await fetchFinalityUpdate(beacon);
-      const [ofPeriod] = await fetchUpdates(beacon, beacon.period, 1);
-      try {
-        const committee = ofPeriod && rotationBy(state, update, ofPeriod);
-        state = (await verified(beacon, state, update, committee)).consensusState;
-      } catch (error) {
-        if (!(error instanceof SyncCommitteeError)) throw error;
-        refusals.push(error.code);
-      }
-    }
-    equal(refusals, ["stale_epoch", "attested_period"]);
-    equal(state.lightClientState.statePeriod, 1068n);
-    const newest = beacon.head.blockNumber;
-    await beacon.finalize();
-    equal([beacon.finalized.blockNumber, beacon.head.blockNumber], [newest, newest + 2]);
-  }, { blocksPerEpoch: 1, startEpoch: 1068 * 256 - 2 }));
-
-/** The committee that an update carries into the next period; undefined for one within the trusted period. */
-function rotationBy(
-  trusted: BeaconConsensusState,
-  update: FinalityUpdate,
-  ofPeriod: LightClientUpdate,
-): SyncCommitteeUpdate | undefined {
-  const { nextSyncCommittee: current, statePeriod } = trusted.lightClientState;
-  if (update.signatureSlot / BigInt(slotsPerPeriod) === statePeriod) return undefined;
-  const { nextSyncCommittee } = ofPeriod;
-  const roots = { currentRoot: committeeRoot(current), nextRoot: committeeRoot(nextSyncCommittee) };
-  const nextSyncCommitteeBranch = deriveNextCommitteeBranch(sepolia, update, roots) ?? [];
-  return { nextSyncCommittee, nextSyncCommitteeBranch };
 }
 
 Deno.test("beacon: states and blocks in SSZ have the roots that headers name, also in empty slots", () =>
@@ -222,15 +124,13 @@ Deno.test("beacon: a payload holds the transactions of its execution block", () 
     );
   }));
 
-Deno.test("beacon: the chain goes from Electra to Fulu, and the first signature of the fork is unusable", () =>
+Deno.test("beacon: the chain goes from Electra to Fulu", () =>
   withBeacon(async (beacon) => {
-    const trusted = await fetchTrusted(beacon);
     const before = await fetchBytes(beacon, "/eth/v2/debug/beacon/states/head");
     const electra = ssz.electra.BeaconState.deserializeToViewDU(before);
     equal(electra.hashTreeRoot(), fromHex(beacon.head.stateRoot));
     await beacon.mine(4);
     equal(beacon.head.slot, 272_640 * 32);
-    await refuses(verified(beacon, trusted, await fetchFinalityUpdate(beacon)), "attested_period");
     const headState = await fetchBytes(beacon, "/eth/v2/debug/beacon/states/head");
     const fulu = ssz.fulu.BeaconState.deserializeToViewDU(headState);
     equal(fulu.hashTreeRoot(), fromHex(beacon.head.stateRoot));
@@ -238,29 +138,21 @@ Deno.test("beacon: the chain goes from Electra to Fulu, and the first signature 
       fromHex("0x90000074"),
       fromHex("0x90000075"),
     ]);
-    await beacon.mine(1);
-    const [update] = await fetchUpdates(beacon, 1065, 1);
-    ok(update);
-    const { consensusState } = await verified(beacon, trusted, update, update);
-    equal(consensusState.lightClientState.statePeriod, 1065n);
   }, { startEpoch: 272_639 }));
 
 Deno.test("beacon: other blocks take the place of the last ones, but not of final ones", () =>
   withBeacon(async (beacon) => {
-    const trusted = await fetchTrusted(beacon);
     await beacon.mine(9);
     const old = beacon.head;
     await beacon.reorg(2);
     equal(beacon.head.blockHash, old.blockHash);
     notStrictEqual(beacon.head.root, old.root);
     equal(await statusOf(beacon, `/eth/v1/beacon/headers/${old.root}`), 404);
-    await verified(beacon, trusted, await fetchFinalityUpdate(beacon));
     await rejects(beacon.reorg(40), (error) => error instanceof BeaconFault && error.code === "finalized");
   }));
 
 Deno.test("beacon: a reorg of the execution chain is one of the beacon chain", () =>
   withBeacon(async (beacon, anvil) => {
-    const trusted = await fetchTrusted(beacon);
     await beacon.mine(8);
     const old = beacon.head;
     await resultHttp(anvil.rpcUrl, "anvil_reorg", [3, []]);
@@ -272,8 +164,6 @@ Deno.test("beacon: a reorg of the execution chain is one of the beacon chain", (
     );
     equal(await carriedBlocks(beacon), hashes);
     ok(!hashes.includes(old.blockHash));
-    await beacon.mine(8);
-    await verified(beacon, trusted, await fetchFinalityUpdate(beacon));
   }));
 
 /** Hashes of the execution blocks in the last beacon blocks. */
@@ -287,18 +177,6 @@ async function carriedBlocks(beacon: Beacon): Promise<Hash256[]> {
   }
   return hashes;
 }
-
-Deno.test("beacon: fewer signers than two thirds are of no use", () =>
-  withBeacon(async (beacon) => {
-    const trusted = await fetchTrusted(beacon);
-    await beacon.mine(8);
-    beacon.change({ signers: 341 });
-    await beacon.mine(1);
-    await refuses(verified(beacon, trusted, await fetchFinalityUpdate(beacon)), "too_few_participants");
-    beacon.change({ signers: 342 });
-    await beacon.mine(1);
-    await verified(beacon, trusted, await fetchFinalityUpdate(beacon));
-  }));
 
 Deno.test("beacon: routes can be missing, and refuse", () =>
   withBeacon(async (beacon) => {
@@ -394,7 +272,7 @@ Deno.test("beacon: requests are counted with the bytes that were read", () =>
     ok((second?.bytes ?? 0) >= 100_000 && (second?.bytes ?? 0) < whole.length);
   }));
 
-Deno.test("beacon: a node that polls follows by itself, and a start before Electra is refused", () =>
+Deno.test("beacon: a node that polls follows by itself, and a start before Electra, or a period that has passed, is refused", () =>
   withBeacon(async (beacon, anvil) => {
     await resultHttp(anvil.rpcUrl, "anvil_mine", ["0x3"]);
     await waitUntil("it has followed", () => beacon.head.blockNumber >= 8, { everyMs: 20 });
@@ -402,5 +280,9 @@ Deno.test("beacon: a node that polls follows by itself, and a start before Elect
     await rejects(
       startBeacon({ executionUrl: anvil.rpcUrl, startEpoch: 222_465 }),
       (error) => error instanceof BeaconFault && error.code === "electra_only",
+    );
+    await rejects(
+      beacon.advanceToPeriod(beacon.period),
+      (error) => error instanceof BeaconFault && error.code === "period_passed",
     );
   }, { pollMs: 20 }));

@@ -10,8 +10,12 @@ import {
   SYNC_COMMITTEE_SIZE,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { BeaconFault } from "./beacon_options.ts";
-import { type BeaconRecord, BlockBuilder, type BuilderOptions } from "./block_builder.ts";
-import type { ExecutionBlock } from "./execution_chain.ts";
+import {
+  type BeaconRecord,
+  BlockBuilder,
+  type BuilderOptions,
+  type ExecutionBlock,
+} from "./block_builder.ts";
 import type { ChainRules } from "./state_transition.ts";
 import { fieldNode, fields } from "./state_tree.ts";
 import { ValidatorKeys } from "./validator_keys.ts";

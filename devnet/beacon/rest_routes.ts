@@ -2,19 +2,125 @@
  * The REST routes of a beacon node over the chain. Source of paths and shapes: ethereum/beacon-APIs: apis;
  * ChainSafe/lodestar: packages/api/src/beacon/routes/proof.ts.
  */
+import {
+  type BeaconNetwork,
+  forkAtEpoch,
+} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { Node } from "@chainsafe/persistent-merkle-tree";
-import { ssz } from "@lodestar/types";
-import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { forkAtEpoch } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import type { BeaconRoute } from "./beacon_options.ts";
-import { ChainIds, decimal, parsedRoot } from "./chain_ids.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { BeaconRecord } from "./block_builder.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
+import { compactProof, RestRefusal, type ServedAnswer, stateProof } from "./rest_answer.ts";
+import { processSlots } from "./state_transition.ts";
+import { ssz } from "@lodestar/types";
+import type { BeaconRoute } from "./beacon_options.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
-import { compactProof, stateProof } from "./served_types.ts";
-import { RestRefusal, type ServedAnswer } from "./rest_answer.ts";
 import { fieldNode, fields } from "./state_tree.ts";
-import { specOf } from "./spec.ts";
+
+/** Values as nodes write them: numbers in decimal, bytes in hex. */
+function specOf(network: BeaconNetwork): Record<string, string> {
+  const [genesis, ...forks] = network.forks;
+  return {
+    PRESET_BASE: "mainnet",
+    CONFIG_NAME: network.chainId === 1 ? "mainnet" : "sepolia",
+    SECONDS_PER_SLOT: String(network.slotSec),
+    SLOTS_PER_EPOCH: String(network.slotsPerEpoch),
+    EPOCHS_PER_SYNC_COMMITTEE_PERIOD: String(network.epochsPerPeriod),
+    SYNC_COMMITTEE_SIZE: "512",
+    SLOTS_PER_HISTORICAL_ROOT: "8192",
+    MAX_REQUEST_LIGHT_CLIENT_UPDATES: "128",
+    DEPOSIT_CHAIN_ID: String(network.chainId),
+    DEPOSIT_NETWORK_ID: String(network.chainId),
+    GENESIS_FORK_VERSION: genesis.version,
+    ...Object.fromEntries(forks.flatMap((fork) => [
+      [`${fork.name.toUpperCase()}_FORK_VERSION`, fork.version],
+      [`${fork.name.toUpperCase()}_FORK_EPOCH`, String(fork.epoch)],
+    ])),
+  };
+}
+
+/** A state with its slot, which may be an empty one. */
+interface FoundState {
+  readonly state: Node;
+  readonly slot: number;
+}
+
+/** Finds what the chain still knows. */
+class ChainIds {
+  readonly #chain: BeaconChain;
+
+  constructor(chain: BeaconChain) {
+    this.#chain = chain;
+  }
+
+  /** Slot of the newest final block. */
+  get finalSlot(): number {
+    return this.#chain.finalizedBy(this.#chain.head)?.slot ?? -1;
+  }
+
+  #named(id: string): BeaconRecord | undefined {
+    if (id === "head") return this.#chain.head;
+    if (id === "finalized") return this.#chain.finalizedBy(this.#chain.head);
+    if (id !== "justified") return undefined;
+    const { head } = this.#chain;
+    return this.#chain.byRoot(
+      toHash256(this.#chain.checkpoint(head.state, "currentJustifiedCheckpoint").root),
+    );
+  }
+
+  /** @throws {RestRefusal} 404, 400 */
+  block(id: string): BeaconRecord {
+    const record = /^0x/.test(id)
+      ? this.#chain.byRoot(parsedRoot(id))
+      : /^\d+$/.test(id)
+      ? this.#atSlot(decimal(id))
+      : this.#named(id);
+    if (record === undefined) throw new RestRefusal(404, `NOT_FOUND: beacon block ${id}`);
+    return record;
+  }
+
+  #atSlot(slot: number): BeaconRecord | undefined {
+    for (const record of this.#chain.known()) if (record.slot === slot) return record;
+    return undefined;
+  }
+
+  /** @throws {RestRefusal} 404, 400 */
+  state(id: string): FoundState {
+    if (/^\d+$/.test(id)) return this.#stateAtSlot(decimal(id));
+    if (!/^0x/.test(id)) {
+      const record = this.#named(id);
+      if (record !== undefined) return record;
+    } else {
+      const stateRoot = parsedRoot(id);
+      for (const record of this.#chain.known()) if (record.stateRoot === stateRoot) return record;
+    }
+    throw new RestRefusal(404, `NOT_FOUND: beacon state ${id}`);
+  }
+
+  /** Of an empty slot: the state of the block before it, moved on. */
+  #stateAtSlot(slot: number): FoundState {
+    const before = this.#chain.blocks.findLast((record) => record.slot <= slot);
+    const exact = before?.slot === slot ? before : this.#atSlot(slot);
+    if (exact !== undefined) return exact;
+    if (before === undefined || slot > this.#chain.head.slot) {
+      throw new RestRefusal(404, `NOT_FOUND: beacon state at slot ${slot}`);
+    }
+    return { state: processSlots(this.#chain.rules, before.state, slot), slot };
+  }
+}
+
+/** A number of a path or query. @throws {RestRefusal} 400 */
+function decimal(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new RestRefusal(400, `Not a number: ${text}`);
+  return Number(text);
+}
+
+/** A root of a path. @throws {RestRefusal} 400 */
+function parsedRoot(text: string): Hash256 {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new RestRefusal(400, `Not a root: ${text}`);
+  return toHash256(text.toLowerCase());
+}
 
 const maxUpdates = 128;
 

@@ -14,10 +14,14 @@ import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/extra_data.
 import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type Beacon, startBeacon } from "../beacon/beacon.ts";
-import { type AmsterdamFork, amsterdamHeaderRule } from "../evm/amsterdam_headers.ts";
+import {
+  type AmsterdamFork,
+  amsterdamHeaderRule,
+  type HeaderRewriter,
+  startHeaderRewriter,
+} from "../evm/header_rewriter.ts";
 import { type BscChainOptions, bscHeaderRule } from "../evm/bsc_validators.ts";
 import { type Anvil, type AnvilOptions, startAnvil } from "../evm/anvil.ts";
-import { type HeaderRewriter, startHeaderRewriter } from "../evm/header_rewriter.ts";
 import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "../evm/rollup_assertions.ts";
 import {
   deployOpStackL1,

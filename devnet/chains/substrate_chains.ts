@@ -148,6 +148,14 @@ export function isSiblingOf(hub: Pick<HubIdentity, "stateMachine">, stateMachine
   return stateMachineParts(stateMachine).tag === stateMachineParts(hub.stateMachine).tag;
 }
 
+/** The chain with that name or state machine. */
+export function named<Chain extends { readonly name: string; readonly stateMachine: string }>(
+  chains: readonly Chain[],
+  wanted: string,
+): Chain | undefined {
+  return chains.find(({ name, stateMachine }) => name === wanted || stateMachine === wanted);
+}
+
 /** A post from a Substrate chain. */
 export interface SubstratePost {
   readonly dest: StateMachine;

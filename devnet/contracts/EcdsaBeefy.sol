@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {MerkleMountain} from "./MerkleMountain.sol";
-import {MerkleTree} from "./MerkleTree.sol";
+import {MerkleMountainRange} from "@polytope-labs/solidity-merkle-trees/src/MerkleMountainRange.sol";
+import {MerkleMultiProof} from "@polytope-labs/solidity-merkle-trees/src/MerkleMultiProof.sol";
 import {IConsensus, IERC165, IntermediateState, StateCommitment} from "./Protocol.sol";
 import {Scale} from "./Scale.sol";
 
@@ -124,12 +124,12 @@ contract EcdsaBeefy is IConsensus, IERC165 {
         bytes32 mmrRoot = findMmrRoot(commitment);
 
         bytes32 signed = keccak256(encode(commitment));
-        MerkleTree.Leaf[] memory leaves = new MerkleTree.Leaf[](votes.length);
+        MerkleMultiProof.Leaf[] memory leaves = new MerkleMultiProof.Leaf[](votes.length);
         for (uint256 i = 0; i < votes.length; ++i) {
             address authority = recover(signed, votes[i].signature);
-            leaves[i] = MerkleTree.Leaf(votes[i].authorityIndex, keccak256(abi.encodePacked(authority)));
+            leaves[i] = MerkleMultiProof.Leaf(votes[i].authorityIndex, keccak256(abi.encodePacked(authority)));
         }
-        if (MerkleTree.root(relay.proof, leaves, signers.len) != signers.root) revert InvalidAuthoritiesProof();
+        if (MerkleMultiProof.CalculateRoot(relay.proof, leaves, signers.len) != signers.root) revert InvalidAuthoritiesProof();
         return mmrRoot;
     }
 
@@ -178,10 +178,10 @@ contract EcdsaBeefy is IConsensus, IERC165 {
                 leaf.extra
             )
         );
-        MerkleMountain.Leaf[] memory leaves = new MerkleMountain.Leaf[](1);
-        leaves[0] = MerkleMountain.Leaf(leaf.leafIndex, hash);
+        MerkleMountainRange.Leaf[] memory leaves = new MerkleMountainRange.Leaf[](1);
+        leaves[0] = MerkleMountainRange.Leaf(leaf.leafIndex, hash);
         uint256 leafCount = leaf.parentNumber - state.beefyActivationBlock + 1;
-        if (MerkleMountain.root(relay.mmrProof, leaves, leafCount) != mmrRoot) revert InvalidMmrProof();
+        if (MerkleMountainRange.CalculateRoot(relay.mmrProof, leaves, leafCount) != mmrRoot) revert InvalidMmrProof();
     }
 
     function readHeads(bytes32 headsRoot, ParachainProof memory proof)
@@ -192,18 +192,18 @@ contract EcdsaBeefy is IConsensus, IERC165 {
         uint256 count = proof.parachains.length;
         states = new IntermediateState[](count);
         if (count == 0) return states;
-        MerkleTree.Leaf[] memory leaves = new MerkleTree.Leaf[](count);
+        MerkleMultiProof.Leaf[] memory leaves = new MerkleMultiProof.Leaf[](count);
         for (uint256 i = 0; i < count; ++i) {
             Parachain memory parachain = proof.parachains[i];
             Scale.Header memory header = Scale.decodeHeader(parachain.header);
             if (header.number == 0) revert IllegalGenesisBlock();
             if (header.timestamp == 0) revert TimestampNotFound();
             bytes memory head = bytes.concat(Scale.u32(uint32(parachain.id)), Scale.bytesOf(parachain.header));
-            leaves[i] = MerkleTree.Leaf(parachain.index, keccak256(head));
+            leaves[i] = MerkleMultiProof.Leaf(parachain.index, keccak256(head));
             StateCommitment memory commitment =
                 StateCommitment(header.timestamp, header.mmrRoot, header.childTrieRoot);
             states[i] = IntermediateState(parachain.id, header.number, commitment);
         }
-        if (MerkleTree.root(proof.proof, leaves, proof.leafCount) != headsRoot) revert InvalidMmrProof();
+        if (MerkleMultiProof.CalculateRoot(proof.proof, leaves, proof.leafCount) != headsRoot) revert InvalidMmrProof();
     }
 }

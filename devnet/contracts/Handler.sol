@@ -23,8 +23,8 @@ import {
     StateCommitment,
     StateMachineHeight
 } from "./Protocol.sol";
-import {KeccakTrie} from "./KeccakTrie.sol";
-import {MerkleMountain} from "./MerkleMountain.sol";
+import {MerkleMountainRange} from "@polytope-labs/solidity-merkle-trees/src/MerkleMountainRange.sol";
+import {PolkadotTrie} from "@polytope-labs/solidity-merkle-trees/src/PolkadotTrie.sol";
 
 // The only caller of a host's incoming functions: checks what relayers bring, in the order of the live handler, so that
 // a message with several faults is refused for the same one. Stateless; anybody may call it.
@@ -91,12 +91,12 @@ contract Handler is IHandler, IERC165 {
     function handlePostRequests(IHost host, PostRequestMessage calldata request) external notFrozen(host) {
         requireChallenged(host, request.proof.height);
         uint256 count = request.requests.length;
-        MerkleMountain.Leaf[] memory leaves = new MerkleMountain.Leaf[](count);
+        MerkleMountainRange.Leaf[] memory leaves = new MerkleMountainRange.Leaf[](count);
         for (uint256 i = 0; i < count; ++i) {
             PostRequest memory post = request.requests[i].request;
             if (keccak256(post.dest) != keccak256(host.host())) revert InvalidMessageDestination();
             if (block.timestamp >= post.timeoutTimestamp.deadline()) revert MessageTimedOut();
-            leaves[i] = MerkleMountain.Leaf(request.requests[i].index, post.hash());
+            leaves[i] = MerkleMountainRange.Leaf(request.requests[i].index, post.hash());
         }
         requireMember(host, request.proof, leaves);
         for (uint256 i = 0; i < count; ++i) {
@@ -108,11 +108,11 @@ contract Handler is IHandler, IERC165 {
     function handleGetResponses(IHost host, GetResponseMessage calldata message) external notFrozen(host) {
         requireChallenged(host, message.proof.height);
         uint256 count = message.responses.length;
-        MerkleMountain.Leaf[] memory leaves = new MerkleMountain.Leaf[](count);
+        MerkleMountainRange.Leaf[] memory leaves = new MerkleMountainRange.Leaf[](count);
         for (uint256 i = 0; i < count; ++i) {
             GetResponse memory response = message.responses[i].response;
             if (host.requestCommitments(response.request.hash()).sender == address(0)) revert UnknownMessage();
-            leaves[i] = MerkleMountain.Leaf(message.responses[i].index, response.hash());
+            leaves[i] = MerkleMountainRange.Leaf(message.responses[i].index, response.hash());
         }
         requireMember(host, message.proof, leaves);
         for (uint256 i = 0; i < count; ++i) {
@@ -155,10 +155,10 @@ contract Handler is IHandler, IERC165 {
         if (period != 0 && period > age) revert ChallengePeriodNotElapsed();
     }
 
-    function requireMember(IHost host, Proof calldata proof, MerkleMountain.Leaf[] memory leaves) private {
+    function requireMember(IHost host, Proof calldata proof, MerkleMountainRange.Leaf[] memory leaves) private {
         bytes32 root = host.stateMachineCommitment(proof.height).overlayRoot;
         if (root == bytes32(0)) revert StateCommitmentNotFound();
-        if (MerkleMountain.root(proof.multiproof, leaves, proof.leafCount) != root) revert InvalidProof();
+        if (MerkleMountainRange.CalculateRoot(proof.multiproof, leaves, proof.leafCount) != root) revert InvalidProof();
     }
 
     function timeoutState(IHost host, StateMachineHeight calldata height) private returns (StateCommitment memory state) {
@@ -179,7 +179,8 @@ contract Handler is IHandler, IERC165 {
         if (timeoutTimestamp.deadline() > state.timestamp) revert MessageNotTimedOut();
         meta = host.requestCommitments(commitment);
         if (meta.sender == address(0)) revert UnknownMessage();
-        bytes memory receipt = KeccakTrie.lookup(state.stateRoot, proof, bytes.concat(prefix, commitment));
-        if (receipt.length != 0) revert InvalidProof();
+        bytes[] memory keys = new bytes[](1);
+        keys[0] = bytes.concat(prefix, commitment);
+        if (PolkadotTrie.VerifyProof(state.stateRoot, proof, keys)[0].value.length != 0) revert InvalidProof();
     }
 }

@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {IConsensus, IERC165, IHandler, IntermediateState} from "./Protocol.sol";
-import {KeccakTrie} from "./KeccakTrie.sol";
-import {MerkleMountain} from "./MerkleMountain.sol";
-
-// The libraries as calls, for tests with known answers.
-contract LibraryHarness {
-    function mountainRoot(bytes32[] memory items, MerkleMountain.Leaf[] memory leaves, uint256 leafCount)
-        external
-        pure
-        returns (bytes32)
-    {
-        return MerkleMountain.root(items, leaves, leafCount);
-    }
-
-    function trieLookup(bytes32 root, bytes[] memory proof, bytes memory key) external pure returns (bytes memory) {
-        return KeccakTrie.lookup(root, proof, key);
-    }
-}
+import {IConsensus, IERC165, IntermediateState} from "./Protocol.sol";
 
 // Takes abi.encode(new state, states, next authority set id) as its own proof: the form in which known answers were
 // recorded.

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { startDevnet } from "../devnet.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";
-import { type Following, followingFaults, followingTable, HubFollowers } from "./hub_followers.ts";
+import { type Following, followingFaults, followingTable, HubFollowers } from "./rotations.ts";
 
 const a: Following = {
   name: "A",

@@ -86,10 +86,3 @@ export const PRICE_ROUTER_ABI = parseAbi([
   "function setPrice(uint256 price)",
   "function getAmountsIn(uint256 amountOut, address[] path) view returns (uint256[] amounts)",
 ]);
-
-/** The libraries and verifiers that only tests use. */
-export const LIBRARY_HARNESS_ABI = parseAbi([
-  "struct Leaf { uint256 index; bytes32 hash; }",
-  "function mountainRoot(bytes32[] items, Leaf[] leaves, uint256 leafCount) pure returns (bytes32)",
-  "function trieLookup(bytes32 root, bytes[] proof, bytes key) pure returns (bytes)",
-]);

@@ -15,7 +15,6 @@ import {
   HANDLER_ABI,
   HOST_ABI,
   HOST_MANAGER_ABI,
-  LIBRARY_HARNESS_ABI,
   PING_ABI,
   PRICE_ROUTER_ABI,
 } from "./abi.ts";
@@ -100,7 +99,6 @@ Deno.test("devnet contracts: the typed ABI is what the compiler made", async () 
     ["Gateway", GATEWAY_ABI],
     ["FeeToken", FEE_TOKEN_ABI],
     ["PriceRouter", PRICE_ROUTER_ABI],
-    ["LibraryHarness", LIBRARY_HARNESS_ABI],
   ];
   for (const [name, abi] of typed) {
     const compiled = describeAll(artifacts[name].abi);

@@ -19,26 +19,6 @@ export interface AnvilOptions {
   readonly extraArguments?: readonly string[];
 }
 
-/** A running node. */
-export interface Anvil extends AsyncDisposable {
-  readonly chainId: number;
-  readonly port: number;
-  readonly pid: number;
-  /** `http://127.0.0.1:<port>`. */
-  readonly rpcUrl: string;
-  /** `ws://127.0.0.1:<port>`. */
-  readonly wsUrl: string;
-  /** True: blocks come by the clock alone, and none of anvil's own methods are there. */
-  readonly makesBlocksItself: boolean;
-  /** Resolves when the process is gone. */
-  readonly ended: Promise<Deno.CommandStatus>;
-  /** Freezes the process, as a hanging endpoint would be; `resume` undoes it. */
-  pause(): void;
-  resume(): void;
-  /** Ends the node and waits until it is gone. Safe to call twice. */
-  stop(): Promise<void>;
-}
-
 /** The node ended before it was ready; the message holds what it printed. */
 export class AnvilFault extends Error {
   override readonly name = "AnvilFault";
@@ -109,42 +89,43 @@ export async function superviseNode(
       `the node ended before it was ready: ${(await errors || found.printed).trim().slice(-2000)}`,
     );
   }
-  return new RunningAnvil(child, errors, { chainId, port: found.port, makesBlocksItself });
+  return new Anvil(child, errors, chainId, found.port, makesBlocksItself);
 }
 
-class RunningAnvil implements Anvil {
+/** A running node. */
+export class Anvil implements AsyncDisposable {
+  /** `http://127.0.0.1:<port>`. */
   readonly rpcUrl: string;
+  /** `ws://127.0.0.1:<port>`. */
   readonly wsUrl: string;
   readonly #child: Deno.ChildProcess;
   readonly #errors: Promise<string>;
   #isStopped = false;
 
-  readonly chainId: number;
-  readonly port: number;
-  readonly makesBlocksItself: boolean;
-
+  /** @param makesBlocksItself blocks come by the clock alone, and none of anvil's own methods are there. */
   constructor(
     child: Deno.ChildProcess,
     errors: Promise<string>,
-    at: Pick<Anvil, "chainId" | "port" | "makesBlocksItself">,
+    readonly chainId: number,
+    readonly port: number,
+    readonly makesBlocksItself: boolean,
   ) {
     this.#child = child;
     this.#errors = errors;
-    this.chainId = at.chainId;
-    this.port = at.port;
-    this.makesBlocksItself = at.makesBlocksItself;
-    this.rpcUrl = `http://127.0.0.1:${at.port}`;
-    this.wsUrl = `ws://127.0.0.1:${at.port}`;
+    this.rpcUrl = `http://127.0.0.1:${port}`;
+    this.wsUrl = `ws://127.0.0.1:${port}`;
   }
 
   get pid(): number {
     return this.#child.pid;
   }
 
+  /** Resolves when the process is gone. */
   get ended(): Promise<Deno.CommandStatus> {
     return this.#child.status;
   }
 
+  /** Freezes the process, as a hanging endpoint would be; {@link resume} undoes it. */
   pause(): void {
     this.#child.kill("SIGSTOP");
   }
@@ -153,6 +134,7 @@ class RunningAnvil implements Anvil {
     this.#child.kill("SIGCONT");
   }
 
+  /** Ends the node and waits until it is gone. Safe to call twice. */
   async stop(): Promise<void> {
     if (!this.#isStopped) {
       this.#isStopped = true;

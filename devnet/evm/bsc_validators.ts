@@ -19,7 +19,7 @@ import {
 } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compareHex } from "../../src/core/encoding/scale.ts";
-import type { HeaderRule, RewrittenHeader } from "./rewritten_headers.ts";
+import type { HeaderRule, RewrittenHeader } from "./header_rewriter.ts";
 
 const { G1, longSignatures } = bls12_381;
 const { Fr } = bls12_381.fields;

@@ -16,6 +16,10 @@ const SETTINGS = {
   },
 } as const;
 
+/** The proof library of the live contracts, as sources import it, and where npm has put it. */
+const LIBRARY = "@polytope-labs/solidity-merkle-trees/";
+const LIBRARY_FOLDER = new URL("./", import.meta.resolve("solidity-merkle-trees/package.json"));
+
 const SOURCES = new URL("../contracts/", import.meta.url);
 const CACHE = new URL("../../build/contracts/", import.meta.url);
 
@@ -39,7 +43,6 @@ export const CONTRACT_NAMES = [
   "HostManager",
   "Hostile",
   "L2OutputOracle",
-  "LibraryHarness",
   "NodeRollup",
   "PassThroughVerifier",
   "Ping",
@@ -92,7 +95,10 @@ export function compileContracts(): Promise<Artifacts> {
 
 async function readOrCompile(): Promise<Artifacts> {
   const sources = await readSources();
-  const key = keccak256(toBytes(JSON.stringify([SOLC_VERSION, SETTINGS, sources]))).slice(2, 34);
+  const key = keccak256(toBytes(JSON.stringify([SOLC_VERSION, SETTINGS, LIBRARY_FOLDER, sources]))).slice(
+    2,
+    34,
+  );
   const cached = new URL(`${key}.json`, CACHE);
   const before = await readCached(cached);
   if (before !== undefined) return before;
@@ -132,7 +138,10 @@ async function readCached(file: URL): Promise<Artifacts | undefined> {
 }
 
 interface CompilerOutput {
-  readonly errors?: readonly { readonly formattedMessage: string }[];
+  readonly errors?: readonly {
+    readonly formattedMessage: string;
+    readonly sourceLocation?: { readonly file: string };
+  }[];
   readonly contracts: Readonly<Record<string, Readonly<Record<string, CompilerContract>>>>;
 }
 
@@ -149,10 +158,13 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   // Loaded only here: it is 9 MB of JavaScript.
   const { default: solc } = await import("solc");
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
-  const output: CompilerOutput = JSON.parse(solc.compile(input));
-  // Warnings count as errors, so none can pile up.
-  if (output.errors !== undefined && output.errors.length > 0) {
-    throw new CompileFault(output.errors.map((each) => each.formattedMessage).join("\n"));
+  const output: CompilerOutput = JSON.parse(solc.compile(input, { import: readLibrary }));
+  // Warnings about our sources count as errors, so none can pile up.
+  const errors = (output.errors ?? []).filter(({ sourceLocation }) =>
+    !sourceLocation?.file.startsWith(LIBRARY)
+  );
+  if (errors.length > 0) {
+    throw new CompileFault(errors.map((each) => each.formattedMessage).join("\n"));
   }
   const found = new Map<string, Artifact>();
   for (const contracts of Object.values(output.contracts)) {
@@ -163,34 +175,12 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     if (artifact === undefined) throw new CompileFault(`No contract named ${name}`);
     return artifact;
   };
-  return {
-    AggregateVerifier: pick("AggregateVerifier"),
-    AnchorStateRegistry: pick("AnchorStateRegistry"),
-    ApkRouter: pick("ApkRouter"),
-    ArbGasInfo: pick("ArbGasInfo"),
-    BoldRollup: pick("BoldRollup"),
-    ConsensusRouter: pick("ConsensusRouter"),
-    DisputeGameFactory: pick("DisputeGameFactory"),
-    EcdsaBeefy: pick("EcdsaBeefy"),
-    FaultDisputeGame: pick("FaultDisputeGame"),
-    FeeToken: pick("FeeToken"),
-    GasPriceOracle: pick("GasPriceOracle"),
-    GatedHostManager: pick("GatedHostManager"),
-    Gateway: pick("Gateway"),
-    Handler: pick("Handler"),
-    Host: pick("Host"),
-    HostManager: pick("HostManager"),
-    Hostile: pick("Hostile"),
-    L2OutputOracle: pick("L2OutputOracle"),
-    LibraryHarness: pick("LibraryHarness"),
-    NodeRollup: pick("NodeRollup"),
-    PassThroughVerifier: pick("PassThroughVerifier"),
-    Ping: pick("Ping"),
-    PriceRouter: pick("PriceRouter"),
-    SuccinctDisputeGame: pick("SuccinctDisputeGame"),
-    SuperFaultDisputeGame: pick("SuperFaultDisputeGame"),
-    SuperPermissionedDisputeGame: pick("SuperPermissionedDisputeGame"),
-  };
+  return Object.fromEntries(CONTRACT_NAMES.map((name) => [name, pick(name)])) as Artifacts;
+}
+
+function readLibrary(path: string): { readonly contents: string } | { readonly error: string } {
+  if (!path.startsWith(LIBRARY)) return { error: `No source ${path}` };
+  return { contents: Deno.readTextFileSync(new URL(path.slice(LIBRARY.length), LIBRARY_FOLDER)) };
 }
 
 function toArtifact(contract: CompilerContract): Artifact {

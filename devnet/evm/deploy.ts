@@ -3,14 +3,17 @@
  * Start reading at {@link deployIsmpHost}; what can be done to the host afterwards is in `host_admin.ts`.
  */
 import {
+  type Abi,
   type Address,
   type Chain,
   concat,
+  type ContractFunctionName,
   createPublicClient,
   createTestClient,
   defineChain,
   encodeDeployData,
   encodeFunctionData,
+  type EncodeFunctionDataParameters,
   getContractAddress,
   type Hash,
   type Hex,
@@ -194,6 +197,7 @@ function deploymentSteps(
   [sp1Verifier, ecdsaVerifier]: readonly [Address, Address],
 ): Step[] {
   const deployer = DEVNET_ACCOUNTS.deployer.address;
+  const zero = numberToHex(0, { size: 32 });
   const decimals = options.decimals ?? 18;
   const price = options.feeTokenPerNative ?? 2_000n * 10n ** BigInt(decimals);
   const trusted = options.beefyState ?? initialConsensusState(DEVNET_ACCOUNTS.oracle.address);
@@ -212,52 +216,20 @@ function deploymentSteps(
     create("handler", artifacts.Handler),
     create("host manager", artifacts.HostManager, [{ admin: deployer, host: deployer }]),
     create("host", artifacts.Host, [deployer]),
-    call(
-      "initialize",
-      at.host,
-      encodeFunctionData({
-        abi: HOST_ABI,
-        functionName: "initialize",
-        args: [hostParams(options, at)],
-      }),
-    ),
-    call(
-      "setIsmpHost",
-      at.hostManager,
-      encodeFunctionData({
-        abi: HOST_MANAGER_ABI,
-        functionName: "setIsmpHost",
-        args: [at.host],
-      }),
-    ),
-    call(
-      "setConsensusState",
-      at.host,
-      encodeFunctionData({
-        abi: HOST_ABI,
-        functionName: "setConsensusState",
-        args: [
-          options.client === "apk" ? encodeApkState(trusted) : toHex(encodeBeefyClientState(trusted)),
-          { stateMachineId: options.hub.paraId, height: 1n },
-          {
-            timestamp: 0n,
-            overlayRoot: numberToHex(0, { size: 32 }),
-            stateRoot: numberToHex(0, { size: 32 }),
-          },
-        ],
-      }),
-    ),
+    call(at.host, { abi: HOST_ABI, functionName: "initialize", args: [hostParams(options, at)] }),
+    call(at.hostManager, { abi: HOST_MANAGER_ABI, functionName: "setIsmpHost", args: [at.host] }),
+    call(at.host, {
+      abi: HOST_ABI,
+      functionName: "setConsensusState",
+      args: [
+        options.client === "apk" ? encodeApkState(trusted) : toHex(encodeBeefyClientState(trusted)),
+        { stateMachineId: options.hub.paraId, height: 1n },
+        { timestamp: 0n, overlayRoot: zero, stateRoot: zero },
+      ],
+    }),
     create("ping", artifacts.Ping, [at.host]),
     ...[at.ping, DEVNET_ACCOUNTS.user.address].map((to) =>
-      call(
-        "mint",
-        at.feeToken,
-        encodeFunctionData({
-          abi: FEE_TOKEN_ABI,
-          functionName: "mint",
-          args: [to, FAUCET_UNITS],
-        }),
-      )
+      call(at.feeToken, { abi: FEE_TOKEN_ABI, functionName: "mint", args: [to, FAUCET_UNITS] })
     ),
   ];
 }
@@ -294,8 +266,12 @@ function create(what: string, artifact: Artifact, args: readonly unknown[] = [])
   return { what, data, gas: 600_000n + BigInt(artifact.bytecode.length) * 130n };
 }
 
-function call(what: string, to: Address, data: Hex): Step {
-  return { what, to, data, gas: 1_000_000n };
+function call<const abi extends Abi, name extends ContractFunctionName<abi>>(
+  to: Address,
+  what: EncodeFunctionDataParameters<abi, name>,
+): Step {
+  const data = encodeFunctionData<abi, name>(what);
+  return { what: String(what.functionName), to, data, gas: 1_000_000n };
 }
 
 /** Sends all steps with fixed nonces without waiting in between, then checks every receipt. */

@@ -1,11 +1,163 @@
 /**
  * A node whose headers are made again: a JSON-RPC proxy in front of an anvil that shows the chain of
- * `rewritten_headers.ts`. Everything else (states, proofs, transactions, logs) is the node's own.
+ * a network. Everything else (states, proofs, transactions, logs) is the node's own.
  * Start reading at {@link startHeaderRewriter}.
  */
-import { headerJson, type HeaderRule, RewrittenHeaders } from "./rewritten_headers.ts";
+import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type EvmBlockHeader, hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { listenPreferably } from "../kept_port.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
+
+/** A header that was made again. */
+export interface RewrittenHeader {
+  readonly header: EvmBlockHeader;
+  readonly hash: Hash256;
+  /** Hash that the node knows it by. */
+  readonly nodeHash: Hash256;
+}
+
+/**
+ * What a header becomes. The parent's hash is put in afterwards.
+ * @param earlier the headers made so far, by number; the parent is the last one.
+ */
+export type HeaderRule = (header: EvmBlockHeader, earlier: readonly RewrittenHeader[]) => EvmBlockHeader;
+
+/** The chain made so far. Block 0 is the first. */
+class RewrittenHeaders {
+  readonly #rule: HeaderRule;
+  readonly #headers: RewrittenHeader[] = [];
+  readonly #byHash = new Map<string, RewrittenHeader>();
+  readonly #byNodeHash = new Map<string, RewrittenHeader>();
+
+  constructor(rule: HeaderRule) {
+    this.#rule = rule;
+  }
+
+  /** Number of blocks; the next one has this number. */
+  get length(): number {
+    return this.#headers.length;
+  }
+
+  at(number: number): RewrittenHeader | undefined {
+    return this.#headers[number];
+  }
+
+  /** Hash by which the node knows a block of ours. */
+  nodeHashOf(hash: string): Hash256 | undefined {
+    return this.#byHash.get(hash)?.nodeHash;
+  }
+
+  /** Our hash of a block of the node. */
+  hashOf(nodeHash: string): Hash256 | undefined {
+    return this.#byNodeHash.get(nodeHash)?.hash;
+  }
+
+  /** Forgets the blocks from `number` on: the node has others now. */
+  cut(number: number): void {
+    for (const { hash, nodeHash } of this.#headers.splice(number)) {
+      this.#byHash.delete(hash);
+      this.#byNodeHash.delete(nodeHash);
+    }
+  }
+
+  /**
+   * Adds the node's next block.
+   * @returns false when it does not follow the last one: the node's chain was reorganised.
+   */
+  append(block: unknown, nodeHash: string): boolean {
+    const header = parseBlockHeader(block);
+    if (header.number !== BigInt(this.length)) throw new RangeError(`Expected block ${this.length}`);
+    const parent = this.#headers.at(-1);
+    if (parent !== undefined && parent.nodeHash !== header.parentHash) return false;
+    const changed = this.#rule(header, this.#headers);
+    const linked = { ...changed, parentHash: parent?.hash ?? changed.parentHash };
+    const rewritten = { header: linked, hash: hashBlockHeader(linked), nodeHash: toHash256(nodeHash) };
+    this.#headers.push(rewritten);
+    this.#byHash.set(rewritten.hash, rewritten);
+    this.#byNodeHash.set(rewritten.nodeHash, rewritten);
+    return true;
+  }
+}
+
+const quantity = (value: bigint): string => `0x${value.toString(16)}`;
+
+/** Fields of a block's JSON that are those of its header. Absent ones are to be left out. */
+function headerJson({ header, hash }: RewrittenHeader): Readonly<Record<string, string | undefined>> {
+  const optional = <T>(value: T | undefined, text: (value: T) => string): string | undefined =>
+    value === undefined ? undefined : text(value);
+  return {
+    hash,
+    parentHash: header.parentHash,
+    sha3Uncles: header.unclesHash,
+    miner: header.coinbase,
+    stateRoot: header.stateRoot,
+    transactionsRoot: header.transactionsRoot,
+    receiptsRoot: header.receiptsRoot,
+    logsBloom: toHex(header.logsBloom),
+    difficulty: quantity(header.difficulty),
+    number: quantity(header.number),
+    gasLimit: quantity(header.gasLimit),
+    gasUsed: quantity(header.gasUsed),
+    timestamp: quantity(header.timestampSec),
+    extraData: toHex(header.extraData),
+    mixHash: header.mixHash,
+    nonce: toHex(header.nonce),
+    baseFeePerGas: optional(header.baseFeePerGas, quantity),
+    withdrawalsRoot: header.withdrawalsRoot,
+    blobGasUsed: optional(header.blobGasUsed, quantity),
+    excessBlobGas: optional(header.excessBlobGas, quantity),
+    parentBeaconBlockRoot: header.parentBeaconBlockRoot,
+    requestsHash: header.requestsHash,
+    blockAccessListHash: header.blockAccessListHash,
+    slotNumber: optional(header.slotNumber, quantity),
+  };
+}
+
+/** When the fork is; may be set while no block of it exists. */
+export interface AmsterdamFork {
+  /** Number of its first block. */
+  fromBlock: number;
+}
+
+const noRequests = toHash256("0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+
+/** Headers of 21 fields before the fork, and of 23 from it on. */
+export function amsterdamHeaderRule(fork: AmsterdamFork): HeaderRule {
+  return (header) => {
+    const zero = toHash256(new Uint8Array(32));
+    const prague = {
+      ...header,
+      blobGasUsed: header.blobGasUsed ?? 0n,
+      excessBlobGas: header.excessBlobGas ?? 0n,
+      parentBeaconBlockRoot: header.parentBeaconBlockRoot ?? zero,
+      requestsHash: header.requestsHash ?? noRequests,
+    };
+    if (Number(header.number) < fork.fromBlock) return prague;
+    const accesses = keccak256(new TextEncoder().encode(`accesses of block ${header.number}`));
+    return { ...prague, blockAccessListHash: toHash256(accesses), slotNumber: header.number };
+  };
+}
+
+/**
+ * Headers as an Arbitrum chain has them: 16 fields, the send root as extra data.
+ * @param sendRootOf of the block with this number.
+ */
+export function arbitrumHeaderRule(sendRootOf: (block: bigint) => Hash256 = defaultSendRoot): HeaderRule {
+  return (header) => ({
+    ...header,
+    extraData: fromHex(sendRootOf(header.number)),
+    withdrawalsRoot: undefined,
+    blobGasUsed: undefined,
+    excessBlobGas: undefined,
+    parentBeaconBlockRoot: undefined,
+    requestsHash: undefined,
+  });
+}
+
+function defaultSendRoot(block: bigint): Hash256 {
+  return toHash256(keccak256(new TextEncoder().encode(`send root ${block}`)));
+}
 
 /** What a result of the node becomes. */
 export type AnswerRule = (
@@ -14,7 +166,7 @@ export type AnswerRule = (
 ) => Promise<unknown>;
 
 /** How a rewriter is started. */
-export interface HeaderRewriterOptions {
+interface HeaderRewriterOptions {
   /** `http://host:port` of the node. */
   readonly upstream: string;
   readonly rule: HeaderRule;
@@ -26,21 +178,9 @@ export interface HeaderRewriterOptions {
   readonly port?: number;
 }
 
-/** A running rewriter. */
-export interface HeaderRewriter extends AsyncDisposable {
-  readonly port: number;
-  /** `http://127.0.0.1:<port>`. */
-  readonly rpcUrl: string;
-  /** What is shown so far; grows with each request. */
-  readonly headers: RewrittenHeaders;
-  /** Makes the headers up to the node's head; returns the number of the head. */
-  catchUp(): Promise<number>;
-  stop(): Promise<void>;
-}
-
 /** Starts a rewriter; the chain so far is made at once. */
 export async function startHeaderRewriter(options: HeaderRewriterOptions): Promise<HeaderRewriter> {
-  const rewriter = new RunningRewriter(options);
+  const rewriter = new HeaderRewriter(options);
   await rewriter.catchUp();
   return rewriter;
 }
@@ -51,7 +191,9 @@ const HASH = /^0x[0-9a-f]{64}$/;
 /** Blocks asked for in one request. */
 const BATCH = 200;
 
-class RunningRewriter implements HeaderRewriter {
+/** A running rewriter. */
+export class HeaderRewriter implements AsyncDisposable {
+  /** What is shown so far; grows with each request. */
   readonly headers: RewrittenHeaders;
   readonly #upstream: string;
   readonly #answers: AnswerRule | undefined;
@@ -74,10 +216,12 @@ class RunningRewriter implements HeaderRewriter {
     return this.#server.port;
   }
 
+  /** `http://127.0.0.1:<port>`. */
   get rpcUrl(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** Makes the headers up to the node's head; returns the number of the head. */
   catchUp(): Promise<number> {
     this.#catching ??= this.#follow().finally(() => this.#catching = undefined);
     return this.#catching;
@@ -92,7 +236,7 @@ class RunningRewriter implements HeaderRewriter {
   }
 
   async #follow(): Promise<number> {
-    const head = Number(await this.#ask("eth_blockNumber", []));
+    const head = Number(await resultHttp(this.#upstream, "eth_blockNumber"));
     const last = Math.min(head, this.headers.length - 1);
     if (last >= 0) {
       const [block] = await this.#blocks(last, last);
@@ -133,14 +277,6 @@ class RunningRewriter implements HeaderRewriter {
       if (!isObject(block)) throw new Error(`The node has no block between ${from} and ${to}`);
       return block;
     });
-  }
-
-  async #ask(method: string, params: readonly unknown[]): Promise<unknown> {
-    const answer: unknown = JSON.parse(
-      await this.#post(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })),
-    );
-    if (!isObject(answer) || !("result" in answer)) throw new Error(`The node refused ${method}`);
-    return answer["result"];
   }
 
   async #post(body: string): Promise<string> {

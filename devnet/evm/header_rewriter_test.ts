@@ -5,25 +5,18 @@ import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/
 import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
-import { arbitrumHeaderRule } from "./arbitrum_headers.ts";
+import { arbitrumHeaderRule, startHeaderRewriter } from "./header_rewriter.ts";
 import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./anvil.ts";
-import { startHeaderRewriter } from "./header_rewriter.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { waitUntil } from "../traffic/messages.ts";
 
 const chapel = findBscNetwork(97);
 assert.ok(chapel);
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<never> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const answer = await response.json();
-  assert.equal(answer.error, undefined, JSON.stringify(answer.error));
-  return answer.result as never;
+  return await resultHttp(url, method, params) as never;
 }
 
 async function header(url: string, block: number | string): Promise<ReturnType<typeof parseHashedBlock>> {

@@ -3,10 +3,13 @@
  * a fisherman vetoes, somebody sends messages.
  */
 import {
+  type Abi,
   type Address,
+  type ContractFunctionName,
   createWalletClient,
   encodeDeployData,
   encodeFunctionData,
+  type EncodeFunctionDataParameters,
   type Hex,
   http,
   type LocalAccount,
@@ -49,15 +52,12 @@ export interface HubAdvance {
 const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
 
 /** Who delivers the oracle's updates and vetoes. */
-const oracle = DEVNET_ACCOUNTS.oracle;
+const { oracle, user } = DEVNET_ACCOUNTS;
 
 /** The hub's consensus as the host knows it. */
 export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState> {
-  const encoded = await host.reader.readContract({
-    address: host.addresses.host,
-    abi: HOST_ABI,
-    functionName: "consensusState",
-  });
+  const { host: address } = host.addresses;
+  const encoded = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "consensusState" });
   const state = decodeBeefyClientState(fromHex(encoded));
   if (state === undefined) throw new Error(`${host.stateMachine} has no BEEFY client`);
   return state;
@@ -91,24 +91,29 @@ export async function advanceHub(host: IsmpHost, advance: HubAdvance): Promise<T
 
 /** Brings a proof of the hub to the host through `handleConsensus`, sent by the oracle account. */
 export async function deliverProof(host: IsmpHost, proof: Hex): Promise<TransactionReceipt> {
-  return await host.transact(oracle, {
-    to: host.addresses.handler,
-    data: encodeFunctionData({
-      abi: HANDLER_ABI,
-      functionName: "handleConsensus",
-      args: [host.addresses.host, proof],
-    }),
-  });
+  const args = [host.addresses.host, proof] as const;
+  return await execute(
+    host,
+    host.addresses.handler,
+    { abi: HANDLER_ABI, functionName: "handleConsensus", args },
+    oracle,
+  );
+}
+
+/** Calls a contract, by default as the deployer, who is the admin of all. */
+function execute<const abi extends Abi, name extends ContractFunctionName<abi>>(
+  host: IsmpHost,
+  to: Address,
+  call: EncodeFunctionDataParameters<abi, name>,
+  account: LocalAccount = DEVNET_ACCOUNTS.deployer,
+): Promise<TransactionReceipt> {
+  return host.transact(account, { to, data: encodeFunctionData<abi, name>(call) });
 }
 
 /** Freezes or unfreezes the host, as its admin. */
 export async function freezeHost(host: IsmpHost, status: keyof typeof FROZEN_CODES): Promise<void> {
-  const data = encodeFunctionData({
-    abi: HOST_ABI,
-    functionName: "setFrozenState",
-    args: [FROZEN_CODES[status]],
-  });
-  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.host, data });
+  const args = [FROZEN_CODES[status]] as const;
+  await execute(host, host.addresses.host, { abi: HOST_ABI, functionName: "setFrozenState", args });
 }
 
 /** Changes the challenge period (seconds), as governance through the host manager does. */
@@ -156,8 +161,7 @@ export async function placeGateway(host: IsmpHost, relayer: Address): Promise<Ad
 /** Gives the application of {@link placeGateway} another relayer; `undefined`: everybody. */
 export async function setGate(host: IsmpHost, gateway: Address, relayer: Address | undefined): Promise<void> {
   const args = [relayer ?? zeroAddress] as const;
-  const data = encodeFunctionData({ abi: GATEWAY_ABI, functionName: "setRelayer", args });
-  await host.transact(DEVNET_ACCOUNTS.deployer, { to: gateway, data });
+  await execute(host, gateway, { abi: GATEWAY_ABI, functionName: "setRelayer", args });
 }
 
 /** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
@@ -182,18 +186,14 @@ export async function vetoHub(host: IsmpHost, height: bigint): Promise<void> {
 
 /** Sets the price of the native token, in fee-token units; 0 makes the price source fail. */
 export async function setNativePrice(host: IsmpHost, feeTokenPerNative: bigint): Promise<void> {
-  const data = encodeFunctionData({
-    abi: PRICE_ROUTER_ABI,
-    functionName: "setPrice",
-    args: [feeTokenPerNative],
-  });
-  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.priceRouter, data });
+  const args = [feeTokenPerNative] as const;
+  await execute(host, host.addresses.priceRouter, { abi: PRICE_ROUTER_ABI, functionName: "setPrice", args });
 }
 
 /** Mints fee tokens (in units) for anybody. */
 export async function mintFeeTokens(host: IsmpHost, to: Address, units: bigint): Promise<void> {
-  const data = encodeFunctionData({ abi: FEE_TOKEN_ABI, functionName: "mint", args: [to, units] });
-  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.feeToken, data });
+  const args = [to, units] as const;
+  await execute(host, host.addresses.feeToken, { abi: FEE_TOKEN_ABI, functionName: "mint", args });
 }
 
 /** Puts the application that costs gas for nothing (`Hostile.sol`) on the chain; its address. */
@@ -224,19 +224,9 @@ export interface PingPost {
 
 /** Sends one post, as the user account. The receipt's logs hold the PostRequestEvent. */
 export async function sendPost(host: IsmpHost, post: PingPost): Promise<TransactionReceipt> {
-  const data = encodeFunctionData({
-    abi: PING_ABI,
-    functionName: "send",
-    args: [{
-      dest: stringToHex(post.dest),
-      to: post.to,
-      body: post.body,
-      timeout: post.timeoutSec ?? 0n,
-      fee: post.fee ?? 0n,
-      payer: DEVNET_ACCOUNTS.user.address,
-    }],
-  });
-  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+  const { to, body, timeoutSec: timeout = 0n, fee = 0n } = post;
+  const args = [{ dest: stringToHex(post.dest), to, body, timeout, fee, payer: user.address }] as const;
+  return await execute(host, host.addresses.ping, { abi: PING_ABI, functionName: "send", args }, user);
 }
 
 /** Sends `count` posts with bodies of their own in one transaction, as the user account. */
@@ -244,12 +234,9 @@ export async function sendPings(
   host: IsmpHost,
   pings: Omit<PingPost, "body"> & { readonly count: number },
 ): Promise<TransactionReceipt> {
-  const data = encodeFunctionData({
-    abi: PING_ABI,
-    functionName: "ping",
-    args: [stringToHex(pings.dest), pings.to, BigInt(pings.count), pings.fee ?? 0n, pings.timeoutSec ?? 0n],
-  });
-  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+  const { dest, to, count, fee = 0n, timeoutSec = 0n } = pings;
+  const args = [stringToHex(dest), to, BigInt(count), fee, timeoutSec] as const;
+  return await execute(host, host.addresses.ping, { abi: PING_ABI, functionName: "ping", args }, user);
 }
 
 /** A get to send through the ping application. */
@@ -264,40 +251,23 @@ export interface PingGet {
 
 /** Sends one get, as the user account. The receipt's logs hold the GetRequestEvent. */
 export async function sendGet(host: IsmpHost, get: PingGet): Promise<TransactionReceipt> {
-  const data = encodeFunctionData({
-    abi: PING_ABI,
-    functionName: "ask",
-    args: [{
-      dest: stringToHex(get.dest),
-      height: get.height,
-      keys: get.keys,
-      timeout: get.timeoutSec ?? 0n,
-      fee: get.fee ?? 0n,
-      context: get.context ?? "0x",
-      payer: DEVNET_ACCOUNTS.user.address,
-    }],
-  });
-  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+  const { height, keys, timeoutSec: timeout = 0n, fee = 0n, context = "0x" } = get;
+  const dest = stringToHex(get.dest);
+  const args = [{ dest, height, keys, timeout, fee, context, payer: user.address }] as const;
+  return await execute(host, host.addresses.ping, { abi: PING_ABI, functionName: "ask", args }, user);
 }
 
 /** Number of messages the ping application of this chain has accepted. */
 export async function countReceived(host: IsmpHost): Promise<bigint> {
-  return await host.reader.readContract({
-    address: host.addresses.ping,
-    abi: PING_ABI,
-    functionName: "received",
-  });
+  const { ping: address } = host.addresses;
+  return await host.reader.readContract({ address, abi: PING_ABI, functionName: "received" });
 }
 
 /** Who delivered the request with this commitment, or undefined. */
 export async function findDeliverer(host: IsmpHost, commitment: Hex): Promise<Address | undefined> {
-  const address = await host.reader.readContract({
-    address: host.addresses.host,
-    abi: HOST_ABI,
-    functionName: "requestReceipts",
-    args: [commitment],
-  });
-  return BigInt(address) === 0n ? undefined : address;
+  const read = { address: host.addresses.host, abi: HOST_ABI, functionName: "requestReceipts" } as const;
+  const deliverer = await host.reader.readContract({ ...read, args: [commitment] });
+  return BigInt(deliverer) === 0n ? undefined : deliverer;
 }
 
 /** Commitments of the deliveries that a transaction caused on this host, in order. */

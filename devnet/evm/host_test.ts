@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import {
   concatHex,
   decodeFunctionResult,
-  encodeAbiParameters,
   encodeFunctionData,
   encodeFunctionResult,
   getAbiItem,
@@ -14,10 +13,15 @@ import {
   stringToHex,
   toFunctionSelector,
 } from "viem";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../src/core/evm/address.ts";
+import { postRequestsCall } from "../../src/core/evm/handler_calls.ts";
+import { commitmentOfPost } from "../../src/core/ismp/message.ts";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
-import { callRaw } from "./call.ts";
+import { type CallOutcome, callRaw } from "./call.ts";
 import { compileContracts } from "./compile.ts";
 import { deployIsmpHost, DevnetTransactionFault, type IsmpHost } from "./deploy.ts";
 import {
@@ -35,6 +39,7 @@ import {
   setNativePrice,
   vetoHub,
 } from "./host_admin.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { authoritySetOf, signHubProof } from "./hub_proof.ts";
 
 const { relayer, oracle, user } = DEVNET_ACCOUNTS;
@@ -50,45 +55,10 @@ async function startHost(
   return { node, host, [Symbol.asyncDispose]: () => node.stop() };
 }
 
-const POST_PARAMETER = {
-  type: "tuple",
-  components: [
-    { name: "source", type: "bytes" },
-    { name: "dest", type: "bytes" },
-    { name: "nonce", type: "uint64" },
-    { name: "from", type: "bytes" },
-    { name: "to", type: "bytes" },
-    { name: "timeoutTimestamp", type: "uint64" },
-    { name: "body", type: "bytes" },
-  ],
-} as const;
-
-const HANDLE_POSTS_PARAMETERS = [
-  { type: "address" },
-  {
-    type: "tuple",
-    components: [
-      {
-        name: "proof",
-        type: "tuple",
-        components: [
-          {
-            name: "height",
-            type: "tuple",
-            components: [{ name: "stateMachineId", type: "uint256" }, { name: "height", type: "uint256" }],
-          },
-          { name: "multiproof", type: "bytes32[]" },
-          { name: "leafCount", type: "uint256" },
-        ],
-      },
-      {
-        name: "requests",
-        type: "tuple[]",
-        components: [{ ...POST_PARAMETER, name: "request" }, { name: "index", type: "uint256" }],
-      },
-    ],
-  },
-] as const;
+/** The outcome of a call that is refused with an error without arguments. */
+function reverted(error: string): CallOutcome {
+  return { kind: "reverted", data: toFunctionSelector(error) };
+}
 
 /** A hub whose mountain range has one leaf, this post: its root is the commitment, and the proof is empty. */
 async function provePost(
@@ -97,21 +67,23 @@ async function provePost(
   body: Hex,
 ): Promise<{ commitment: Hex; calldata: Hex }> {
   const request = {
-    source: stringToHex("EVM-97"),
-    dest: stringToHex(host.stateMachine),
+    source: parseStateMachine("EVM-97"),
+    dest: parseStateMachine(host.stateMachine),
     nonce: height,
-    from: user.address,
-    to: host.addresses.ping,
-    timeoutTimestamp: 0n,
-    body,
+    from: fromHex(user.address),
+    to: fromHex(host.addresses.ping),
+    timeoutTimestampSec: 0n,
+    body: fromHex(body),
   };
-  const commitment = keccak256(encodeAbiParameters([POST_PARAMETER], [request]));
+  const commitment = commitmentOfPost(request);
   await advanceHub(host, { height, timestampSec: 1n, mmrRoot: commitment, childTrieRoot: ROOT });
-  const args = encodeAbiParameters(HANDLE_POSTS_PARAMETERS, [host.addresses.host, {
-    proof: { height: { stateMachineId: HUB.paraId, height }, multiproof: [], leafCount: 1n },
-    requests: [{ request, index: 0n }],
-  }]);
-  return { commitment, calldata: concatHex(["0x698b1267", args]) };
+  const at = {
+    host: toAddress(host.addresses.host),
+    hub: parseStateMachine(HUB.stateMachine),
+    hubHeight: height,
+  };
+  const proof = { leafCount: 1n, leafIndicesAndPos: [{ leafIndex: 0n, pos: 0n }], items: [] };
+  return { commitment, calldata: postRequestsCall(at, [request], proof) };
 }
 
 Deno.test("devnet host: a callback that runs out of gas is swallowed, and the estimate invites it", async () => {
@@ -135,7 +107,7 @@ Deno.test("devnet host: a callback that runs out of gas is swallowed, and the es
   assert.equal(await countReceived(host), 1n);
 
   const third = await callRaw(host, relayer.address, host.addresses.handler, calldata);
-  assert.deepEqual(third, { kind: "reverted", data: toFunctionSelector("DuplicateMessage()") });
+  assert.deepEqual(third, reverted("DuplicateMessage()"));
 });
 
 Deno.test("devnet host: a reverting callback leaves a successful transaction without log or receipt", async () => {
@@ -226,15 +198,9 @@ Deno.test("devnet host: authority sets rotate one by one, each opening an epoch,
         args: [host.addresses.host, proof],
       }),
     );
-  assert.deepEqual(await submit(skipping), {
-    kind: "reverted",
-    data: toFunctionSelector("UnknownAuthoritySet()"),
-  });
-  assert.deepEqual(await submit(forged), {
-    kind: "reverted",
-    data: toFunctionSelector("InvalidAuthoritiesProof()"),
-  });
-  assert.deepEqual(await submit("0x"), { kind: "reverted", data: toFunctionSelector("EmptyProof()") });
+  assert.deepEqual(await submit(skipping), reverted("UnknownAuthoritySet()"));
+  assert.deepEqual(await submit(forged), reverted("InvalidAuthoritiesProof()"));
+  assert.deepEqual(await submit("0x"), reverted("EmptyProof()"));
 
   const receipt = await advanceHub(host, {
     height: 8n,
@@ -258,7 +224,7 @@ Deno.test("devnet host: freezing, a challenge period and a veto take effect", as
   assert.deepEqual(await tryNow(), { kind: "returned", data: "0x" });
 
   await freezeHost(host, "incoming");
-  assert.deepEqual(await tryNow(), { kind: "reverted", data: toFunctionSelector("HostFrozen()") });
+  assert.deepEqual(await tryNow(), reverted("HostFrozen()"));
   await sendPost(host, { dest: "EVM-97", to: user.address, body: "0x" });
   await freezeHost(host, "outgoing");
   await assert.rejects(
@@ -268,19 +234,13 @@ Deno.test("devnet host: freezing, a challenge period and a veto take effect", as
   await freezeHost(host, "none");
 
   await setChallengePeriod(host, 1000n);
-  assert.deepEqual(await tryNow(), {
-    kind: "reverted",
-    data: toFunctionSelector("ChallengePeriodNotElapsed()"),
-  });
+  assert.deepEqual(await tryNow(), reverted("ChallengePeriodNotElapsed()"));
   await host.node.increaseTime({ seconds: 1000 });
   await host.node.mine({ blocks: 1 });
   assert.deepEqual(await tryNow(), { kind: "returned", data: "0x" });
 
   await vetoHub(host, 10n);
-  assert.deepEqual(await tryNow(), {
-    kind: "reverted",
-    data: toFunctionSelector("StateCommitmentNotFound()"),
-  });
+  assert.deepEqual(await tryNow(), reverted("StateCommitmentNotFound()"));
   const read = { address: host.addresses.host, abi: HOST_ABI } as const;
   assert.equal(
     await host.reader.readContract({ ...read, functionName: "latestStateMachineHeight", args: [4009n] }),
@@ -327,10 +287,7 @@ Deno.test("devnet host: the price router sells at its price and fails when it ha
   });
   assert.deepEqual(amounts, [3_500_000_000n, 10n ** 18n]);
   await setNativePrice(host, 0n);
-  assert.deepEqual(await callRaw(host, user.address, priceRouter, data), {
-    kind: "reverted",
-    data: toFunctionSelector("NoPool()"),
-  });
+  assert.deepEqual(await callRaw(host, user.address, priceRouter, data), reverted("NoPool()"));
 });
 
 Deno.test("devnet host: deployment works with timed blocks and twice on one chain", async () => {
@@ -356,22 +313,18 @@ Deno.test("devnet host: a reverted transaction of the devnet itself is an error 
 
 Deno.test("devnet node: it answers on its own port, stops for good, and takes another port where one is taken", async () => {
   const node = await startAnvil({ chainId: 4242, slotsInAnEpoch: 1 });
-  const ask = (method: string, params: readonly unknown[]): Promise<Response> =>
-    fetch(node.rpcUrl, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
-  assert.equal((await (await ask("eth_chainId", [])).json()).result, "0x1092");
-  await (await ask("anvil_mine", ["0x5"])).body?.cancel();
-  const final = await (await ask("eth_getBlockByNumber", ["finalized", false])).json();
-  assert.equal(final.result.number, "0x3", "with one slot per epoch, final is two blocks behind the head");
+  const ask = (method: string, params: readonly unknown[] = []): Promise<unknown> =>
+    resultHttp(node.rpcUrl, method, params);
+  assert.equal(await ask("eth_chainId"), "0x1092");
+  await ask("anvil_mine", ["0x5"]);
+  const { number } = Object(await ask("eth_getBlockByNumber", ["finalized", false]));
+  assert.equal(number, "0x3", "with one slot per epoch, final is two blocks behind the head");
   await using other = await startAnvil({ chainId: 1, port: node.port });
   assert.notEqual(other.port, node.port);
   node.pause();
   await node.stop();
   await node.stop();
-  await assert.rejects(ask("eth_chainId", []));
+  await assert.rejects(ask("eth_chainId"));
 });
 
 Deno.test("devnet contracts: every contract fits the 24,576 bytes of EIP-170", async () => {

@@ -7,7 +7,7 @@ import { type Abi, type Address, type Hex, keccak256, numberToHex, parseAbi, par
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
-import type { HeaderRule } from "./rewritten_headers.ts";
+import type { HeaderRule } from "./header_rewriter.ts";
 import { fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
 
 const ROLLUP_EVENTS = parseAbi([

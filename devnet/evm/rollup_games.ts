@@ -14,7 +14,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
-import type { ListedGameType } from "../hub/verifiers/op_stack/layouts.ts";
+import type { ListedGameType } from "../hub/verifiers/op_stack/op_stack_client.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import { readerFor } from "./deploy.ts";

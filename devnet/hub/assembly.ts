@@ -5,17 +5,14 @@ import { demoModuleId, type HubOptions, type OrdinaryChain } from "./hub_options
 import type { HubIdentity } from "./node.ts";
 import { BalancesPallet } from "./pallets/balances.ts";
 import { BandwidthPallet } from "./pallets/bandwidth.ts";
-import { BeefyProofsPallet } from "./pallets/beefy_proofs.ts";
-import { BeefyProofStorage } from "./pallets/beefy_storage.ts";
+import { BeefyProofsPallet, BeefyProofStorage } from "./pallets/beefy_proofs.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
 import { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
 import { networksOf } from "./pallets/consensus_verifiers.ts";
-import { chainRouter } from "./pallets/chain_router.ts";
+import { chainRouter, hubRouter } from "./pallets/chain_router.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
-import { hubRouter } from "./pallets/hub_router.ts";
 import { IsmpPallet } from "./pallets/ismp.ts";
-import { offchainLeaves } from "./pallets/leaf_store.ts";
-import { MmrPallet } from "./pallets/mmr.ts";
+import { MmrPallet, offchainLeaves } from "./pallets/mmr.ts";
 import { RelayerPallet } from "./pallets/relayer.ts";
 import { RelayerStorage } from "./pallets/relayer_storage.ts";
 import { StateCoprocessorPallet } from "./pallets/state_coprocessor.ts";
@@ -120,7 +117,7 @@ const hubPalletNames = [
 
 /** Builds the runtime of a chain that is not the hub. */
 export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainRuntime {
-  const metadata = RuntimeMetadata.load("gargantua").without(hubPalletNames);
+  const metadata = RuntimeMetadata.load("gargantua", hubPalletNames);
   const runtime = new SimulatedRuntime(metadata, {
     hasher: chain.hashing,
     childTrie: chain.childTrie ?? "ISMPv2",

@@ -10,9 +10,18 @@ import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { childTrieKey, childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { receiver, sender, senderHost } from "./deliveries.ts";
-import { address, askQuestions, heldSlot, question, slots, startGetHub } from "./get_work.ts";
+import {
+  address,
+  askQuestions,
+  fetchRefusal,
+  heldSlot,
+  question,
+  receiverHost,
+  relayerCalls,
+  slots,
+  startGetHub,
+} from "./relayer_work.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { fetchRefusal, receiverHost, relayerCalls } from "./relayer_work.ts";
 
 function answerOf(get: GetRequest): GetResponse {
   const value = RLP.encode(77);

@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/layouts.ts";
+import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -12,11 +12,11 @@ import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
 import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
-import { type BeaconRuntime, consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
+import { type BeaconRuntime, consensusSettings } from "./pallets/consensus_verifiers.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
-import type { RuntimeChange } from "./runtime_change.ts";
-import type { Overlay, Snapshot } from "./storage.ts";
+import type { RuntimeChange } from "./runtime_metadata.ts";
+import type { Snapshot } from "./storage.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 
 /** Runs an action in the next block. */
@@ -93,17 +93,17 @@ export class Governance {
 
   /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
   setDisputeGames(id: StateMachineId, rules: GameFactoryRules | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.disputeGames, rules, id));
+    return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
   }
 
   /** Sets the output oracle of an OP stack chain; undefined takes it away. */
   setOutputOracle(id: StateMachineId, oracle: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.outputOracle, oracle, id));
+    return this.#enqueue(({ overlay }) => consensusSettings.outputOracle.set(overlay, oracle, id));
   }
 
   /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
   setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.rollupCore, rollupCore, id));
+    return this.#enqueue(({ overlay }) => consensusSettings.rollupCore.set(overlay, rollupCore, id));
   }
 
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
@@ -118,10 +118,7 @@ export class Governance {
 
   /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
   setGrandpaStateMachine(chain: StateMachine, slotMs: bigint | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => {
-      if (slotMs === undefined) consensusSettings.grandpaStateMachine.remove(overlay, chain);
-      else consensusSettings.grandpaStateMachine.put(overlay, slotMs, chain);
-    });
+    return this.#enqueue(({ overlay }) => consensusSettings.grandpaStateMachine.set(overlay, slotMs, chain));
   }
 
   /** Lets the parachain client follow a parachain of the same relay chain. */
@@ -133,10 +130,7 @@ export class Governance {
 
   /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps; `undefined`: none any more. */
   setSlotDuration(paraId: number, slotMs: bigint | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => {
-      if (slotMs === undefined) consensusSettings.slotDuration.remove(overlay, paraId);
-      else consensusSettings.slotDuration.put(overlay, slotMs, paraId);
-    });
+    return this.#enqueue(({ overlay }) => consensusSettings.slotDuration.set(overlay, slotMs, paraId));
   }
 
   /** Upgrades the runtime. The block that brings the new one is still executed by the old one. */
@@ -202,14 +196,4 @@ export class Governance {
     const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
     return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata");
   }
-}
-
-function setOrRemove<Value>(
-  overlay: Overlay,
-  item: KeyedItem<[StateMachineId], Value>,
-  value: Value | undefined,
-  id: StateMachineId,
-): void {
-  if (value === undefined) item.remove(overlay, id);
-  else item.put(overlay, value, id);
 }

@@ -32,16 +32,14 @@ import type { HubIdentity, HubNode } from "./node.ts";
 import type { BandwidthCredit } from "./pallets/bandwidth.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
-import { recordRelayParent } from "./pallets/parachain_client.ts";
+import { recordRelayParent } from "./pallets/consensus_clients.ts";
 import { OwnProofs } from "./own_proofs.ts";
 import { nameOf, SimulatedNode } from "./simulated_node.ts";
 import { StandaloneFinality } from "./standalone_finality.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
-import { authorMethods } from "./rpc/author_methods.ts";
-import { chainMethods } from "./rpc/chain_methods.ts";
+import { authorMethods, chainMethods, systemMethods } from "./rpc/chain_methods.ts";
 import { ismpMethods } from "./rpc/ismp_methods.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
-import { systemMethods } from "./rpc/system_methods.ts";
 import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
 
 export {
@@ -170,7 +168,6 @@ export class Hub extends SimulatedNode {
       pool,
       slotDurationMs,
       onRejection,
-      follow: (listener) => this.follow(listener),
     };
   }
 
@@ -184,7 +181,7 @@ export class Hub extends SimulatedNode {
       ...ismpMethods(node),
     };
     this.serve({
-      methods: this.#finality?.methods(node, methods) ?? methods,
+      methods: this.#finality?.methods(methods) ?? methods,
       maxMessageBytes,
       ...port === undefined ? {} : { port },
     });
@@ -233,10 +230,8 @@ export class Hub extends SimulatedNode {
     const name = nameOf(built.block);
     this.#reportFailures(built);
     pool.onBlock(built);
-    const finalized = chain.advanceFinality();
+    chain.advanceFinality();
     for (const { settle } of actions) settle(name);
-    this.announce({ best: built.block, finalized });
-    pool.onFinalized(finalized);
     return name;
   }
 
@@ -343,11 +338,6 @@ export class Hub extends SimulatedNode {
   /** Latest height of a chain that the hub knows, undefined when none. */
   latestHeight(id: StateMachineId): bigint | undefined {
     return this.#node.ismp.storage.latestHeight.get(this.#node.chain.bestState.main, id);
-  }
-
-  /** Puts a value into the node's offchain database (kind PERSISTENT). */
-  putOffchain(key: Uint8Array, value: Uint8Array): void {
-    this.#node.chain.offchain.put(key, value);
   }
 
   #enqueue(run: (execution: Execution) => void): Promise<BlockName> {

@@ -1,9 +1,9 @@
 /**
  * What can be chosen about a simulated hub, and what it reports.
  */
-import type { BeaconRuntime } from "./pallets/consensus_settings.ts";
+import type { BeaconRuntime } from "./pallets/consensus_verifiers.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/layouts.ts";
+import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";

@@ -20,8 +20,9 @@ export async function callHttp(
   url: string,
   method: string,
   params: readonly unknown[] = [],
+  signal?: AbortSignal,
 ): Promise<JsonRpcAnswer> {
-  return readAnswer(await postHttp(url, { jsonrpc: "2.0", id: 1, method, params }));
+  return readAnswer(await postHttp(url, { jsonrpc: "2.0", id: 1, method, params }, signal));
 }
 
 /** The result of a call over HTTP. @throws {Error} when the answer is an error. */
@@ -36,11 +37,12 @@ export async function resultHttp(
 }
 
 /** Posts any JSON and returns the parsed answer. */
-export async function postHttp(url: string, body: unknown): Promise<unknown> {
+export async function postHttp(url: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: stringifyJson(body),
+    ...signal && { signal },
   });
   return parseRequestJson(await response.text());
 }

@@ -13,6 +13,7 @@ import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import {
   commitSender,
   compressedExtrinsic,
+  EvmSource,
   extrinsicOf,
   handleUnsigned,
   post,
@@ -22,7 +23,6 @@ import {
   startTestHub,
   submit,
 } from "./deliveries.ts";
-import { EvmSource } from "./evm_source.ts";
 import { demoModuleId, type Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
@@ -39,12 +39,8 @@ async function eventTags(hub: Hub): Promise<string[]> {
 /** What a refusal must not change. */
 async function stateOf(hub: Hub): Promise<unknown> {
   hub.produceBlock();
-  const [leaves, pending] = await Promise.all([
-    resultHttp(hub.httpUrl, "state_call", ["MmrRuntimeApi_mmr_leaf_count", "0x"]),
-    resultHttp(hub.httpUrl, "author_pendingExtrinsics"),
-  ]);
-  const child = await resultHttp(hub.httpUrl, "state_call", ["MmrRuntimeApi_fork_identifier", "0x"]);
-  return { leaves, pending, child };
+  const { digest } = hub.header(hub.best.number);
+  return { roots: digest[1], pending: await resultHttp(hub.httpUrl, "author_pendingExtrinsics") };
 }
 
 async function refuses(hub: Hub, extrinsic: Uint8Array, reason: IsmpErrorCode): Promise<void> {

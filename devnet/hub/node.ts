@@ -28,17 +28,8 @@ export type ServedChain = Pick<
 /** A node of any Substrate chain, as the methods that all of them have see it. */
 export interface ServedNode {
   readonly chain: ServedChain;
-  /** Calls `listener` for every new block until the returned function is called. */
-  follow(listener: (news: BlockNews) => void): () => void;
   /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
   readonly justificationsOf?: (block: SimulatedBlock) => unknown;
-}
-
-/** What a block brings to those who follow the chain. */
-export interface BlockNews {
-  readonly best: SimulatedBlock;
-  /** Blocks that became final with it, oldest first. */
-  readonly finalized: readonly SimulatedBlock[];
 }
 
 /** The node. */

@@ -9,8 +9,13 @@ import type { HubBlockchain } from "./blocks.ts";
 import { findDigest, type SimulatedHeader } from "./digest.ts";
 import type { Enqueue } from "./governance.ts";
 import type { BlockName } from "./hub_options.ts";
-import type { BeefyProofsPallet, OwnHeader, ProofAcceptance } from "./pallets/beefy_proofs.ts";
-import type { BeefyProofStorage, BeefyState } from "./pallets/beefy_storage.ts";
+import type {
+  BeefyProofsPallet,
+  BeefyProofStorage,
+  BeefyState,
+  OwnHeader,
+  ProofAcceptance,
+} from "./pallets/beefy_proofs.ts";
 
 /** What a block's header says of the state behind it; undefined for the first block. */
 export function ownHeaderOf(header: SimulatedHeader): OwnHeader | undefined {

@@ -16,7 +16,7 @@ import { startTestHub } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import { treasuryAccount } from "./pallets/balances.ts";
-import { beefyStateCodec } from "./pallets/beefy_storage.ts";
+import { beefyStateCodec } from "./pallets/beefy_proofs.ts";
 import { ownHeaderOf, type SubmittedProof } from "./own_proofs.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 import { DispatchError } from "./runtime.ts";

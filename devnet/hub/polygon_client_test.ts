@@ -44,7 +44,8 @@ import {
 } from "../heimdall/wire.ts";
 import { requireEntry } from "./verifiers/polygon/milestone_proof.ts";
 import { checkPolygonUpdate, type PolygonQuestion } from "./verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal, type PolygonRefusalCode } from "./verifiers/polygon/polygon_refusal.ts";
+import type { PolygonRefusalCode } from "./verifiers/polygon/layouts.ts";
+import { ClientRefusal } from "./verifiers/refusals.ts";
 
 /** The network's name of each refusal; the relayer tells more of them apart. */
 const NETWORK_NAMES: Readonly<Record<PolygonErrorCode, readonly PolygonRefusalCode[]>> = {
@@ -103,7 +104,7 @@ function ofHub(question: PolygonQuestion): Verdict<PolygonRefusalCode> {
     const { state, commitment } = checkPolygonUpdate(question);
     return { stored: [toHex(state), textOf(commitment)] };
   } catch (error) {
-    if (!(error instanceof PolygonRefusal)) throw error;
+    if (!(error instanceof ClientRefusal)) throw error;
     return { code: error.code };
   }
 }
@@ -256,7 +257,7 @@ function shapeVerdicts(ofEntry: Shape, ofStore: Shape): readonly [boolean, boole
       work();
       return true;
     } catch (error) {
-      assert.ok(error instanceof PolygonError || error instanceof PolygonRefusal, String(error));
+      assert.ok(error instanceof PolygonError || error instanceof ClientRefusal, String(error));
       return false;
     }
   };

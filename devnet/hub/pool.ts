@@ -1,10 +1,9 @@
 /**
- * The transaction pool of the simulated node: tags, priorities, bans, watchers.
+ * The transaction pool of the simulated node: tags, priorities, bans.
  * Source: paritytech/polkadot-sdk: substrate/client/transaction-pool/src/graph/{validated_pool,ready,rotator}.rs.
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { ScaleError } from "../../src/core/encoding/scale.ts";
-import type { SimulatedBlock } from "./block_history.ts";
 import type { BuiltBlock, HubBlockchain, PendingExtrinsic } from "./blocks.ts";
 import {
   invalidTransactionTexts,
@@ -14,23 +13,6 @@ import {
   type ValidTransaction,
 } from "./runtime.ts";
 import { RpcError } from "./rpc/json_rpc.ts";
-
-/** Status of a watched extrinsic as JSON-RPC sends it. */
-export type TransactionStatus =
-  | "ready"
-  | "dropped"
-  | "invalid"
-  | { readonly inBlock: Hash256 }
-  | { readonly finalized: Hash256 }
-  | { readonly usurped: Hash256 };
-
-/** Statuses after which nothing follows. */
-export function isLastStatus(status: TransactionStatus): boolean {
-  return typeof status === "string" ? status !== "ready" : !("inBlock" in status);
-}
-
-/** Hears of one extrinsic until a last status. */
-export type StatusListener = (status: TransactionStatus) => void;
 
 /** Limits of the pool. */
 export interface PoolOptions {
@@ -63,9 +45,6 @@ export class TransactionPool {
   readonly #entries = new Map<Hash256, PoolEntry>();
   readonly #byTag = new Map<string, Hash256>();
   readonly #bannedUntilMs = new Map<Hash256, number>();
-  readonly #watchers = new Map<Hash256, Set<StatusListener>>();
-  /** Extrinsics in blocks that are not final, by block. */
-  readonly #unfinalized = new Map<Hash256, readonly Hash256[]>();
   #arrivals = 0;
 
   constructor(
@@ -96,7 +75,7 @@ export class TransactionPool {
    * Takes an extrinsic in.
    * @throws {RpcError} 1002, 1010, 1011, 1012, 1013, 1014, 1016 with the texts of a node.
    */
-  submit(bytes: Uint8Array, listener?: StatusListener): Hash256 {
+  submit(bytes: Uint8Array): Hash256 {
     const hash = this.parts.runtime.extrinsicHash(bytes);
     this.#refuseKnown(hash);
     const valid = this.#validate(bytes, hash);
@@ -111,28 +90,18 @@ export class TransactionPool {
       validUntil: height + valid.longevity,
       arrival: this.#arrivals++,
     };
-    if (listener !== undefined) this.#watch(hash, listener);
-    for (const old of replaced) this.#remove(old, { usurped: hash });
+    for (const old of replaced) this.#remove(old);
     this.#entries.set(hash, entry);
     for (const tag of tags) this.#byTag.set(tag, hash);
-    this.#notify(hash, "ready");
     this.#enforceLimits(hash);
     return hash;
-  }
-
-  /** Stops telling `listener` about an extrinsic. */
-  unwatch(hash: Hash256, listener: StatusListener): void {
-    this.#watchers.get(hash)?.delete(listener);
   }
 
   /** A block was imported: what is in it leaves the pool, what became invalid or too old goes. */
   onBlock({ block, included, invalid }: BuiltBlock): void {
     for (const { candidate } of included) {
-      this.#forget(candidate.hash);
-      this.#ban(candidate.hash);
-      this.#notify(candidate.hash, { inBlock: block.hash });
+      this.#drop(candidate.hash);
     }
-    this.#unfinalized.set(block.hash, included.map(({ candidate }) => candidate.hash));
     for (const { hash } of invalid) this.#drop(hash);
     for (const entry of [...this.#entries.values()]) {
       if (BigInt(block.header.number) > entry.validUntil || !this.#isStillValid(entry)) {
@@ -140,14 +109,6 @@ export class TransactionPool {
       }
     }
     this.#forgetOldBans();
-  }
-
-  /** Blocks became final. */
-  onFinalized(blocks: readonly SimulatedBlock[]): void {
-    for (const { hash } of blocks) {
-      for (const extrinsic of this.#unfinalized.get(hash) ?? []) this.#notify(extrinsic, { finalized: hash });
-      this.#unfinalized.delete(hash);
-    }
   }
 
   #refuseKnown(hash: Hash256): void {
@@ -200,8 +161,7 @@ export class TransactionPool {
     while (this.#entries.size > maxCount || size() > maxBytes) {
       const worst = this.ready().at(-1);
       if (worst === undefined) return;
-      this.#ban(worst.hash);
-      this.#remove(worst.hash, "dropped");
+      this.#drop(worst.hash);
       if (worst.hash === newcomer) {
         throw new RpcError(
           1016,
@@ -225,15 +185,10 @@ export class TransactionPool {
 
   #drop(hash: Hash256): void {
     this.#ban(hash);
-    this.#remove(hash, "invalid");
+    this.#remove(hash);
   }
 
-  #remove(hash: Hash256, status: TransactionStatus): void {
-    this.#forget(hash);
-    this.#notify(hash, status);
-  }
-
-  #forget(hash: Hash256): void {
+  #remove(hash: Hash256): void {
     const entry = this.#entries.get(hash);
     this.#entries.delete(hash);
     for (const tag of entry?.tags ?? []) if (this.#byTag.get(tag) === hash) this.#byTag.delete(tag);
@@ -248,16 +203,5 @@ export class TransactionPool {
   #forgetOldBans(): void {
     const now = this.parts.now();
     for (const [hash, untilMs] of this.#bannedUntilMs) if (untilMs <= now) this.#bannedUntilMs.delete(hash);
-  }
-
-  #watch(hash: Hash256, listener: StatusListener): void {
-    const listeners = this.#watchers.get(hash) ?? new Set();
-    this.#watchers.set(hash, listeners);
-    listeners.add(listener);
-  }
-
-  #notify(hash: Hash256, status: TransactionStatus): void {
-    for (const listener of this.#watchers.get(hash) ?? []) listener(status);
-    if (isLastStatus(status)) this.#watchers.delete(hash);
   }
 }

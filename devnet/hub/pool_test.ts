@@ -15,85 +15,12 @@ import {
 } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { parseRequestJson } from "./rpc/json_rpc.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
-
-/** Messages of a WebSocket, one by one. */
-class Socket {
-  readonly #socket: WebSocket;
-  readonly #messages: unknown[] = [];
-  #wake: () => void = () => {};
-
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    socket.addEventListener("message", ({ data }) => {
-      this.#messages.push(parseRequestJson(String(data)));
-      this.#wake();
-    });
-  }
-
-  static async open(hub: Hub): Promise<Socket> {
-    const socket = new WebSocket(hub.wsUrl);
-    const opened = new Socket(socket);
-    await new Promise((resolve) => socket.addEventListener("open", resolve));
-    return opened;
-  }
-
-  send(method: string, params: readonly unknown[]): void {
-    this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
-  }
-
-  async next(): Promise<Record<string, unknown>> {
-    while (this.#messages.length === 0) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return { ...Object(this.#messages.shift()) };
-  }
-
-  async nextStatus(): Promise<unknown> {
-    const { params } = await this.next();
-    return Object(params).result;
-  }
-
-  async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.#socket.addEventListener("close", resolve));
-    this.#socket.close();
-    await closed;
-  }
-}
 
 async function errorCode(hub: Hub, extrinsic: Uint8Array): Promise<number | undefined> {
   const answer = await submit(hub, extrinsic);
   return answer.kind === "error" ? answer.error.code : undefined;
 }
-
-async function batch(hub: Hub, signer: number): Promise<Uint8Array> {
-  const request = post(1n);
-  const source = await commitSender(hub, 10n, [request]);
-  const message = requestMessage([request], await source.prove([request]), {
-    signer: new Uint8Array([signer]),
-  });
-  return extrinsicOf(message);
-}
-
-Deno.test("pool: a watched extrinsic goes from ready to inBlock to finalized, and then the watch ends", async () => {
-  await using hub = await startTestHub();
-  const extrinsic = await batch(hub, 1);
-  const socket = await Socket.open(hub);
-  socket.send("author_submitAndWatchExtrinsic", [toHex(extrinsic)]);
-  const { result } = await socket.next();
-  equal(typeof result, "string");
-  equal(await socket.nextStatus(), "ready");
-  const { hash } = hub.produceBlock();
-  deepEqual(await socket.nextStatus(), { inBlock: hash });
-  hub.produceBlock();
-  deepEqual(await socket.nextStatus(), { finalized: hash });
-  socket.send("author_unwatchExtrinsic", [result]);
-  equal((await socket.next()).result, false);
-  await socket.close();
-});
 
 Deno.test("pool: the same bytes are 1013, the same messages of another signer 1014, included ones 1012", async () => {
   await using hub = await startTestHub();
@@ -195,15 +122,11 @@ Deno.test("pool: an extrinsic whose proof height goes away before the block is i
   const requests = [post(1n), post(2n)];
   const source = await commitSender(hub, 10n, requests);
   const extrinsic = extrinsicOf(requestMessage(requests, await source.prove(requests)));
-  const socket = await Socket.open(hub);
-  socket.send("author_submitAndWatchExtrinsic", [toHex(extrinsic)]);
-  await socket.next();
-  equal(await socket.nextStatus(), "ready");
+  equal(await errorCode(hub, extrinsic), undefined);
   void hub.pruneCommitment({ id: sender, height: 10n });
   hub.produceBlock();
-  deepEqual(Object.keys(Object(await socket.nextStatus())), ["inBlock"]);
+  equal(await errorCode(hub, extrinsic), 1012);
   equal(hub.rejections.at(-1)?.ismp, "state_commitment_not_found");
-  await socket.close();
 });
 
 Deno.test("pool: a newcomer of no higher priority is dropped at once when the pool is full", async () => {

@@ -2,9 +2,20 @@
  * Building blocks of tests about fees: two EVM chains with paid and delivered requests, proofs of both, and the
  * unsigned calls of pallet Relayer.
  */
-import { concatBytes, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { requestFeeSlot, requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
-import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
+import { concatBytes, type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  contractSlotKey,
+  requestFeeSlot,
+  requestReceiptSlot,
+  requestSenderSlot,
+  word,
+} from "../../src/core/evm/host_storage.ts";
+import {
+  commitmentOfGet,
+  commitmentOfPost,
+  type GetRequest,
+  type PostRequest,
+} from "../../src/core/ismp/message.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
@@ -13,22 +24,29 @@ import {
   type WithdrawalProof,
   withdrawalProofCodec,
 } from "../../src/core/ismp/fees.ts";
-import { encodeBareExtrinsic, getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
+import {
+  encodeBareExtrinsic,
+  type GetRequestsWithProof,
+  getRequestsWithProofCodec,
+} from "../../src/core/ismp/ismp_message.ts";
 import { toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Codec } from "../../src/core/encoding/scale.ts";
 import {
   commitSource,
+  EvmSource,
   extrinsicOf,
+  paidRequest,
   post,
   receiver,
   requestMessage,
   sender,
   senderHost,
+  type SlotValue,
+  startTestHub,
   submit,
 } from "./deliveries.ts";
-import { EvmSource, paidRequest, type SlotValue } from "./evm_source.ts";
-import type { Hub } from "./hub.ts";
+import type { Hub, HubOptions } from "./hub.ts";
 import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
@@ -92,7 +110,7 @@ export async function commitBlock(
 }
 
 /** Requests on their way: paid on the sender (its height 10), known to the hub, delivered to the receiver (20). */
-export interface PaidWork {
+interface PaidWork {
   readonly requests: readonly PostRequest[];
   readonly commitments: readonly Hash256[];
   readonly source: EvmSource;
@@ -162,4 +180,56 @@ export async function fetchRefusal(hub: Hub, bytes: Uint8Array): Promise<string 
   const [pallet = "", error = ""] = last?.dispatch?.split(".") ?? [];
   const expected = toHex(concatBytes(Uint8Array.of(0, 1), gargantua.moduleError(pallet, error)));
   return dryRun === expected ? last?.dispatch : `dry run ${String(dryRun)}, pool ${last?.dispatch}`;
+}
+
+/** Who answers. */
+export const address = new Uint8Array(32).fill(0x51);
+/** Slots that are asked for. */
+export const slots = [word(3n), word(4n)];
+/** The only one that holds a value, 77. */
+export const heldSlot = word(3n);
+
+/** A hub that knows the hosts of the sender and of the receiver. */
+export function startGetHub(options: HubOptions = {}): Promise<Hub> {
+  return startTestHub({
+    hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
+    now: () => 1_800_000_000_000,
+    pool: { banMs: 0 },
+    ...options,
+  });
+}
+
+/** A question about two slots, the higher key first: the answer is in the order of keys. */
+export function question(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
+  return {
+    source: sender.stateMachine,
+    dest: receiver.stateMachine,
+    nonce,
+    from: new Uint8Array(20).fill(1),
+    keys: slots.map((slot) => contractSlotKey(receiverHost, slot)).reverse(),
+    height: 20n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+    ...change,
+  };
+}
+
+/**
+ * Asks on the sender (its height 10); the receiver holds one slot (20).
+ * @param proved slots that the answer is about
+ */
+export async function askQuestions(
+  hub: Hub,
+  requests: readonly GetRequest[],
+  proved: readonly Hex[] = slots,
+): Promise<GetRequestsWithProof> {
+  const asked = requests.map((get) => requestSenderSlot(commitmentOfGet(get)));
+  const source = await commitBlock(hub, sender, 10n, asked.map((slot) => [slot, senderHost]));
+  const dest = await commitBlock(hub, receiver, 20n, [[heldSlot, 77n]]);
+  return {
+    requests,
+    source: { height: { id: sender, height: 10n }, proof: await source.proveSlots(asked) },
+    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots(proved) },
+    address,
+  };
 }

@@ -7,7 +7,8 @@ import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../src/core
 import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
 import { hubRules, Overlay, type Snapshot, type StateRules } from "./storage.ts";
-import { type SystemStorage, systemStorage } from "./pallets/system.ts";
+import { SystemStorage } from "./pallets/system.ts";
+import { converted } from "./verifiers/refusals.ts";
 import { decodeBareExtrinsic } from "./extrinsic.ts";
 import { type IsmpPalletEvent, ismpPalletEventCodec } from "./pallets/ismp_events.ts";
 
@@ -58,6 +59,11 @@ export class DispatchError extends Error {
   ) {
     super(`${pallet}.${code}`, options);
   }
+}
+
+/** The result of a call that the pool runs; one that fails makes its extrinsic invalid. @throws {ValidityError} */
+export function orInvalid<T>(reason: InvalidReason, run: () => T): T {
+  return converted(DispatchError, (cause) => new ValidityError(reason, { cause }), run);
 }
 
 /** What the pool learns from a valid extrinsic (`ValidTransaction`); `requires` is always empty here. */
@@ -184,7 +190,7 @@ export class SimulatedRuntime {
 
   constructor(metadata: RuntimeMetadata, readonly rules: StateRules = hubRules) {
     this.#releases = [{ block: 0, metadata }];
-    this.system = systemStorage(metadata);
+    this.system = new SystemStorage(metadata);
     this.maxBlockBytes = decodeStrict(
       u32,
       metadata.constant("System", "BlockLength").slice(0, 4),

@@ -12,6 +12,7 @@ import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { MmrError } from "../../src/core/merkle/mmr.ts";
 import type { SimulatedBlock } from "./block_history.ts";
 import type { HubNode } from "./node.ts";
+import { converted } from "./verifiers/refusals.ts";
 import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { Snapshot } from "./storage.ts";
 import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
@@ -61,13 +62,6 @@ export class RuntimeApi {
     });
   }
 
-  /** True when {@link blockEvents} of the block needs the offchain database. */
-  needsOffchain(block: SimulatedBlock): boolean {
-    return this.#node.chain.bodyOf(block).events.some(({ ismp }) =>
-      ismp?.tag === "Request" || ismp?.tag === "Response"
-    );
-  }
-
   /** Requests of these commitments; unknown ones are left out. */
   requests(state: Snapshot, commitments: readonly Hash256[]): Request[] {
     return commitments.flatMap((commitment) => {
@@ -108,13 +102,9 @@ export class RuntimeApi {
     const leafCount = mmr.numberOfLeaves.get(state.main) ?? 0n;
     const finalState = chain.stateOf(chain.finalized);
     if (leafCount > (mmr.numberOfLeaves.get(finalState.main) ?? 0n)) throw new MmrApiError("GenerateProof");
-    try {
-      const proof = mmr.range.prove(positions.map(({ leafIndex }) => leafIndex), leafCount);
-      return { leaves, proof };
-    } catch (cause) {
-      if (cause instanceof MmrError) throw new MmrApiError("GenerateProof");
-      throw cause;
-    }
+    const indices = positions.map(({ leafIndex }) => leafIndex);
+    const failure = (): Error => new MmrApiError("GenerateProof");
+    return { leaves, proof: converted(MmrError, failure, () => mmr.range.prove(indices, leafCount)) };
   }
 
   #leaf(state: Snapshot, key: Uint8Array, commitment: Hash256): Leaf | undefined {

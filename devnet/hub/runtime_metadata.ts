@@ -1,27 +1,65 @@
 /**
  * What the hub simulator takes from runtime metadata: storage keys, call, event and error indexes, constants.
  * Everything is looked up by name, so the same code runs as any runtime that has the pallets.
+ * Source of the format: paritytech/frame-metadata: frame-metadata/src/v14.rs.
  */
-import { Metadata, TypeRegistry } from "@polkadot/types";
-import type { PalletMetadataLatest, StorageEntryMetadataLatest } from "@polkadot/types/interfaces";
-import { compact } from "scale-ts";
+import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
 import { blake2AsU8a, xxhashAsU8a } from "@polkadot/util-crypto";
 import { concatBytes, fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import { ADDED_FIELD, changeMetadata, type RuntimeChange } from "./runtime_change.ts";
+import {
+  decodeStrict,
+  fixedBytes,
+  list,
+  Struct,
+  Tuple,
+  u32,
+  u8,
+  utf8Text,
+} from "../../src/core/encoding/scale.ts";
 
 /** A hub runtime of which a metadata vector exists. */
 export type RuntimeName = "gargantua" | "nexus";
 
-/** A name that the metadata does not have: a defect of the simulator, not of a caller. */
-export class MetadataError extends Error {
-  override readonly name = "MetadataError";
-  constructor(readonly code: "unknown_name" | "wrong_arity", readonly item: string) {
-    super(`Metadata ${item}: ${code}`);
-  }
+/** How an upgraded runtime differs from the first one: what release notes call renumbered pallets, a new field, a removed call. */
+export interface RuntimeChange {
+  /** Two pallets that get each other's index. */
+  readonly swapped?: readonly [string, string];
+  /** Events (`Pallet.Event`) that get one more field at the end, {@link ADDED_FIELD}. */
+  readonly widened?: readonly string[];
+  /** Calls (`Pallet.call`) that are gone. */
+  readonly removed?: readonly string[];
+}
+
+/** Name of the fields that {@link RuntimeChange.widened} adds: numbers of 32 bits. */
+const ADDED_FIELD = "added_by_upgrade";
+/** What an upgraded runtime says in the fields that it added. */
+const ADDED_VALUE = Uint8Array.of(0xad, 0xde, 0xed, 0xfe);
+
+/** Metadata of version 14. */
+export type MetadataV14 = Extract<
+  CodecType<typeof metadataCodec>["metadata"],
+  { readonly tag: "v14" }
+>["value"];
+type Types = MetadataV14["lookup"];
+type Pallet = MetadataV14["pallets"][number];
+type Item = NonNullable<Pallet["storage"]>["items"][number];
+type Variants = Extract<Types[number]["def"], { readonly tag: "variant" }>["value"];
+
+/** Reads metadata. @throws {RangeError} for other versions than 14. */
+export function decodeMetadata(encoded: Uint8Array): MetadataV14 {
+  const { metadata } = metadataCodec.dec(encoded.slice());
+  if (metadata.tag !== "v14") throw new RangeError(`Metadata ${metadata.tag}`);
+  return metadata.value;
+}
+
+/** Writes metadata. */
+export function encodeMetadata(value: MetadataV14): Uint8Array {
+  // "meta", little endian.
+  return metadataCodec.enc({ magicNumber: 0x6174_656d, metadata: { tag: "v14", value } });
 }
 
 /** `SimulatedRuntimeVersion` as JSON-RPC and `System.Version` have it. */
-export interface SimulatedRuntimeVersion {
+interface SimulatedRuntimeVersion {
   readonly specName: string;
   readonly implName: string;
   readonly authoringVersion: number;
@@ -32,95 +70,68 @@ export interface SimulatedRuntimeVersion {
   readonly stateVersion: number;
 }
 
+const versionCodec = Struct({
+  specName: utf8Text,
+  implName: utf8Text,
+  authoringVersion: u32,
+  specVersion: u32,
+  implVersion: u32,
+  apis: list(Tuple(fixedBytes(8), u32)),
+  transactionVersion: u32,
+  stateVersion: u8,
+});
+
+/** A name that the metadata does not have: a defect of the simulator, not of a caller. */
+class MetadataError extends Error {
+  override readonly name = "MetadataError";
+  constructor(readonly code: "unknown_name" | "wrong_arity", readonly item: string) {
+    super(`Metadata ${item}: ${code}`);
+  }
+}
+
 /** Fields of an event by their metadata names, each already SCALE encoded; unnamed fields count `0`, `1`, .. */
 export type EventFields = Readonly<Record<string, Uint8Array>>;
 
-/** What an upgraded runtime says in the fields that it added. */
-const ADDED_VALUE = Uint8Array.of(0xad, 0xde, 0xed, 0xfe);
-
-interface Variant {
-  readonly index: number;
-  readonly fields: readonly string[];
-}
-
-interface PalletEntry {
-  readonly index: number;
-  readonly prefix: string;
-  readonly items: ReadonlyMap<string, StorageEntryMetadataLatest>;
-  readonly calls: ReadonlyMap<string, Variant>;
-  readonly events: ReadonlyMap<string, Variant>;
-  readonly errors: ReadonlyMap<string, Variant>;
-  readonly constants: ReadonlyMap<string, Uint8Array>;
-}
-
 /** Indexes and keys of one runtime. Nothing of it changes, so one is shared by all simulators of a process: it is large. */
 export class RuntimeMetadata {
-  static readonly #loaded = new Map<RuntimeName, RuntimeMetadata>();
-  /** By the names of the pallets that are left out. */
-  readonly #reduced = new Map<string, RuntimeMetadata>();
+  static readonly #loaded = new Map<string, RuntimeMetadata>();
   /** The metadata as `state_getMetadata` gives it. */
   readonly bytes: Uint8Array;
   readonly version: SimulatedRuntimeVersion;
-  /** SCALE of {@link version}, the constant `System.Version`. */
-  readonly versionBytes: Uint8Array;
-  readonly #pallets = new Map<string, PalletEntry>();
+  readonly #content: MetadataV14;
+  readonly #pallets: ReadonlyMap<string, Pallet>;
   readonly #prefixes = new Map<string, Uint8Array>();
   /** The one that no upgrade has changed. */
   #first: RuntimeMetadata = this;
 
-  constructor(metadataHex: string) {
-    this.bytes = fromHex(metadataHex);
-    const registry = new TypeRegistry();
-    const metadata = new Metadata(registry, toHex(this.bytes));
-    registry.setMetadata(metadata, undefined, { PrioritizeVeto: { extrinsic: {}, payload: {} } });
-    for (const pallet of metadata.asLatest.pallets) {
-      this.#pallets.set(pallet.name.toString(), readPallet(registry, pallet));
-    }
-    this.versionBytes = this.constant("System", "Version");
-    this.version = registry.createType("RuntimeVersion", this.versionBytes)
-      .toJSON() as unknown as SimulatedRuntimeVersion;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.#content = decodeMetadata(bytes);
+    this.#pallets = new Map(this.#content.pallets.map((pallet) => [pallet.name, pallet]));
+    const { apis, ...version } = decodeStrict(versionCodec, this.constant("System", "Version"), "Version");
+    this.version = { ...version, apis: apis.map(([id, count]) => [toHex(id), count]) };
   }
 
-  /** The same runtime without some of its pallets; their types stay behind, unused. */
-  without(pallets: readonly string[]): RuntimeMetadata {
-    return getOrMake(this.#reduced, pallets.toSorted().join(), () => this.#reduce(pallets));
-  }
-
-  #reduce(pallets: readonly string[]): RuntimeMetadata {
-    const registry = new TypeRegistry();
-    const metadata = new Metadata(registry, toHex(this.bytes)).asV14;
-    const kept = metadata.pallets.filter(({ name }) => !pallets.includes(name.toString()));
-    return new RuntimeMetadata(toHex(concatBytes(
-      // "meta", version 14.
-      this.bytes.slice(0, 5),
-      metadata.lookup.toU8a(),
-      compact.enc(kept.length),
-      ...kept.map((pallet) => pallet.toU8a()),
-      metadata.extrinsic.toU8a(),
-      metadata.type.toU8a(),
-    )));
+  /** The metadata of a runtime from the vectors of the repository, without some of its pallets; their types stay. */
+  static load(name: RuntimeName, without: readonly string[] = []): RuntimeMetadata {
+    const key = [name, ...without].join();
+    const known = RuntimeMetadata.#loaded.get(key);
+    if (known !== undefined) return known;
+    const url = new URL(`../../tests/vectors/hub-metadata-${name}-head.json`, import.meta.url);
+    const bytes = fromHex(String(Object(JSON.parse(Deno.readTextFileSync(url))).metadata));
+    const whole = decodeMetadata(bytes);
+    const pallets = whole.pallets.filter((pallet) => !without.includes(pallet.name));
+    const loaded = new RuntimeMetadata(without.length === 0 ? bytes : encodeMetadata({ ...whole, pallets }));
+    RuntimeMetadata.#loaded.set(key, loaded);
+    return loaded;
   }
 
   /** The runtime after an upgrade: the first one with that change, under the next spec version. */
   upgraded(change: RuntimeChange): RuntimeMetadata {
-    const next = this.version.specVersion + 1;
-    const upgraded = new RuntimeMetadata(toHex(changeMetadata(this.#first.bytes, change, next)));
+    const changed = changeMetadata(this.#first.#content, change, this.version.specVersion + 1);
+    const upgraded = new RuntimeMetadata(encodeMetadata(changed));
     upgraded.#first = this.#first;
     return upgraded;
-  }
-
-  /** Metadata of a runtime from the vectors of the repository. */
-  static load(name: RuntimeName): RuntimeMetadata {
-    return getOrMake(RuntimeMetadata.#loaded, name, () => RuntimeMetadata.#read(name));
-  }
-
-  static #read(name: RuntimeName): RuntimeMetadata {
-    const url = new URL(`../../tests/vectors/hub-metadata-${name}-head.json`, import.meta.url);
-    const vector: unknown = JSON.parse(Deno.readTextFileSync(url));
-    if (typeof vector !== "object" || vector === null || !("metadata" in vector)) {
-      throw new MetadataError("unknown_name", name);
-    }
-    return new RuntimeMetadata(String(vector.metadata));
   }
 
   /** True when the runtime has the pallet. */
@@ -134,123 +145,87 @@ export class RuntimeMetadata {
     const known = this.#prefixes.get(name);
     if (known !== undefined) return known;
     this.#item(pallet, item);
-    const prefix = concatBytes(
-      xxhashAsU8a(this.#pallet(pallet).prefix, 128),
-      xxhashAsU8a(item, 128),
-    );
-    this.#prefixes.set(name, prefix);
-    return prefix;
+    const { prefix = "" } = this.#pallet(pallet).storage ?? {};
+    const made = concatBytes(xxhashAsU8a(prefix, 128), xxhashAsU8a(item, 128));
+    this.#prefixes.set(name, made);
+    return made;
   }
 
   /** Storage key of an entry; `keys` are the SCALE encoded map keys. */
   storageKey(pallet: string, item: string, keys: readonly Uint8Array[]): Uint8Array {
     const { type } = this.#item(pallet, item);
-    const hashers = type.isMap ? type.asMap.hashers.map((hasher) => hasher.type) : [];
+    const hashers = type.tag === "map" ? type.value.hashers : [];
     if (hashers.length !== keys.length) throw new MetadataError("wrong_arity", `${pallet}.${item}`);
-    const parts = keys.map((key, index) => hashKey(hashers[index] ?? "", key));
+    const parts = keys.map((key, index) => hashKey(hashers[index]?.tag ?? "", key));
     return concatBytes(this.storagePrefix(pallet, item), ...parts);
-  }
-
-  /** Value that the runtime reads where nothing is stored; undefined for optional items. */
-  storageDefault(pallet: string, item: string): Uint8Array | undefined {
-    const entry = this.#item(pallet, item);
-    return entry.modifier.isOptional ? undefined : entry.fallback.toU8a(true);
   }
 
   /** The two index bytes with which a call begins. */
   callIndex(pallet: string, call: string): Uint8Array {
-    return Uint8Array.of(this.#pallet(pallet).index, find(this.#pallet(pallet).calls, call, pallet).index);
+    const { index, calls } = this.#pallet(pallet);
+    return Uint8Array.of(index, named(this.#variants(calls), call, pallet).index);
   }
 
   /** Pallet and call by their index bytes; undefined when the runtime has no such call. */
   callName(palletIndex: number, callIndex: number): { pallet: string; call: string } | undefined {
-    for (const [pallet, entry] of this.#pallets) {
-      if (entry.index !== palletIndex) continue;
-      for (const [call, { index }] of entry.calls) if (index === callIndex) return { pallet, call };
-    }
-    return undefined;
+    const pallet = this.#content.pallets.find(({ index }) => index === palletIndex);
+    const call = this.#variants(pallet?.calls).find(({ index }) => index === callIndex);
+    return pallet && call && { pallet: pallet.name, call: call.name };
   }
 
   /** Indexes and fields of an event in metadata order. @throws {MetadataError} unless the names agree. */
   encodeEvent(pallet: string, event: string, fields: EventFields): Uint8Array {
-    const entry = this.#pallet(pallet);
-    const variant = find(entry.events, event, pallet);
-    const known = variant.fields.filter((name) => name !== ADDED_FIELD);
-    if (known.length !== Object.keys(fields).length) {
+    const { index, events } = this.#pallet(pallet);
+    const variant = named(this.#variants(events), event, pallet);
+    const names = variant.fields.map(({ name }, position) => name ?? String(position));
+    if (names.filter((name) => name !== ADDED_FIELD).length !== Object.keys(fields).length) {
       throw new MetadataError("wrong_arity", `${pallet}.${event}`);
     }
-    const parts = variant.fields.map((name) => {
+    const parts = names.map((name) => {
       const part = name === ADDED_FIELD ? ADDED_VALUE : fields[name];
       if (part === undefined) throw new MetadataError("unknown_name", `${pallet}.${event}.${name}`);
       return part;
     });
-    return concatBytes(Uint8Array.of(entry.index, variant.index), ...parts);
+    return concatBytes(Uint8Array.of(index, variant.index), ...parts);
   }
 
   /** The two index bytes with which an event begins. */
   eventIndex(pallet: string, event: string): Uint8Array {
-    const entry = this.#pallet(pallet);
-    return Uint8Array.of(entry.index, find(entry.events, event, pallet).index);
+    const { index, events } = this.#pallet(pallet);
+    return Uint8Array.of(index, named(this.#variants(events), event, pallet).index);
   }
 
   /** SCALE `DispatchError::Module` of a pallet's error: 03, pallet, error and three zero bytes. */
   moduleError(pallet: string, error: string): Uint8Array {
-    const entry = this.#pallet(pallet);
-    return Uint8Array.of(3, entry.index, find(entry.errors, error, pallet).index, 0, 0, 0);
+    const { index, errors } = this.#pallet(pallet);
+    return Uint8Array.of(3, index, named(this.#variants(errors), error, pallet).index, 0, 0, 0);
   }
 
   /** SCALE bytes of a constant. */
   constant(pallet: string, name: string): Uint8Array {
-    return find(this.#pallet(pallet).constants, name, pallet);
+    return fromHex(named(this.#pallet(pallet).constants, name, pallet).value);
   }
 
-  #pallet(name: string): PalletEntry {
-    return find(this.#pallets, name, "pallet");
+  #pallet(name: string): Pallet {
+    const pallet = this.#pallets.get(name);
+    if (pallet === undefined) throw new MetadataError("unknown_name", `pallet.${name}`);
+    return pallet;
   }
 
-  #item(pallet: string, item: string): StorageEntryMetadataLatest {
-    return find(this.#pallet(pallet).items, item, pallet);
+  #item(pallet: string, item: string): Item {
+    return named(this.#pallet(pallet).storage?.items ?? [], item, pallet);
+  }
+
+  #variants(type: number | undefined): Variants {
+    const definition = type === undefined ? undefined : this.#content.lookup[type]?.def;
+    return definition?.tag === "variant" ? definition.value : [];
   }
 }
 
-function find<T>(entries: ReadonlyMap<string, T>, name: string, where: string): T {
-  const entry = entries.get(name);
+function named<T extends { readonly name: string }>(entries: readonly T[], name: string, where: string): T {
+  const entry = entries.find((each) => each.name === name);
   if (entry === undefined) throw new MetadataError("unknown_name", `${where}.${name}`);
   return entry;
-}
-
-function getOrMake<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  known.set(key, made);
-  return made;
-}
-
-function readPallet(registry: TypeRegistry, pallet: PalletMetadataLatest): PalletEntry {
-  const storage = pallet.storage.unwrapOr(undefined);
-  const variants = (type: PalletMetadataLatest["calls"]): ReadonlyMap<string, Variant> =>
-    readVariants(registry, type.unwrapOr(undefined)?.type);
-  return {
-    index: pallet.index.toNumber(),
-    prefix: storage?.prefix.toString() ?? "",
-    items: new Map((storage?.items ?? []).map((item) => [item.name.toString(), item])),
-    calls: variants(pallet.calls),
-    events: readVariants(registry, pallet.events.unwrapOr(undefined)?.type),
-    errors: readVariants(registry, pallet.errors.unwrapOr(undefined)?.type),
-    constants: new Map(pallet.constants.map((item) => [item.name.toString(), item.value.toU8a(true)])),
-  };
-}
-
-type LookupId = Parameters<TypeRegistry["lookup"]["getSiType"]>[0];
-
-function readVariants(registry: TypeRegistry, type: LookupId | undefined): ReadonlyMap<string, Variant> {
-  if (type === undefined) return new Map();
-  const { variants } = registry.lookup.getSiType(type).def.asVariant;
-  return new Map(variants.map((variant) => [variant.name.toString(), {
-    index: variant.index.toNumber(),
-    fields: variant.fields.map((field, position) => field.name.unwrapOr(position).toString()),
-  }]));
 }
 
 function hashKey(hasher: string, key: Uint8Array): Uint8Array {
@@ -259,9 +234,76 @@ function hashKey(hasher: string, key: Uint8Array): Uint8Array {
       return key;
     case "Twox64Concat":
       return concatBytes(xxhashAsU8a(key, 64), key);
-    case "Blake2_128Concat":
+    case "Blake2128Concat":
       return concatBytes(blake2AsU8a(key, 128), key);
     default:
       throw new MetadataError("unknown_name", `hasher ${hasher}`);
   }
+}
+
+/** Enums over all pallets, which have the pallets' indexes again. */
+const OUTER_ENUMS: ReadonlySet<string | undefined> = new Set(["RuntimeCall", "RuntimeEvent", "RuntimeError"]);
+
+/** The metadata of that spec version. @throws {MetadataError} for names that the runtime does not have. */
+function changeMetadata(
+  { lookup: types, pallets: numbered, ...rest }: MetadataV14,
+  { swapped = ["", ""], widened = [], removed = [] }: RuntimeChange,
+  specVersion: number,
+): MetadataV14 {
+  const index = (name: string, before: number): number => {
+    const other = swapped[0] === name ? swapped[1] : swapped[1] === name ? swapped[0] : undefined;
+    return other === undefined ? before : named(numbered, other, "pallet").index;
+  };
+  const pallets = numbered.map((pallet) => ({ ...pallet, index: index(pallet.name, pallet.index) }));
+  let lookup = types.map((type) =>
+    OUTER_ENUMS.has(type.path.at(-1))
+      ? withVariants(type, (all) => all.map((each) => ({ ...each, index: index(each.name, each.index) })))
+      : type
+  );
+  const u32Type = types.find(({ def }) => def.tag === "primitive" && def.value.tag === "u32")?.id ?? 0;
+  const field = { name: ADDED_FIELD, type: u32Type, typeName: "u32", docs: [] };
+  for (const [pallet, event] of widened.map(split)) {
+    lookup = changed(
+      lookup,
+      named(pallets, pallet, "pallet").events,
+      (all) => all.map((each) => each.name === event ? { ...each, fields: [...each.fields, field] } : each),
+    );
+  }
+  for (const [pallet, call] of removed.map(split)) {
+    const without = (all: Variants): Variants => all.filter(({ name }) => name !== call);
+    lookup = changed(lookup, named(pallets, pallet, "pallet").calls, without);
+  }
+  const constants = named(pallets, "System", "pallet").constants.map((constant) =>
+    constant.name === "Version" ? { ...constant, value: withVersion(constant.value, specVersion) } : constant
+  );
+  return {
+    ...rest,
+    lookup,
+    pallets: pallets.map((pallet) => pallet.name === "System" ? { ...pallet, constants } : pallet),
+  };
+}
+
+function split(name: string): readonly [pallet: string, item: string] {
+  const [pallet = "", item = ""] = name.split(".");
+  return [pallet, item];
+}
+
+function withVariants(type: Types[number], change: (variants: Variants) => Variants): Types[number] {
+  if (type.def.tag !== "variant") throw new RangeError(`Type ${type.id} is no enum`);
+  return { ...type, def: { tag: "variant", value: change(type.def.value) } };
+}
+
+/** @throws {RangeError} when nothing is changed. */
+function changed(types: Types, id: number | undefined, change: (variants: Variants) => Variants): Types {
+  return types.map((type) => {
+    if (type.id !== id) return type;
+    const after = withVariants(type, change);
+    if (JSON.stringify(after) !== JSON.stringify(type)) return after;
+    throw new RangeError(`Nothing to change in type ${id}`);
+  });
+}
+
+function withVersion(encoded: string, specVersion: number): Hex {
+  const version = decodeStrict(versionCodec, fromHex(encoded), "Version");
+  return toHex(versionCodec.enc({ ...version, specVersion }));
 }

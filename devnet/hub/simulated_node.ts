@@ -2,10 +2,9 @@
 import type { SimulatedBlock } from "./block_history.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import type { BlockName } from "./hub_options.ts";
-import type { BlockNews, ServedChain } from "./node.ts";
-import { type DispatcherOptions, RpcDispatcher } from "./rpc/dispatcher.ts";
-import type { FaultHook } from "./rpc/faults.ts";
-import { RpcServer } from "./rpc/server.ts";
+import type { ServedChain } from "./node.ts";
+import { type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
+import type { FaultHook } from "./rpc/json_rpc.ts";
 
 /** What a node serves; where `fault` is left out, {@link SimulatedNode.fault} decides alone. */
 export interface Serving extends Pick<DispatcherOptions, "methods" | "alter"> {
@@ -21,7 +20,6 @@ export abstract class SimulatedNode implements AsyncDisposable {
   fault: FaultHook | undefined;
   /** How often each RPC method ran. */
   readonly callCounts = new Map<string, number>();
-  readonly #listeners = new Set<(news: BlockNews) => void>();
   readonly #blockTimeMs: number | "manual";
   #server!: RpcServer;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -48,17 +46,6 @@ export abstract class SimulatedNode implements AsyncDisposable {
       onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
     });
     this.#server = new RpcServer(dispatcher, port);
-  }
-
-  /** Calls `listener` for every new block until the returned function is called. */
-  protected follow(listener: (news: BlockNews) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Calls those who {@link follow}. */
-  protected announce(news: BlockNews): void {
-    for (const listener of [...this.#listeners]) listener(news);
   }
 
   /** Port on 127.0.0.1; the same after a restart. */

@@ -9,12 +9,11 @@ import {
   grandpaAuthoritiesCodec,
 } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { u64 } from "../../src/core/encoding/scale.ts";
-import { grandpaMethods } from "../relay/grandpa_methods.ts";
-import { GrandpaVotes } from "../relay/grandpa_votes.ts";
+import { grandpaMethods, GrandpaVotes } from "../relay/grandpa_votes.ts";
 import { Validators, type ValidatorSet } from "../relay/validators.ts";
 import type { SimulatedBlock } from "./block_history.ts";
-import type { ServedChain, ServedNode } from "./node.ts";
-import type { RpcMethods } from "./rpc/method.ts";
+import type { ServedChain } from "./node.ts";
+import type { RpcMethods } from "./rpc/json_rpc.ts";
 import type { Overlay } from "./storage.ts";
 
 /** Every so many blocks keep their justification. */
@@ -56,10 +55,10 @@ export class StandaloneFinality {
   }
 
   /** The node's methods with those about its finality. */
-  methods(node: ServedNode, others: RpcMethods): RpcMethods {
+  methods(others: RpcMethods): RpcMethods {
     return {
       ...others,
-      ...grandpaMethods(node, this.#votes),
+      ...grandpaMethods(this.#votes),
       state_call: (params) => {
         if (params[0] !== "GrandpaApi_grandpa_authorities") return others.state_call?.(params);
         return toHex(grandpaAuthoritiesCodec.enc(this.#set.grandpaAuthorities));

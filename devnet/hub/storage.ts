@@ -79,10 +79,6 @@ export class Overlay {
     this.#child = this.#child.set(key, value);
   }
 
-  removeChild(key: Uint8Array): void {
-    this.#child = this.#child.delete(key);
-  }
-
   /** Root of the child trie as it is now. */
   childRoot(): Hex {
     return this.#child.root();
@@ -91,11 +87,6 @@ export class Overlay {
   /** Main-trie entries below `prefix`, keys rising. */
   entries(prefix: Uint8Array): Iterable<[key: Uint8Array, value: Uint8Array]> {
     return this.#main.entries(prefix);
-  }
-
-  /** Removes every main-trie entry below `prefix`. */
-  removePrefix(prefix: Uint8Array): void {
-    for (const [key] of [...this.#main.entries(prefix)]) this.remove(key);
   }
 
   /** Writes of the offchain index so far, in order. */
@@ -148,48 +139,72 @@ export interface StorageReader {
   get(key: Uint8Array): Uint8Array | undefined;
 }
 
-/** One storage item of a pallet with typed keys and value. */
+/** One storage item: keys of a type, each with a value. */
 export class StorageItem<Keys extends readonly unknown[], Value> {
-  readonly #metadata: RuntimeMetadata;
-  readonly #name: readonly [pallet: string, item: string];
-  readonly #keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> };
+  readonly #name: string;
+  readonly #key: (...keys: Keys) => Uint8Array;
   readonly #value: Codec<Value>;
 
-  constructor(
-    metadata: RuntimeMetadata,
-    name: readonly [pallet: string, item: string],
-    keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> },
-    value: Codec<Value>,
-  ) {
-    this.#metadata = metadata;
+  /** @param key storage key of one entry. */
+  constructor(name: string, key: (...keys: Keys) => Uint8Array, value: Codec<Value>) {
     this.#name = name;
-    this.#keys = keys;
+    this.#key = key;
     this.#value = value;
-    metadata.storagePrefix(...name);
-  }
-
-  /** Storage key of one entry. */
-  key(...keys: Keys): Uint8Array {
-    const encoded = this.#keys.map((codec, index) => codec.enc(keys[index]));
-    return this.#metadata.storageKey(...this.#name, encoded);
-  }
-
-  /** Key prefix of all entries. */
-  prefix(): Uint8Array {
-    return this.#metadata.storagePrefix(...this.#name);
   }
 
   /** The stored value, undefined when there is none (also where the runtime has a default). */
   get(reader: StorageReader, ...keys: Keys): Value | undefined {
-    const found = reader.get(this.key(...keys));
-    return found === undefined ? undefined : decodeStrict(this.#value, found, this.#name.join("."));
+    const found = reader.get(this.#key(...keys));
+    return found === undefined ? undefined : decodeStrict(this.#value, found, this.#name);
+  }
+
+  /** Whether there is an entry, also one without a value. */
+  has(reader: StorageReader, ...keys: Keys): boolean {
+    return reader.get(this.#key(...keys)) !== undefined;
   }
 
   put(overlay: Overlay, value: Value, ...keys: Keys): void {
-    overlay.put(this.key(...keys), this.#value.enc(value));
+    overlay.put(this.#key(...keys), this.#value.enc(value));
   }
 
   remove(overlay: Overlay, ...keys: Keys): void {
-    overlay.remove(this.key(...keys));
+    overlay.remove(this.#key(...keys));
+  }
+
+  /** Puts a value, or removes the entry where there is none. */
+  set(overlay: Overlay, value: Value | undefined, ...keys: Keys): void {
+    if (value === undefined) this.remove(overlay, ...keys);
+    else this.put(overlay, value, ...keys);
+  }
+}
+
+/** Codecs of the keys of an item. */
+type KeyCodecs<Keys extends readonly unknown[]> = { readonly [Index in keyof Keys]: Codec<Keys[Index]> };
+
+/** A pallet of the metadata, which declares its storage items as fields by {@link PalletStorage.item}. */
+export abstract class PalletStorage {
+  readonly #metadata: RuntimeMetadata;
+  readonly #pallet: string;
+
+  constructor(metadata: RuntimeMetadata, pallet: string) {
+    this.#metadata = metadata;
+    this.#pallet = pallet;
+  }
+
+  /** @throws {MetadataError} when the runtime has no such item. */
+  protected item<Keys extends readonly unknown[] | [], Value>(
+    item: string,
+    codecs: KeyCodecs<Keys>,
+    value: Codec<Value>,
+    pallet: string = this.#pallet,
+  ): StorageItem<Keys, Value> {
+    const metadata = this.#metadata;
+    metadata.storagePrefix(pallet, item);
+    return new StorageItem(
+      `${pallet}.${item}`,
+      (...keys) =>
+        metadata.storageKey(pallet, item, codecs.map((codec: Codec<unknown>, at) => codec.enc(keys[at]))),
+      value,
+    );
   }
 }

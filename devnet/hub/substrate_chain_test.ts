@@ -8,9 +8,8 @@ import { evmSignature } from "./signatures.ts";
 import { sr25519PublicKey, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKey, childTrieKeys, type ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
-import { extrinsicOf, post, receiver, sender, senderHost, submit } from "./deliveries.ts";
+import { EvmSource, extrinsicOf, post, receiver, sender, senderHost, submit } from "./deliveries.ts";
 import { encodeHeader } from "./digest.ts";
-import { EvmSource } from "./evm_source.ts";
 import { demoModuleId, type Hub } from "./hub.ts";
 import { callHttp, resultHttp } from "./json_rpc_client.ts";
 import { relayerFeeAccount } from "./pallets/balances.ts";
@@ -208,7 +207,6 @@ Deno.test("substrate chain: hashes with its own function, and has nothing that o
     return answer.kind === "error" ? answer.error.code : undefined;
   };
   equal(await missing("mmr_queryProof", [1, { Requests: [] }]), -32601);
-  equal(await missing("state_call", ["MmrRuntimeApi_mmr_root", "0x"]), 4003);
   equal(
     await resultHttp(chain.httpUrl, "state_call", ["IsmpRuntimeApi_host_state_machine", "0x"]),
     "0x0361626364",

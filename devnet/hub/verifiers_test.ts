@@ -24,7 +24,7 @@ import { readSubstrateEvmState, SubstrateEvmProofError } from "../../src/core/me
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import { TrieError } from "../../src/core/merkle/trie_nodes.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
-import { EvmSource } from "./evm_source.ts";
+import { EvmSource } from "./deliveries.ts";
 import {
   childKey,
   ContractTries,
@@ -32,12 +32,11 @@ import {
   recordKey,
   slotKey,
   trieIdOf,
-} from "../revive/contract_tries.ts";
-import { readContractState, requireContractSlots } from "./verifiers/contract_state.ts";
+} from "../revive/mirrored_blocks.ts";
+import { readContractState, readSubstrateState, requireContractSlots } from "./verifiers/substrate_state.ts";
 import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
-import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
-import { ProofRefusal } from "./verifiers/proof_refusal.ts";
-import { readSubstrateState } from "./verifiers/substrate_state.ts";
+import { checkFinality } from "./verifiers/grandpa_finality.ts";
+import { ClientRefusal, ProofRefusal } from "./verifiers/refusals.ts";
 import {
   decodeParachainProof,
   ParachainError,
@@ -48,7 +47,7 @@ import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state
 import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
 import { digestItem, encodeHeader } from "./digest.ts";
-import { HeadRefusal, readFollowedHeads } from "./verifiers/parachain_heads.ts";
+import { readFollowedHeads } from "./verifiers/parachain_heads.ts";
 import { runAtOnce } from "../relay/run_at_once.ts";
 
 Deno.test("the hub's own client of parachains and the relayer's verifier say the same of heads, also of broken ones", async () => {
@@ -108,9 +107,9 @@ function outcomeOf(read: () => unknown): unknown {
   try {
     return read();
   } catch (error) {
-    const isRefusal = error instanceof ProofRefusal || error instanceof FinalityRefusal ||
+    const isRefusal = error instanceof ProofRefusal || error instanceof ClientRefusal ||
       error instanceof GrandpaError || error instanceof EvmProofError || error instanceof TrieError ||
-      error instanceof HeadRefusal || error instanceof ParachainError ||
+      error instanceof ParachainError ||
       error instanceof SubstrateEvmProofError;
     if (!isRefusal) throw error;
     return "refused";

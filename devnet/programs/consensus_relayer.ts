@@ -57,7 +57,7 @@ export async function createClients(
 }
 
 /** How the program is started. */
-export interface ConsensusRelayerOptions {
+interface ConsensusRelayerOptions {
   readonly changes?: ConsensusChanges;
   /** Folder of the configuration; made and taken away again when left out. */
   readonly folder?: string;
@@ -92,4 +92,70 @@ export async function startConsensusRelayer(
     if (options.folder === undefined) await Deno.remove(folder, { recursive: true });
   });
   return relayer;
+}
+
+/** How it is started. */
+export interface ConsensusProcessOptions extends ConsensusRelayerOptions {
+  readonly endpoints: ConsensusEndpoints;
+  /** Told when the program ends by itself. */
+  readonly onFault: (fault: Error) => void;
+  /** Called with the process, so that the caller can end it in a hurry. */
+  readonly onStarted?: ((started: RelayerProcess) => void) | undefined;
+}
+
+/** A consensus relayer ended by itself; the message holds its last lines. */
+class ConsensusEnded extends Error {
+  override readonly name = "ConsensusEnded";
+  readonly code = "consensus_ended";
+}
+
+/** How long the program may take to end in order. */
+const STOP_MS = 5_000;
+
+/** One process, which proves all chains of its configuration. */
+export class ConsensusProcess {
+  readonly #options: ConsensusProcessOptions;
+  #process: Promise<RelayerProcess> | undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: ConsensusProcessOptions) {
+    this.#options = options;
+  }
+
+  /** Starts it, or lets it continue. */
+  async run(): Promise<void> {
+    this.#process ??= this.#launch();
+    (await this.#process).signal("SIGCONT");
+  }
+
+  /** Stops it where it is, until {@link run}. */
+  async hold(): Promise<void> {
+    (await this.#process)?.signal("SIGSTOP");
+  }
+
+  /** Ends it in order, or at once when that takes long. Safe to call often: the program is told once. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const process = await this.#process?.catch(() => undefined);
+    if (process?.isRunning !== true) return;
+    process.signal("SIGCONT");
+    await process.terminate(STOP_MS).catch(() => process.kill());
+  }
+
+  async #launch(): Promise<RelayerProcess> {
+    const { endpoints, onFault, onStarted, ...options } = this.#options;
+    const process = await startConsensusRelayer(endpoints, options);
+    onStarted?.(process);
+    void process.ended.then(({ code }) => {
+      if (this.#stopped !== undefined) return;
+      const { only } = options.changes ?? {};
+      const what = only === undefined ? "" : ` of ${only.join(", ")}`;
+      onFault(new ConsensusEnded(`The consensus relayer${what} ended with ${code}:\n${process.tail(20)}`));
+    });
+    return process;
+  }
 }

@@ -15,9 +15,12 @@ import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import { encodeHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/node.ts";
 import type { ValidatorSet } from "./validators.ts";
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { converted } from "../hub/verifiers/refusals.ts";
+import { RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
 
 /** A chain whose blocks are voted for. */
-export interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
+interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNumber"> {
   /** The set in force after a block. */
   setOf(number: number): ValidatorSet;
   /** True for blocks that announce another set. */
@@ -36,7 +39,7 @@ export interface GrandpaOptions {
 const MAX_UNKNOWN_HEADERS = 100_000;
 
 /** Why no finality proof is given; the texts are those of a node. */
-export class FinalityProofError extends Error {
+class FinalityProofError extends Error {
   override readonly name = "FinalityProofError";
   constructor(readonly code: "not_finalized" | "unknown_set") {
     super(
@@ -112,4 +115,20 @@ export class GrandpaVotes {
       votesAncestries: child === undefined ? [] : [decodeSubstrateHeader(encodeHeader(child.header))],
     });
   }
+}
+
+/**
+ * RPC methods of nodes whose chain is made final by GRANDPA.
+ * Source: paritytech/polkadot-sdk: substrate/client/consensus/grandpa/rpc/src.
+ */
+
+/** The methods. */
+export function grandpaMethods(votes: GrandpaVotes): RpcMethods {
+  return {
+    grandpa_proveFinality: ([block]) => {
+      const failure = ({ message }: Error): Error =>
+        new RpcError(4, `GRANDPA prove finality rpc failed: ${message}`);
+      return toHex(converted(FinalityProofError, failure, () => votes.prove(u32Param(block, "block"))));
+    },
+  };
 }

@@ -1,11 +1,14 @@
 /**
  * Blocks of a relay chain: sessions, heads of parachains, the mountain range. There are no forks and no extrinsics.
  */
-import { blake2b256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { blake2b256, concatBytes, fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
+import { fixedBytes, list, Struct, u32, u64 } from "../../src/core/encoding/scale.ts";
+import { digestItem, encodeHeader, type SimulatedHeader } from "../hub/digest.ts";
+import { Validators, type ValidatorSet } from "./validators.ts";
 import { type BeefyMmrLeaf, beefyMmrLeafHash, mmrLeafCodec } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
-import { u32, u64 } from "../../src/core/encoding/scale.ts";
 import { MountainRange } from "../trie/mmr_range.ts";
 import type { SubstrateTrie } from "../trie/substrate_trie.ts";
 import {
@@ -16,16 +19,57 @@ import {
   zeroHash,
 } from "../hub/block_history.ts";
 import { extrinsicsRoot } from "../hub/blocks.ts";
-import { encodeHeader, type SimulatedHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/node.ts";
 import type { Snapshot } from "../hub/storage.ts";
-import { relayDigest } from "./relay_digest.ts";
 import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
-import { Validators, type ValidatorSet } from "./validators.ts";
+
+/**
+ * Digests of a relay chain's headers.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/{babe,grandpa,beefy}/src.
+ */
+
+/** Milliseconds of a slot. */
+const slotMs = 6000n;
+
+/** `PreDigest::SecondaryPlain`. */
+const SECONDARY_PLAIN = 2;
+/** `ConsensusLog` of GRANDPA and of BEEFY. */
+const SCHEDULED_CHANGE = 1;
+const AUTHORITIES_CHANGE = 1;
+const MMR_ROOT = 3;
+
+const beefySetCodec = Struct({ validators: list(fixedBytes(33)), id: u64 });
+
+/** What the digest tells of a block. */
+interface DigestFacts {
+  readonly nowMs: bigint;
+  /** The set that takes over with this block; undefined where none does. */
+  readonly newSet: ValidatorSet | undefined;
+  /** Undefined before the range has leaves. */
+  readonly mmrRoot: Hash256 | undefined;
+}
+
+/** The items of a header: author's slot, announcements, seal. */
+function relayDigest({ nowMs, newSet, mmrRoot }: DigestFacts): readonly Uint8Array[] {
+  const slot = concatBytes(Uint8Array.of(SECONDARY_PLAIN), u32.enc(0), u64.enc(nowMs / slotMs));
+  const items = [digestItem("preRuntime", "BABE", slot)];
+  if (newSet !== undefined) {
+    const authorities = grandpaAuthoritiesCodec.enc(newSet.grandpaAuthorities);
+    const change = concatBytes(Uint8Array.of(SCHEDULED_CHANGE), authorities, u32.enc(0));
+    items.push(digestItem("consensus", "FRNK", change));
+    const set = beefySetCodec.enc({ validators: newSet.beefyKeys, id: newSet.beefySetId });
+    items.push(digestItem("consensus", "BEEF", concatBytes(Uint8Array.of(AUTHORITIES_CHANGE), set)));
+  }
+  if (mmrRoot !== undefined) {
+    items.push(digestItem("consensus", "BEEF", concatBytes(Uint8Array.of(MMR_ROOT), fromHex(mmrRoot))));
+  }
+  // Nobody here looks at seals: what stands for the signature is no signature.
+  return [...items, digestItem("seal", "BABE", new Uint8Array(64).fill(0xb5))];
+}
 
 /** What blocks are made of; see `RelayChainOptions`. */
-export interface RelayBlocksOptions {
+interface RelayBlocksOptions {
   readonly validators: number;
   readonly brokenBeefyKeys: readonly number[];
   readonly keepStates: number;

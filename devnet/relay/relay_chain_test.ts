@@ -1,3 +1,4 @@
+import { waitUntil } from "../waiting.ts";
 import assert from "node:assert/strict";
 import { fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { BEEFY_ENGINE, decodeBeefyJustification } from "../../src/core/beefy/commitment.ts";
@@ -206,38 +207,15 @@ Deno.test("relay chain: methods can be missing, BEEFY not ready, and answers unt
   assert.equal(await codeOf(node, "mmr_generateProof", [2], 5), 8001);
 });
 
-Deno.test("relay chain: blocks come by themselves, justifications are reported, and the port outlives a restart", async () => {
+Deno.test("relay chain: blocks come by themselves, and the port outlives a restart", async () => {
   await using node = await startRelayChain({ blockTimeMs: 30 });
   const socket = new WebSocket(node.wsUrl);
   await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
-  const reported = new Map<string, string[]>([["grandpa_justifications", []], ["beefy_justifications", []]]);
-  const enough = new Promise<void>((resolve) => {
-    socket.addEventListener("message", ({ data }) => {
-      const message = JSON.parse(data);
-      reported.get(message.method)?.push(message.params.result);
-      if ([...reported.values()].every((list) => list.length >= 2)) resolve();
-    });
-  });
-  for (const name of ["grandpa", "beefy"]) {
-    socket.send(
-      JSON.stringify({ jsonrpc: "2.0", id: name, method: `${name}_subscribeJustifications`, params: [] }),
-    );
-  }
-  await enough;
-  const grandpa =
-    reported.get("grandpa_justifications")?.map((hex) =>
-      decodeGrandpaJustification(fromHex(hex)).commit.targetNumber
-    ) ?? [];
-  const beefy =
-    reported.get("beefy_justifications")?.map((hex) =>
-      decodeBeefyJustification(fromHex(hex)).commitment.blockNumber
-    ) ?? [];
-  assert.equal(grandpa[1], (grandpa[0] ?? 0) + 1);
-  assert.equal(beefy[1], (beefy[0] ?? 0) + 1);
   const closed = new Promise((resolve) => socket.addEventListener("close", resolve, { once: true }));
   socket.close();
   await closed;
   const { port, best } = node;
+  await waitUntil("another block", () => node.best.number > best.number, { everyMs: 10 });
   await node.stop();
   assert.ok(node.best.number >= best.number);
   await node.start();

@@ -1,13 +1,7 @@
 /**
  * What can be chosen about a simulated relay chain, and what it offers to tests and to the devnet.
  */
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { PayloadEntry } from "../../src/core/beefy/commitment.ts";
-import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import type { SimulatedHeader } from "../hub/digest.ts";
-import type { BlockName } from "../hub/hub_options.ts";
-import type { AnswerHook } from "../hub/rpc/dispatcher.ts";
-import type { FaultHook } from "../hub/rpc/faults.ts";
 
 /** Heads of parachains: SCALE headers by para id. */
 export type ParachainHeads = ReadonlyMap<number, Uint8Array>;
@@ -74,48 +68,4 @@ export interface RelaySession {
   readonly beefySetId: bigint;
   /** Its first block, whose header announced the set. */
   readonly firstBlock: number;
-}
-
-/** A running relay chain. */
-export interface RelayChainNode extends AsyncDisposable {
-  /** Endpoints; the port stays the same after a restart. */
-  readonly port: number;
-  readonly httpUrl: string;
-  readonly wsUrl: string;
-  /** Decides about every RPC call; undefined: all pass. */
-  fault: FaultHook | undefined;
-  /** Replaces results of the node; undefined: none. */
-  alter: AnswerHook | undefined;
-  /** Whether `beefy_getFinalizedHead` knows a block. */
-  beefyReady: boolean;
-  /** Methods that are refused as not found. */
-  missingMethods: ReadonlySet<string>;
-  /** How often each RPC method ran. */
-  readonly callCounts: Map<string, number>;
-  readonly best: BlockName;
-  readonly finalized: BlockName;
-  /** Newest block with a BEEFY justification. */
-  readonly beefyFinalized: BlockName;
-  /** Session of the newest block. */
-  readonly session: RelaySession;
-  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
-  header(block: number): SimulatedHeader;
-  hash(block: number): Hash256;
-  /** Session of a block, in whose first block the set has changed already. */
-  sessionOf(block: number): RelaySession;
-  /** What a BEEFY client that starts at that block trusts; default the newest with a justification. */
-  beefyState(block?: number): BeefyClientState;
-  /** SCALE of the justification that the node has for a block, whether or not it keeps it. */
-  grandpaJustification(block: number): Uint8Array;
-  beefyJustification(block: number): Uint8Array;
-  /** Makes blocks now. @returns the last one. */
-  produceBlocks(count?: number): BlockName;
-  /** Lets the next block begin a session, and makes it. @returns it. */
-  rotate(): BlockName;
-  /** Opens the port and makes blocks (again). */
-  start(): Promise<void>;
-  /** Closes port and connections, makes no more blocks; the chain stays. */
-  stop(): Promise<void>;
-  pauseBlocks(): void;
-  resumeBlocks(): void;
 }

@@ -2,20 +2,139 @@
  * The Substrate node of an EVM chain with pallet-revive: it follows an anvil, and proves what contracts store there over the
  * JSON-RPC of a Substrate node. Start reading at {@link startReviveNode}.
  */
+import {
+  decodeMetadata,
+  encodeMetadata,
+  type MetadataV14,
+  RuntimeMetadata,
+} from "../hub/runtime_metadata.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
-import { type AnswerHook, RpcDispatcher } from "../hub/rpc/dispatcher.ts";
-import type { FaultHook } from "../hub/rpc/faults.ts";
-import { RpcError } from "../hub/rpc/json_rpc.ts";
-import { blockParam, type RpcMethods, RpcSubscription } from "../hub/rpc/method.ts";
-import { hexParam, listParam } from "../hub/rpc/params.ts";
-import { RpcServer } from "../hub/rpc/server.ts";
-import { metadataApi } from "../hub/rpc/state_call.ts";
-import { storageMethods } from "../hub/rpc/storage_methods.ts";
+import { type AnswerHook, RpcDispatcher, RpcServer } from "../hub/rpc/server.ts";
+import { blockParam, type FaultHook, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
+import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
-import { reviveMetadata } from "./revive_metadata.ts";
+
+/**
+ * Runtime metadata of a Substrate chain with pallet-revive: the pallets `System` and `Timestamp` of a real runtime, and of
+ * `Revive` what is needed to read accounts. Source of the types: paritytech/polkadot-sdk:
+ * substrate/frame/revive/src/storage.rs.
+ */
+
+type Lookup = MetadataV14["lookup"];
+type Definition = Lookup[number]["def"];
+
+/** Pallets that are kept of the real runtime. */
+const KEPT: ReadonlySet<string> = new Set(["System", "Timestamp"]);
+
+/** Index that the pallet has on Polkadot Hub. */
+const PALLET_INDEX = 60;
+
+/** Encodes the metadata. @param contractVariant index of contracts among the kinds of accounts. */
+export function reviveMetadata(contractVariant = 0): Uint8Array {
+  const { lookup, pallets, ...rest } = decodeMetadata(RuntimeMetadata.load("gargantua").bytes);
+  const types = new Types(lookup);
+  const [h160, bytes, u32, u128] = [
+    types.named("H160"),
+    types.find(({ tag, value }) => tag === "sequence" && value === types.primitive("u8")),
+    types.primitive("u32"),
+    types.primitive("u128"),
+  ];
+  const hash = types.named("H256");
+  const contract = types.add(["pallet_revive", "storage", "ContractInfo"], {
+    tag: "composite",
+    value: [
+      ["trie_id", bytes],
+      ["code_hash", hash],
+      ["storage_bytes", u32],
+      ["storage_items", u32],
+      ["storage_byte_deposit", u128],
+      ["storage_item_deposit", u128],
+      ["storage_base_deposit", u128],
+      ["immutable_data_len", u32],
+    ].map(field),
+  });
+  const kind = types.add(["pallet_revive", "storage", "AccountType"], {
+    tag: "variant",
+    value: [
+      { name: "Contract", index: contractVariant, fields: [field([undefined, contract])], docs: [] },
+      { name: "EOA", index: contractVariant + 1, fields: [], docs: [] },
+    ],
+  });
+  const account = types.add(["pallet_revive", "storage", "AccountInfo"], {
+    tag: "composite",
+    value: [["account_type", kind], ["dust", u32]].map(field),
+  });
+  const revive: MetadataV14["pallets"][number] = {
+    name: "Revive",
+    storage: {
+      prefix: "Revive",
+      items: [{
+        name: "AccountInfoOf",
+        modifier: 0,
+        type: {
+          tag: "map",
+          value: { hashers: [{ tag: "Identity", value: undefined }], key: h160, value: account },
+        },
+        fallback: "0x00",
+        docs: [],
+      }],
+    },
+    calls: undefined,
+    events: undefined,
+    constants: [],
+    errors: undefined,
+    index: PALLET_INDEX,
+    docs: [],
+  };
+  const kept = pallets.filter(({ name }) => KEPT.has(name));
+  return encodeMetadata({ ...rest, lookup: types.all, pallets: [...kept, revive] });
+}
+
+type Field = Extract<Definition, { readonly tag: "composite" }>["value"][number];
+
+function field([name, type = 0]: readonly (string | number | undefined)[]): Field {
+  return {
+    name: name === undefined ? undefined : String(name),
+    type: Number(type),
+    typeName: undefined,
+    docs: [],
+  };
+}
+
+/** Types of a runtime, to which others are added. */
+class Types {
+  readonly all: Lookup;
+
+  constructor(known: Lookup) {
+    this.all = [...known];
+  }
+
+  find(isWanted: (definition: Definition) => boolean): number {
+    const found = this.all.find(({ def }) => isWanted(def));
+    if (found === undefined) throw new Error("The runtime lacks a type");
+    return found.id;
+  }
+
+  primitive(name: string): number {
+    return this.find(({ tag, value }) => tag === "primitive" && value.tag === name);
+  }
+
+  named(name: string): number {
+    const found = this.all.find(({ path }) => path.at(-1) === name);
+    if (found === undefined) throw new Error(`The runtime has no type ${name}`);
+    return found.id;
+  }
+
+  /** Adds a type. @returns its number. */
+  add(path: string[], def: Definition): number {
+    const id = this.all.length;
+    this.all.push({ id, path, params: [], def, docs: [] });
+    return id;
+  }
+}
 
 /** Milliseconds between two looks at the anvil while nobody asks. */
 const FOLLOW_EVERY_MS = 100;
@@ -52,7 +171,7 @@ export class ReviveNode implements AsyncDisposable {
   /** Not for callers: use {@link startReviveNode}. */
   constructor(blocks: MirroredBlocks) {
     this.#blocks = blocks;
-    const node: ServedNode = { chain: blocks, follow: () => () => {} };
+    const node: ServedNode = { chain: blocks };
     const dispatcher = new CatchingUp(blocks, {
       methods: reviveMethods(node, blocks),
       maxRequestBytes: MAX_MESSAGE_BYTES,
@@ -160,19 +279,12 @@ function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
     state_call: ([method, args]) => {
       const answer = Object.hasOwn(metadataApi, String(method)) ? metadataApi[String(method)] : undefined;
       if (answer !== undefined) return toHex(answer(metadata(), hexParam(args, "args")));
-      throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
+      throw executionFailed(`Exported method ${method} is not found`);
     },
     state_getRuntimeVersion: () => version,
-    state_subscribeRuntimeVersion: () =>
-      new RpcSubscription("state_runtimeVersion", (send) => {
-        send(version);
-        return () => {};
-      }),
     system_properties: () => ({}),
-    chain_getRuntimeVersion: () => version,
     system_chain: () => "Paseo Asset Hub devnet",
     system_name: () => "Revive simulator",
-    system_version: () => "1.0.0",
     system_health: () => ({ peers: 3, isSyncing: false, shouldHavePeers: true }),
   };
 }

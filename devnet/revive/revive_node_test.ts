@@ -1,11 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { ApiPromise, WsProvider } from "@polkadot/api";
+import { ApiPromise, HttpProvider } from "@polkadot/api";
 import { bytes, decodeStrict, list, Option, u32 } from "../../src/core/encoding/scale.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { startAnvil } from "../evm/anvil.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
-import { reviveMetadata } from "./revive_metadata.ts";
-import { startReviveNode } from "./revive_node.ts";
+import { reviveMetadata, startReviveNode } from "./revive_node.ts";
 
 type ApiOptions = NonNullable<Parameters<typeof ApiPromise.create>[0]>;
 
@@ -42,7 +41,7 @@ Deno.test({
   fn: async () => {
     await using anvil = await startAnvil({ chainId: 31_337 });
     await using node = await startReviveNode({ rpcUrl: anvil.rpcUrl });
-    const provider: object = new WsProvider(node.wsUrl);
+    const provider: object = new HttpProvider(node.wsUrl.replace("ws:", "http:"));
     ok(isProvider(provider));
     const api = await ApiPromise.create({ provider, noInitWarn: true, throwOnConnect: true });
     try {

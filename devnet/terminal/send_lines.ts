@@ -1,8 +1,23 @@
 /** Sending by hand: lines such as `A B 5` on standard input, while a program of the devnet runs. */
-import { TextLineStream } from "./text_lines.ts";
+/** Cuts text into lines (the stream of this name in @std/streams, which npm does not have). */
+export class TextLineStream extends TransformStream<string, string> {
+  constructor() {
+    let rest = "";
+    super({
+      transform(chunk, controller): void {
+        const lines = (rest + chunk).split(/\r?\n/);
+        rest = lines.pop() ?? "";
+        for (const line of lines) controller.enqueue(line);
+      },
+      flush(controller): void {
+        if (rest !== "") controller.enqueue(rest);
+      },
+    });
+  }
+}
 
 /** What a line asks for. */
-export interface SendLine {
+interface SendLine {
   readonly from: string;
   readonly to: string;
   readonly count: number;

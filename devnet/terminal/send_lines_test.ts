@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { readSendLine } from "./send_lines.ts";
-import { TextLineStream } from "./text_lines.ts";
+import { readSendLine, TextLineStream } from "./send_lines.ts";
 
 const chains = ["A", "B"];
 

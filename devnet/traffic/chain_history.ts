@@ -7,6 +7,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/ismp/message.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
 import { parseEvents } from "../hub/rpc/ismp_json.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { PING_ABI } from "../evm/abi.ts";
@@ -114,10 +115,10 @@ export async function readEvmHistory(chain: StateMachine, host: IsmpHost): Promi
 export async function readHubHistory(hub: StateMachine, httpUrl: string): Promise<ChainHistory> {
   const [head, final] = await Promise.all([
     headerNumber(httpUrl, []),
-    call(httpUrl, "chain_getFinalizedHead", []).then((hash) => headerNumber(httpUrl, [hash])),
+    resultHttp(httpUrl, "chain_getFinalizedHead").then((hash) => headerNumber(httpUrl, [hash])),
   ]);
   const events = parseEvents(
-    await call(httpUrl, "ismp_queryEventsWithMetadata", [1, Number(head)]),
+    await resultHttp(httpUrl, "ismp_queryEventsWithMetadata", [1, Number(head)]),
   );
   const sent: SentEvent[] = [];
   const handled: HandledEvent[] = [];
@@ -149,22 +150,5 @@ export async function readHubHistory(hub: StateMachine, httpUrl: string): Promis
 }
 
 async function headerNumber(httpUrl: string, params: readonly unknown[]): Promise<bigint> {
-  const header = await call(httpUrl, "chain_getHeader", params);
-  const number = typeof header === "object" && header !== null && "number" in header
-    ? header.number
-    : undefined;
-  if (typeof number !== "string") throw new Error("The hub's header has no number");
-  return BigInt(number);
-}
-
-async function call(httpUrl: string, method: string, params: readonly unknown[]): Promise<unknown> {
-  const response = await fetch(httpUrl, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const answer: { readonly result?: unknown; readonly error?: { readonly message?: string } } = await response
-    .json();
-  if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`);
-  return answer.result;
+  return BigInt(Object(await resultHttp(httpUrl, "chain_getHeader", params)).number);
 }

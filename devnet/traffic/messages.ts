@@ -22,7 +22,7 @@ import { type PingPost, sendPings, sendPost } from "../evm/host_admin.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
-import { type DevnetSubstrateChain, sendFromSubstrate } from "../chains/substrate_chains.ts";
+import { named, sendFromSubstrate } from "../chains/substrate_chains.ts";
 import { DEADLINE_MS, Patience, pause } from "../waiting.ts";
 
 export { waitUntil } from "../waiting.ts";
@@ -87,7 +87,7 @@ export async function sendPing(devnet: Devnet, options: PingOptions): Promise<re
   const { dest, module } = resolveTarget(devnet, options);
   const post = { dest, to: module, fee: options.fee ?? 0n, timeoutSec: options.timeoutSec ?? 0n };
   const count = options.count ?? 1;
-  const substrate = findSubstrate(devnet, options.from);
+  const substrate = named(devnet.substrateChains, options.from);
   if (substrate !== undefined) {
     const { fee, timeoutSec } = post;
     const one = { dest: parseStateMachine(dest), to: fromHex(module), fee, timeoutSec };
@@ -139,17 +139,12 @@ export async function readDeliverers(
   dest: string,
   commitments: readonly Hash256[],
 ): Promise<readonly (Hex | undefined)[]> {
-  if (dest === devnet.hub.identity.stateMachine) {
+  const { hub } = devnet;
+  const node = dest === hub.identity.stateMachine ? hub : named(devnet.substrateChains, dest)?.node;
+  if (node !== undefined) {
     return commitments.map((commitment) => {
-      const relayer = devnet.hub.findReceipt(commitment);
-      return relayer === undefined ? undefined : toHex(relayer);
-    });
-  }
-  const substrate = devnet.substrateChains.find(({ stateMachine }) => stateMachine === dest);
-  if (substrate !== undefined) {
-    return commitments.map((commitment) => {
-      const relayer = substrate.node.findReceipt(commitment);
-      return relayer === undefined ? undefined : toHex(relayer);
+      const relayer = node.findReceipt(commitment);
+      return relayer && toHex(relayer);
     });
   }
   const { host } = devnet.chain(dest);
@@ -229,23 +224,14 @@ function resolveTarget(
   if (options.to === "hub" || options.to === hub) {
     return { dest: hub, module: options.module ?? toHex(demoModuleId) };
   }
-  const substrate = findSubstrate(devnet, options.to);
+  const substrate = named(devnet.substrateChains, options.to);
   if (substrate !== undefined) {
     return { dest: substrate.stateMachine, module: options.module ?? toHex(demoModuleId) };
   }
-  const known = devnet.chains.find(({ name, stateMachine }) =>
-    name === options.to || stateMachine === options.to
-  );
+  const known = named(devnet.chains, options.to);
   // Where nobody is, a module must be named anyway.
   const { addresses } = (known ?? devnet.chain(options.from)).host;
   return { dest: known?.stateMachine ?? options.to, module: options.module ?? addresses.ping };
-}
-
-function findSubstrate(
-  { substrateChains }: Pick<Devnet, "substrateChains">,
-  which: string,
-): DevnetSubstrateChain | undefined {
-  return substrateChains.find(({ name, stateMachine }) => name === which || stateMachine === which);
 }
 
 /** `undefined`: the application numbers the bodies itself. */

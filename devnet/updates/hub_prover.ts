@@ -2,7 +2,7 @@
  * Proofs of a devnet's hub out of its relay chain: what the network's prover program makes for EVM hosts and for the hub.
  * Start reading at {@link HubProver.prove}.
  */
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { buildNaiveProof, type NaiveProofInput } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { BEEFY_ENGINE } from "../../src/core/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
@@ -14,9 +14,16 @@ import { type FactSource, readNaiveFacts } from "../relay/naive_facts.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
 import { runAtOnce } from "../relay/run_at_once.ts";
+import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
+import type { IsmpHost } from "../evm/deploy.ts";
+import { deliverProof, readHubConsensus } from "../evm/host_admin.ts";
+import type { OracleChain, UpdateStep } from "./oracle.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { SubmittedProof } from "../hub/own_proofs.ts";
+import { clientState } from "../hub/pallets/beefy_proofs.ts";
 
 /** A proof, and what a client makes of it. */
-export interface HubProof {
+interface HubProof {
   /** As hosts and hub take it. */
   readonly proof: Uint8Array;
   readonly state: BeefyClientState;
@@ -125,7 +132,7 @@ export class HubProver implements AsyncDisposable {
 }
 
 /** Headers and storage as a node serves them. */
-export function servedFacts(relay: RelayChain): FactSource {
+function servedFacts(relay: RelayChain): FactSource {
   const { signal } = new AbortController();
   const hashes = new Map<number, Promise<Hash256>>();
   const hashOf = (block: number): Promise<Hash256> => {
@@ -137,4 +144,98 @@ export function servedFacts(relay: RelayChain): FactSource {
     header: async (block) => (await relay.fetchBlock(await hashOf(block), signal)).header,
     storage: async (key, block) => (await relay.fetchStorage([key], await hashOf(block), signal))[0],
   };
+}
+
+/**
+ * An EVM chain, to which the hub is proved by the signatures of the relay chain. Its own states are proved to the hub by
+ * others.
+ * @param prover undefined: the hub's proofs are left to relayers, too.
+ */
+export function evmOracleChain(
+  { stateMachine, host }: { readonly stateMachine: StateMachine; readonly host: IsmpHost },
+  prover: HubProver | undefined,
+): OracleChain {
+  return { stateMachine, ...prover && { proveHub: hostUpdates(host, prover) } };
+}
+
+/** One proof for each session that the host has missed, and one for newer heights. */
+function hostUpdates(host: IsmpHost, prover: HubProver): UpdateStep {
+  return async (last, isAsked) => {
+    if (isAsked) prover.cover();
+    for (let known = last;;) {
+      const trusted = await readHubConsensus(host);
+      const found = await prover.prove(trusted, known);
+      if (found === undefined) return known;
+      await deliverProof(host, toHex(found.proof));
+      if (found.height > known) known = found.height;
+      if (found.state.current.id === trusted.current.id) return known;
+    }
+  };
+}
+
+/** How a prover works. */
+interface ProverProgramOptions {
+  readonly hub: Hub;
+  readonly relay: RelayChainNode;
+  readonly proofs: HubProver;
+  /** Every so many accepted proofs are a rotation; 0 (default): only those asked for. */
+  readonly rotateEvery?: number;
+}
+
+/** Proves the hub to the hub. */
+export class Prover {
+  readonly #options: ProverProgramOptions;
+  readonly #rotateEvery: number;
+  #sinceRotation = 0;
+  #provenRoot: string | undefined;
+
+  constructor(options: ProverProgramOptions) {
+    this.#options = options;
+    this.#rotateEvery = options.rotateEvery ?? 0;
+  }
+
+  /** The relay chain begins a session, which is proved whether or not there are messages. */
+  rotateNext(): void {
+    this.#options.relay.rotate();
+  }
+
+  /**
+   * Proves what the hub would accept: heights with messages, and all sessions.
+   * @param isAsked everything that is final now is proved.
+   * @returns the newest height that was proved, `last` when there was nothing.
+   */
+  async prove(last: bigint, isAsked = false): Promise<bigint> {
+    if (isAsked) this.#options.proofs.cover();
+    for (let proven = last;;) {
+      const submitted = await this.#proveOnce();
+      if (submitted === undefined) return proven;
+      if (submitted.height > proven) proven = submitted.height;
+      if (submitted.newSetId === undefined) return proven;
+    }
+  }
+
+  async #proveOnce(): Promise<SubmittedProof | undefined> {
+    const { hub, relay, proofs } = this.#options;
+    const trusted = hub.ownProofs.state;
+    if (trusted === undefined) throw new Error("The hub was not given an authority set");
+    const found = await proofs.prove(clientState(trusted));
+    if (found === undefined) return undefined;
+    const rotates = found.state.current.id > trusted.current.id;
+    if (!rotates) {
+      if (!this.#isNews(found)) return undefined;
+      if (this.#rotateEvery > 0 && this.#sinceRotation >= this.#rotateEvery - 1) {
+        // The height is proved together with the session that begins.
+        if (relay.session.beefySetId === trusted.current.id) relay.rotate();
+        return undefined;
+      }
+    }
+    const submitted = await hub.ownProofs.submitProof(found.proof);
+    this.#sinceRotation = rotates ? 0 : this.#sinceRotation + 1;
+    this.#provenRoot = found.childTrieRoot;
+    return submitted;
+  }
+
+  #isNews({ childTrieRoot }: HubProof): boolean {
+    return childTrieRoot !== undefined && childTrieRoot !== this.#provenRoot;
+  }
 }

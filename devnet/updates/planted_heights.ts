@@ -8,7 +8,7 @@ import type { ChainKind, ProvenChain } from "../chains/proven_chains.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { UpdateStep } from "./oracle.ts";
-import { makeFinal } from "./proven_chain_feed.ts";
+import { makeFinal } from "./feeds.ts";
 
 /** A chain whose heights are planted. */
 export interface PlantedChain extends StateMachineId {

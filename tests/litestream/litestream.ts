@@ -1,7 +1,7 @@
 /** Litestream, built by the Go toolchain from what the Go module proxy has, replicating databases into folders. */
 import { waitUntil } from "../../devnet/waiting.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
-import type { Replication } from "../scenario/support/replica_rounds.ts";
+import type { Replication } from "../scenario/support/moments.ts";
 
 /** The newest release. */
 export const LITESTREAM_VERSION = "v0.5.18";

@@ -1,6 +1,6 @@
 /** The compiled relayer with the real Litestream: replicated while it runs, and started elsewhere from the replica. */
 import assert from "node:assert/strict";
-import { playReplicas } from "../scenario/support/replica_rounds.ts";
+import { playReplicas } from "../scenario/support/moments.ts";
 import { playScene } from "../scenario/support/scene.ts";
 import { buildLitestream, replicateWith } from "./litestream.ts";
 

@@ -18,7 +18,7 @@ import {
   proveFromHub,
 } from "../core/chains/evm/chain_fixture.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
-import { GETH_KINDS } from "../../devnet/evm/geth_build.ts";
+import { GETH_KINDS } from "../../devnet/evm/geth.ts";
 import { countReceived, sendPost } from "../../devnet/evm/host_admin.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { findNode, type RealNode } from "./real_node.ts";

@@ -2,9 +2,7 @@
  * The real nodes that tests can run on: each that can be built here, or is named by a variable of the environment.
  */
 import type { Anvil, AnvilOptions } from "../../devnet/evm/anvil.ts";
-import { startBscNode } from "../../devnet/evm/bsc_node.ts";
-import { startGeth } from "../../devnet/evm/geth.ts";
-import { buildGeth, GETH_KINDS, type GethKind } from "../../devnet/evm/geth_build.ts";
+import { buildGeth, GETH_KINDS, type GethKind, startBscNode, startGeth } from "../../devnet/evm/geth.ts";
 
 /** A real node. */
 export interface RealNode {

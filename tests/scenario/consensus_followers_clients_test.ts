@@ -6,17 +6,22 @@ import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
+import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
-import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import {
+  consensusCommands,
+  type ConsensusScene,
+  DEADLINE_MS,
+  playConsensus,
+  proveByHand,
+} from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
-import { HubFollower } from "./support/follower_chain.ts";
+import { HubFollower } from "./support/follower_checks.ts";
 
 const CHAIN = "SUBSTRATE-told";
 const BSC = "EVM-97";

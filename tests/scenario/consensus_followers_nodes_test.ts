@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { UNSAFE_METHODS } from "../../devnet/profiles/substrate_profiles.ts";
-import type { FaultHook } from "../../devnet/hub/rpc/faults.ts";
+import type { FaultHook } from "../../devnet/hub/rpc/json_rpc.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { HubFollower } from "./support/follower_chain.ts";
+import { HubFollower } from "./support/follower_checks.ts";
 
 const CHAIN = "SUBSTRATE-told";
 

@@ -1,6 +1,6 @@
 /** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
 import assert from "node:assert/strict";
-import { GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
+import { GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   type ConsensusScene,
@@ -9,7 +9,7 @@ import {
   type SceneChanges,
 } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { HubFollower } from "./support/follower_chain.ts";
+import { HubFollower } from "./support/follower_checks.ts";
 
 /** Sessions that each chain misses, most first. */
 const MISSED = [7, 4, 3, 1] as const;

@@ -9,7 +9,7 @@ import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { HubFollower } from "./support/follower_chain.ts";
+import { HubFollower } from "./support/follower_checks.ts";
 
 const CHAIN = "KUSAMA-2000";
 /** Where messages are meant for that nobody delivers. */

@@ -1,6 +1,6 @@
 /** The compiled consensus relayer on nodes that offer no unsafe methods, as public ones do. */
 import assert from "node:assert/strict";
-import type { FaultHook } from "../../devnet/hub/rpc/faults.ts";
+import type { FaultHook } from "../../devnet/hub/rpc/json_rpc.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   beginSessions,

@@ -17,8 +17,13 @@ import {
 } from "./support/consensus_network.ts";
 import { waitUntil } from "../../devnet/waiting.ts";
 import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
-import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
-import { DEADLINE_MS, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
+import {
+  consensusCommands,
+  DEADLINE_MS,
+  playConsensus,
+  proveByHand,
+  type SceneChanges,
+} from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** How the relayer works that is started after sessions. */

@@ -4,7 +4,12 @@ import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
 import { waitUntil } from "../../devnet/waiting.ts";
-import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
+import {
+  consensusCommands,
+  type ConsensusScene,
+  playConsensus,
+  proveByHand,
+} from "./support/consensus_scene.ts";
 import {
   beginSessions,
   postTo,
@@ -13,7 +18,6 @@ import {
   untilHostHas,
   untilHostsKnow,
 } from "./support/consensus_network.ts";
-import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 const KIND = "polkadot_hub";

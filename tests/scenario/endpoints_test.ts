@@ -4,7 +4,7 @@ import { endpointHost } from "../../src/core/config/redact.ts";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import type { FaultAction } from "../../devnet/hub/rpc/faults.ts";
+import type { FaultAction } from "../../devnet/hub/rpc/json_rpc.ts";
 import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
 import { DEADLINE_MS, type Scene, startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";

@@ -12,14 +12,14 @@ import type { Profile } from "../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
 import { SUBSTRATE_PROFILES } from "../../devnet/profiles/substrate_profiles.ts";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
-import { playBeaconProfile } from "./support/beacon_profile_scene.ts";
-import { playConsensus } from "./support/consensus_scene.ts";
 import {
+  playBeaconProfile,
   playProfiles,
   playRefused,
   type ProfileResult,
   startProfileDevnet,
 } from "./support/profile_scene.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
 import { type AnyProfile, tableOf, updateTable } from "./support/profile_table.ts";
 
 const DOCUMENT = `${REPOSITORY}/docs/profiles.md`;

@@ -3,9 +3,8 @@
  * together hold most behaviours; `deno task profiles` plays all of them.
  */
 import { beaconProfile, evmProfile, substrateProfile } from "../../devnet/profiles/find.ts";
-import { assertMet, playBeaconProfile } from "./support/beacon_profile_scene.ts";
+import { assertMet, playBeaconProfile, playProfiles, startProfileDevnet } from "./support/profile_scene.ts";
 import { playConsensus } from "./support/consensus_scene.ts";
-import { playProfiles, startProfileDevnet } from "./support/profile_scene.ts";
 
 /** Each with the profiles of the chains A and B and of the hub. */
 const ROUNDS = [

@@ -1,6 +1,6 @@
 /** A relayer that is started elsewhere from a copy of its database which is some seconds old. */
 import assert from "node:assert/strict";
-import { playReplicas, type Replication } from "./support/replica_rounds.ts";
+import { playReplicas, type Replication } from "./support/moments.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { runRelayerOnce } from "./support/run_once.ts";
 import { playScene } from "./support/scene.ts";

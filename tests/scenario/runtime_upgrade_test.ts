@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
-import type { RuntimeChange } from "../../devnet/hub/runtime_change.ts";
+import type { RuntimeChange } from "../../devnet/hub/runtime_metadata.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 import { waitUntil } from "../../devnet/waiting.ts";

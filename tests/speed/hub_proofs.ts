@@ -7,7 +7,7 @@ import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { MAX_WORK_MS } from "../../devnet/waiting.ts";
-import { readConsensusTransactions } from "../scenario/support/consensus_calls.ts";
+import { readConsensusTransactions } from "../scenario/support/consensus_hosts.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { type Figure, figure } from "./report.ts";
 import { openProxies, startSubject } from "./subject.ts";

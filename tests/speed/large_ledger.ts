@@ -215,7 +215,6 @@ export function ledgerQueries(
       }),
     "deliveries lost": () => deliveries.listByClaimState("lost", { limit: PAGE }),
     "relayer addresses": (turn) => deliveries.listRelayers(chainOf(fill, turn)),
-    "deliveries unreadable": () => deliveries.countUnreadable(),
     "loss of a day": (turn) => spending.sumLoss(chainOf(fill, turn), day.afterMs),
     "spending of a day": (turn) => spending.listMined(chainOf(fill, turn), day.afterMs),
     "chains with spending": () => spending.listChains(day.afterMs),

@@ -71,17 +71,10 @@ export class MemoryAccounts implements RelayerAccounts {
 
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
     return this.#ask("fetchClaimStatus", signal, () => {
-      const { sent, accounts } = this.#node.head.state;
+      const { sent, accounts } = this.#node.block(this.#node.finalHeight)?.state ?? this.#node.head.state;
       return commitments.map((each) =>
         !sent.has(each) ? "unknown" : accounts.claimed.has(each) ? "claimed" : "unclaimed"
       );
-    });
-  }
-
-  fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]> {
-    return this.#ask("fetchFinalClaims", signal, () => {
-      const claimed = this.#node.block(this.#node.finalHeight)?.state.accounts.claimed;
-      return commitments.map((each) => claimed?.has(each) === true);
     });
   }
 

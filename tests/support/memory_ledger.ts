@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { Database } from "../../src/messaging/ledger/database.ts";
 import { createLedger, type Ledger } from "../../src/messaging/ledger/ledger.ts";
-import { migrations as allMigrations } from "../../src/messaging/ledger/migrations/all.ts";
+import { migrations } from "../../src/messaging/ledger/tables.ts";
 import type { OpenDeps } from "../../src/messaging/ledger/open.ts";
 import { migrate } from "../../src/messaging/ledger/schema.ts";
 
@@ -10,6 +10,6 @@ import { migrate } from "../../src/messaging/ledger/schema.ts";
 export function openMemoryLedger(deps: OpenDeps): Ledger {
   const db = new Database(new DatabaseSync(":memory:"), ":memory:", deps.clock);
   db.execute("PRAGMA foreign_keys = ON");
-  migrate(db, deps.migrations ?? allMigrations, 0);
+  migrate(db, deps.migrations ?? migrations, 0);
   return createLedger(db);
 }

@@ -5,7 +5,7 @@ import type { ConfigFiles } from "../../src/core/config/toml.ts";
 /** Texts of files by path. */
 export type MemoryFiles = Readonly<Record<string, string | Uint8Array>>;
 
-/** A file that must be refused, and further files, by path relative to the working directory. */
+/** A file that must be refused or remarked upon, and further files, by path relative to the working directory. */
 export type WrongConfig = readonly [name: string, toml: string, files?: Readonly<Record<string, string>>];
 
 /** The system's error for a path that cannot be read. */
@@ -40,15 +40,13 @@ export function editorOf(good: string): (...changes: readonly (readonly [string,
 /** A program's reader of the text of a file. */
 type Parse = (files: ConfigFiles, text: string) => ConfigResult<unknown>;
 
-/** The problems of each of them below its name, then its warnings. */
-export function describeAllWrong(path: string, wrong: readonly WrongConfig[], parse: Parse): string {
-  return wrong.map(([name, toml, files]) => {
-    const { config, problems, warnings } = parse(inMemory(files), toml);
-    if (config !== undefined) throw new Error(`Not refused: ${name}`);
-    const lines = [
-      ...problems.map((each) => renderDiagnostic(path, each)),
-      ...warnings.map((each) => `warning: ${renderDiagnostic(path, each)}`),
-    ];
-    return `# ${name}\n${lines.join("\n")}\n`;
+/** What is said of each file, below its name: problems, then warnings and notes. */
+export function describeConfigs(path: string, files: readonly WrongConfig[], parse: Parse): string {
+  return files.map(([name, toml, others]) => {
+    const { problems, warnings, notes } = parse(inMemory(others), toml);
+    const lines = [...problems, ...warnings, ...notes].map((each) =>
+      `${each.kind === "problem" ? "" : `${each.kind}: `}${renderDiagnostic(path, each)}`
+    );
+    return `# ${name}\n${lines.map((line) => `${line}\n`).join("")}`;
   }).join("");
 }

@@ -6,7 +6,7 @@ import { concatBytes, type Hash256, toHash256 } from "../../../src/core/encoding
 import { type Codec, hash256, Struct, u128, u32 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type Overlay, StorageItem, type StorageReader } from "../storage.ts";
+import { type Overlay, PalletStorage, type StorageReader } from "../storage.ts";
 
 /** Smallest balance that an account may have: constant of both hubs (docs/protocol/hub.md section 0). */
 export const existentialDeposit = 1_000_000_000n;
@@ -58,16 +58,11 @@ export const treasuryAccount: Hash256 = palletAccount("hb/trsry");
 export const relayerFeeAccount: Hash256 = palletAccount("ISMPFEES");
 
 /** The pallet. */
-export class BalancesPallet {
-  readonly #accounts: StorageItem<[Hash256], AccountInfo>;
+export class BalancesPallet extends PalletStorage {
+  readonly #accounts = this.item("Account", [hash256], accountInfoCodec);
 
   constructor(metadata: RuntimeMetadata) {
-    this.#accounts = new StorageItem<[Hash256], AccountInfo>(
-      metadata,
-      ["System", "Account"],
-      [hash256],
-      accountInfoCodec,
-    );
+    super(metadata, "System");
   }
 
   /** What an account owns. */

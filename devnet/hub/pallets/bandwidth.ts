@@ -9,7 +9,7 @@ import { _void as unit } from "scale-ts";
 import { bytes, list, u128, u64 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import { IsmpError } from "./ismp_error.ts";
 import {
   type BandwidthSubscription,
@@ -31,22 +31,16 @@ export interface BandwidthCredit {
   readonly durationSec: bigint;
 }
 
+const byApp = [stateMachineCodec, bytes] as const;
+
 /** The pallet. */
-export class BandwidthPallet {
-  readonly #allowance: StorageItem<[StateMachine, Uint8Array], readonly BandwidthSubscription[]>;
-  readonly #allowlist: StorageItem<[StateMachine, Uint8Array], undefined>;
-  readonly #manager: StorageItem<[StateMachine], Uint8Array>;
+export class BandwidthPallet extends PalletStorage {
+  readonly #allowance = this.item("Allowance", byApp, list(subscriptionCodec));
+  readonly #allowlist = this.item("Allowlist", byApp, unit);
+  readonly #manager = this.item("BandwidthManager", [stateMachineCodec], hostAddressCodec);
 
   constructor(metadata: RuntimeMetadata) {
-    const byApp = [stateMachineCodec, bytes] as const;
-    this.#allowance = new StorageItem(metadata, ["Bandwidth", "Allowance"], byApp, list(subscriptionCodec));
-    this.#allowlist = new StorageItem(metadata, ["Bandwidth", "Allowlist"], byApp, unit);
-    this.#manager = new StorageItem<[StateMachine], Uint8Array>(
-      metadata,
-      ["Bandwidth", "BandwidthManager"],
-      [stateMachineCodec],
-      hostAddressCodec,
-    );
+    super(metadata, "Bandwidth");
   }
 
   /** Puts an application on the list of those that are not charged, or takes it off. */
@@ -102,7 +96,7 @@ export class BandwidthPallet {
   #consume(execution: Execution, { source, from }: Pick<PostRequest, "source" | "from">, size: number): void {
     const { overlay } = execution;
     const app = from.slice(0, maxAppBytes);
-    if (overlay.get(this.#allowlist.key(source, app)) !== undefined) return;
+    if (this.#allowlist.has(overlay, source, app)) return;
     let owed = BigInt(size);
     const rest: BandwidthSubscription[] = [];
     for (const subscription of this.#live(execution, source, app)) {

@@ -5,11 +5,30 @@
  */
 import type { StateCommitmentHeight } from "./ismp_storage.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { BeefyError } from "../../../src/core/beefy/commitment.ts";
+import { authoritySetCodec, BeefyError } from "../../../src/core/beefy/commitment.ts";
+import {
+  type BeefyAuthoritySet,
+  type BeefyClientState,
+  decodeBeefyClientState,
+} from "../../../src/core/evm/beefy_client_state.ts";
+import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
+import {
+  type Codec,
+  decodeStrict,
+  hash256,
+  list,
+  Option,
+  orderedMap,
+  Struct,
+  u128,
+  u32,
+  u64,
+} from "../../../src/core/encoding/scale.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { type Overlay, PalletStorage, type StorageReader } from "../storage.ts";
 import { decodeNaiveProof, ECDSA_PROOF, type NaiveProof } from "../../../src/core/beefy/naive_proof.ts";
 import { hubCommitment, verifyNaiveProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
-import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
 import {
   type ConsensusStateId,
   type StateMachine,
@@ -17,17 +36,77 @@ import {
   toConsensusStateId,
   toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { decodeStrict, hash256, Option, u128, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
-import type { StorageReader } from "../storage.ts";
 import { type BalancesPallet, treasuryAccount } from "./balances.ts";
-import { type BeefyProofStorage, type BeefyState, beefyStateCodec } from "./beefy_storage.ts";
 import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { runAtOnce } from "../../relay/run_at_once.ts";
 
+/**
+ * Storage of pallet BeefyConsensusProofs, with the offchain copies of the proofs that it accepted.
+ * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs,
+ * modules/consensus/beefy/primitives/src/lib.rs (ConsensusState).
+ */
+
+/** What the hub trusts about its relay chain. */
+export interface BeefyState {
+  readonly latestBeefyHeight: number;
+  readonly beefyActivationBlock: number;
+  readonly mmrRootHash: Hash256;
+  readonly current: BeefyAuthoritySet;
+  readonly next: BeefyAuthoritySet;
+}
+
+/** SCALE of {@link BeefyState}. */
+export const beefyStateCodec: Codec<BeefyState> = Struct({
+  latestBeefyHeight: u32,
+  beefyActivationBlock: u32,
+  mmrRootHash: hash256,
+  current: authoritySetCodec,
+  next: authoritySetCodec,
+});
+
+/** Maximum of proofs of each kind that are kept (constant of both runtimes). */
+const maxStoredProofs = 512;
+
+/** Storage items. */
+export class BeefyProofStorage extends PalletStorage {
+  readonly lastRewardedDispatchRoot = this.item("LastRewardedDispatchRoot", [], hash256);
+  readonly proofReward = this.item("ProofReward", [], u128);
+  /** Proven heights, rising. */
+  readonly messagingProofs = this.item("MessagingProofs", [], list(u64));
+  /** Authority set to proven height. */
+  readonly rotationProofs = this.item("RotationProofs", [], orderedMap(u64, u64, (a, b) => (a < b ? -1 : 1)));
+
+  constructor(metadata: RuntimeMetadata) {
+    super(metadata, "BeefyConsensusProofs");
+  }
+
+  /** Keeps a proof of a new height; the oldest one goes when there are too many. */
+  keepMessagingProof(overlay: Overlay, height: bigint, proof: Uint8Array): void {
+    const heights = [...this.messagingProofs.get(overlay) ?? []];
+    overlay.writeOffchain(offchainKeys.beefyMessagingProof(height), proof);
+    const oldest = heights.length === maxStoredProofs ? heights.shift() : undefined;
+    if (oldest !== undefined) overlay.clearOffchain(offchainKeys.beefyMessagingProof(oldest));
+    this.messagingProofs.put(overlay, [...heights, height]);
+  }
+
+  /** Keeps a proof that rotated to a set. */
+  keepRotationProof(overlay: Overlay, setId: bigint, height: bigint, proof: Uint8Array): void {
+    const rotations = new Map(this.rotationProofs.get(overlay) ?? []);
+    overlay.writeOffchain(offchainKeys.beefyRotationProof(setId), proof);
+    const [oldest] = rotations.keys();
+    if (oldest !== undefined && rotations.size === maxStoredProofs) {
+      rotations.delete(oldest);
+      overlay.clearOffchain(offchainKeys.beefyRotationProof(oldest));
+    }
+    this.rotationProofs.put(overlay, rotations.set(setId, height));
+  }
+}
+
 /** Consensus state of the hub's client of itself. */
-export const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
+const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
 
 /** Unbonding period given to the client, seconds (docs/protocol/hub-consensus.md section 5.12). */
 const unbondingSec = 5_832_000n;
@@ -50,7 +129,7 @@ export interface ProofAcceptance {
 }
 
 /** What the pallet works with. */
-export interface BeefyProofParts {
+interface BeefyProofParts {
   readonly storage: BeefyProofStorage;
   readonly ismp: IsmpPallet;
   readonly balances: BalancesPallet;
@@ -210,12 +289,7 @@ function fail(code: string, cause?: unknown): never {
 }
 
 function refusing<T>(code: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof BeefyError) return fail(code, cause);
-    throw cause;
-  }
+  return converted(BeefyError, (cause) => fail(code, cause), read);
 }
 
 /** The trusted state in the form of EVM hosts. */

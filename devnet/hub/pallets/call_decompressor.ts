@@ -4,9 +4,11 @@
  */
 import { zstdDecompressSync } from "node:zlib";
 import { bytes, ScaleError, Struct, u32 } from "../../../src/core/encoding/scale.ts";
+import { converted } from "../verifiers/refusals.ts";
 import {
   callHandler,
   DispatchError,
+  orInvalid,
   type PreparedCall,
   type SimulatedRuntime,
   ValidityError,
@@ -53,16 +55,13 @@ function validateInner(
   args: Arguments,
   maxBytes: number,
 ): { readonly provides: readonly Uint8Array[] } {
-  try {
-    const { validate } = innerCall(runtime, args, maxBytes);
-    if (validate === undefined) throw new ValidityError("Call");
-    return validate(execution);
-  } catch (cause) {
-    if (cause instanceof DispatchError || cause instanceof ValidityError) {
-      throw new ValidityError("Call", { cause });
-    }
-    throw cause;
-  }
+  const refusal = (cause: ValidityError): Error => new ValidityError("Call", { cause });
+  return converted(ValidityError, refusal, () =>
+    orInvalid("Call", () => {
+      const { validate } = innerCall(runtime, args, maxBytes);
+      if (validate === undefined) throw new ValidityError("Call");
+      return validate(execution);
+    }));
 }
 
 function innerCall(runtime: SimulatedRuntime, args: Arguments, maxBytes: number): PreparedCall {
@@ -88,10 +87,7 @@ function decompress({ compressed, encodedCallSize }: Arguments, maxBytes: number
 }
 
 function decode(runtime: SimulatedRuntime, call: Uint8Array): PreparedCall {
-  try {
-    return runtime.prepareCall(call);
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new DispatchError("CallDecompressor", "ErrorDecodingCall", { cause });
-  }
+  const failure = (cause: ScaleError): Error =>
+    new DispatchError("CallDecompressor", "ErrorDecodingCall", { cause });
+  return converted(ScaleError, failure, () => runtime.prepareCall(call));
 }

@@ -17,7 +17,7 @@ import {
 import { decodeStrict, hash256, ScaleError, u128, u64 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import { type BalancesPallet, treasuryAccount } from "./balances.ts";
 import type { IsmpStorage } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
@@ -30,19 +30,12 @@ export interface IncentiveParts {
 }
 
 /** The pallet; nexus only. */
-export class ConsensusIncentivesPallet {
-  readonly #costPerBlock: StorageItem<[StateMachineId], bigint>;
-  readonly #lastRewarded: StorageItem<[StateMachineId], bigint>;
+export class ConsensusIncentivesPallet extends PalletStorage {
+  readonly #costPerBlock = this.item("StateMachinesCostPerBlock", [stateMachineIdCodec], u128);
+  readonly #lastRewarded = this.item("LastRewardedHeight", [stateMachineIdCodec], u64);
 
   constructor(metadata: RuntimeMetadata) {
-    const byId = [stateMachineIdCodec] as const;
-    this.#costPerBlock = new StorageItem(
-      metadata,
-      ["ConsensusIncentives", "StateMachinesCostPerBlock"],
-      byId,
-      u128,
-    );
-    this.#lastRewarded = new StorageItem(metadata, ["ConsensusIncentives", "LastRewardedHeight"], byId, u64);
+    super(metadata, "ConsensusIncentives");
   }
 
   /** Sets what each block of a chain is worth, native units (12 decimals). */

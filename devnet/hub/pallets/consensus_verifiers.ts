@@ -3,7 +3,56 @@
  * Polygon ones of its own, with what the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
-import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
+import { equalBytes, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
+import {
+  arbitrumConsensusStateCodec,
+  blacklistedClaimKey,
+  rollupCoreKey,
+} from "../../../src/consensus/clients/arbitrum/spec/update.ts";
+import {
+  bscConsensusStateCodec,
+  epochLengthCodec,
+  epochLengthKey,
+} from "../../../src/consensus/clients/bsc/spec/update.ts";
+import {
+  blacklistedGameKey,
+  disputeGameRulesKey,
+  outputOracleKey,
+} from "../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  GrandpaError,
+  grandpaNumberCodec,
+  supportedStateMachineKey,
+} from "../../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  followedParachainKey,
+  knownRelayHeightsCodec,
+  knownRelayHeightsKey,
+  relayStateRootKey,
+  slotDurationCodec,
+  slotDurationKey,
+} from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { addressCodec } from "../../../src/core/evm/address.ts";
+import type {
+  ConsensusStateId,
+  IntermediateState,
+  StateMachine,
+  StateMachineHeight,
+} from "../../../src/core/ismp/state_machine.ts";
+import { _void as unit, enhanceCodec } from "scale-ts";
+import {
+  bytesAsHex,
+  type Codec,
+  hash256,
+  Option,
+  ScaleError,
+  Struct,
+  u32,
+  u64,
+} from "../../../src/core/encoding/scale.ts";
+import { type Overlay, StorageItem } from "../storage.ts";
+import { checkOpStackUpdate, rulesLayout } from "../verifiers/op_stack/op_stack_client.ts";
+import type { BeaconLayout } from "../verifiers/beacon/layouts.ts";
 import {
   claimOf,
   decodeArbitrumState,
@@ -15,13 +64,11 @@ import {
   type BscNetwork,
   findBscNetwork,
 } from "../../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { bscConsensusStateCodec } from "../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,
   decodeBscUpdate,
   verifyBscUpdate,
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
-import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/message.ts";
 import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_client.ts";
 import {
   type BeaconNetwork,
@@ -30,21 +77,69 @@ import {
   gnosisMainnet,
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import type {
-  ConsensusStateId,
-  IntermediateState,
-  StateMachine,
-  StateMachineHeight,
-} from "../../../src/core/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
-import type { Overlay } from "../storage.ts";
-import { checkOpStackUpdate, OpStackRefusal } from "../verifiers/op_stack/op_stack_client.ts";
-import { BeaconRefusal, type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
+import { type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal } from "../verifiers/polygon/polygon_refusal.ts";
-import { consensusSettings } from "./consensus_settings.ts";
+import { ClientRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
+
+/**
+ * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
+ * BSC, the chains that are followed by GRANDPA or on the same relay chain. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum,bsc}/src/pallet.rs,
+ * modules/ismp/clients/grandpa/src/lib.rs, modules/ismp/clients/parachain/client/src/lib.rs,
+ * modules/pallets/fishermen/src/lib.rs.
+ */
+
+/** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
+export interface BeaconRuntime {
+  readonly layout: BeaconLayout;
+  /** Epoch and version of Gloas; `undefined` in a runtime that does not know it. */
+  readonly gloas: { readonly epoch: bigint; readonly version: Hex } | undefined;
+}
+
+const layoutNames = ["flat", "split", "variant"] as const;
+
+const beaconRuntime: Codec<BeaconRuntime> = Struct({
+  layout: enhanceCodec(
+    u32,
+    (name: BeaconLayout) => layoutNames.indexOf(name),
+    (at) => layoutNames[at] ?? "flat",
+  ),
+  gloas: Option(Struct({ epoch: u64, version: bytesAsHex })),
+});
+
+/** The storage items; ids of rollups are those under their own clients. */
+export const consensusSettings = {
+  disputeGames: new StorageItem("DisputeGames", disputeGameRulesKey, rulesLayout),
+  outputOracle: new StorageItem("OutputOracle", outputOracleKey, addressCodec),
+  rollupCore: new StorageItem("RollupCore", rollupCoreKey, addressCodec),
+  bscEpochLength: new StorageItem("EpochLength", epochLengthKey, epochLengthCodec),
+  /** Chains that the GRANDPA client takes, with the milliseconds of their slots. */
+  grandpaStateMachine: new StorageItem(
+    "SupportedStateMachines",
+    supportedStateMachineKey,
+    grandpaNumberCodec,
+  ),
+  /** State roots of the relay chain that a parachain has learnt from its own blocks, by relay chain block. */
+  relayStateRoot: new StorageItem("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
+  /** Blocks of `relayStateRoot`, rising. */
+  knownRelayHeights: new StorageItem("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
+  /** Parachains that the parachain client follows. */
+  followedParachain: new StorageItem("Parachains", followedParachainKey, unit),
+  /** Milliseconds of the slots of parachains whose headers have no timestamps. */
+  slotDuration: new StorageItem("SlotDurations", slotDurationKey, slotDurationCodec),
+  /** Games that are ruled out, with the account that saw to it. */
+  blacklistedGame: new StorageItem("BlacklistedDisputeGames", blacklistedGameKey, hash256),
+  /** Claims that are ruled out, with the account that saw to it. */
+  blacklistedClaim: new StorageItem("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
+  /** What the runtime is compiled with for beacon chains; without it that of August 2026. */
+  beaconRuntime: new StorageItem(
+    "BeaconRuntime",
+    () => new TextEncoder().encode(":devnet:beacon_runtime"),
+    beaconRuntime,
+  ),
+};
 
 /** The networks that a runtime is compiled for. */
 export interface ConsensusNetworks {
@@ -91,7 +186,7 @@ export interface UpdateToVerify {
 }
 
 /** What an accepted update leads to. */
-export interface VerifiedUpdate {
+export interface ClientUpdate {
   readonly state: Uint8Array;
   readonly commitments: readonly IntermediateState[];
 }
@@ -101,15 +196,14 @@ const MAX_VERIFIED = 16;
 
 /** Accepted updates whose verdict depends on nothing but a name, the trusted state and the proof. */
 export class VerifiedUpdates {
-  readonly #known: (Pick<UpdateToVerify, "trusted" | "proof"> & { name: string; found: VerifiedUpdate })[] =
-    [];
+  readonly #known: (Pick<UpdateToVerify, "trusted" | "proof"> & { name: string; found: ClientUpdate })[] = [];
 
   /** The result for the same name and bytes, or a new one. @throws what `verify` throws; refusals are not kept. */
   verifyOnce(
     name: string,
     { trusted, proof }: Pick<UpdateToVerify, "trusted" | "proof">,
-    verify: () => VerifiedUpdate,
-  ): VerifiedUpdate {
+    verify: () => ClientUpdate,
+  ): ClientUpdate {
     const known = this.#known.find((one) =>
       one.name === name && equalBytes(one.trusted, trusted) && equalBytes(one.proof, proof)
     );
@@ -122,7 +216,9 @@ export class VerifiedUpdates {
 }
 
 /** Checks an update. @throws {IsmpError} consensus_proof_verification_failed; `cause` is the client's own error. */
-export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => VerifiedUpdate;
+export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => ClientUpdate;
+
+const refusals = [ClientRefusal, RollupUpdateError, BscError, GrandpaError, ScaleError];
 
 /** Turns the errors of the clients into the one that the handlers of messages know; others are defects. */
 export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
@@ -130,11 +226,9 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
     try {
       return verify(host, update);
     } catch (cause) {
-      const isRefusal = cause instanceof BeaconRefusal || cause instanceof OpStackRefusal ||
-        cause instanceof RollupUpdateError || cause instanceof BscError || cause instanceof GrandpaError ||
-        cause instanceof PolygonRefusal;
+      const isRefusal = refusals.some((refusal) => cause instanceof refusal);
       if (!isRefusal) throw cause;
-      throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
+      throw new IsmpError("consensus_proof_verification_failed", Object(cause).code, { cause });
     }
   };
 }

@@ -6,36 +6,20 @@ import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/sta
 import { u8 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import { type EvmHostParam, type HostParam, hostParamCodec } from "./host_params.ts";
 import { hostAddressCodec } from "../../../src/core/ismp/storage_keys.ts";
 
+const byChain = [stateMachineCodec] as const;
+
 /** The pallet. */
-export class HostExecutivePallet {
-  readonly evmHosts: StorageItem<[StateMachine], Uint8Array>;
-  readonly hostParams: StorageItem<[StateMachine], HostParam>;
-  readonly feeTokenDecimals: StorageItem<[StateMachine], number>;
+export class HostExecutivePallet extends PalletStorage {
+  readonly evmHosts = this.item("EvmHosts", byChain, hostAddressCodec);
+  readonly hostParams = this.item("HostParams", byChain, hostParamCodec);
+  readonly feeTokenDecimals = this.item("FeeTokenDecimals", byChain, u8);
 
   constructor(metadata: RuntimeMetadata) {
-    const byChain = [stateMachineCodec] as const;
-    this.evmHosts = new StorageItem<[StateMachine], Uint8Array>(
-      metadata,
-      ["HostExecutive", "EvmHosts"],
-      byChain,
-      hostAddressCodec,
-    );
-    this.hostParams = new StorageItem<[StateMachine], HostParam>(
-      metadata,
-      ["HostExecutive", "HostParams"],
-      byChain,
-      hostParamCodec,
-    );
-    this.feeTokenDecimals = new StorageItem<[StateMachine], number>(
-      metadata,
-      ["HostExecutive", "FeeTokenDecimals"],
-      byChain,
-      u8,
-    );
+    super(metadata, "HostExecutive");
   }
 
   /** Sets the host of one chain, as `update_evm_hosts` does by governance. */

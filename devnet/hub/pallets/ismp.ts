@@ -30,6 +30,7 @@ import {
   callHandler,
   DispatchError,
   type Execution,
+  orInvalid,
   type SimulatedRuntime,
   ValidityError,
   type ValidTransaction,
@@ -38,14 +39,15 @@ import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { updateClient } from "./consensus_updates.ts";
 import { type ConsensusNetworks, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage, type StateCommitmentHeight } from "./ismp_storage.ts";
-import type { LeafStore } from "./leaf_store.ts";
-import { StorageItem } from "../storage.ts";
+import type { LeafStore } from "./mmr.ts";
+import { PalletStorage } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 import { isPolkadotHub } from "../../../src/core/ismp/polkadot_hub.ts";
-import { isSubstrate } from "./is_substrate.ts";
+import { isSubstrate } from "./state_machines.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
@@ -96,8 +98,10 @@ export interface IsmpParts {
     | undefined;
 }
 
-/** Chains of which a client of a beacon chain proves state, as its pallet stores them. */
-export type AcceptedList = StorageItem<[StateMachine], boolean>;
+/** The pallet of a client of beacon chains: chains of which it proves state. */
+class AcceptedList extends PalletStorage {
+  readonly chains = this.item("SupportedStatemachines", [stateMachineCodec], bool);
+}
 
 /** Pallets of the two instances of the beacon chains' client. */
 const listPallets = [
@@ -109,7 +113,7 @@ const listPallets = [
 export class IsmpPallet {
   readonly storage: IsmpStorage;
   /** Lists of the clients that prove only chains which governance has added. */
-  readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList>;
+  readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList["chains"]>;
   readonly #parts: IsmpParts;
   readonly #verified = new VerifiedUpdates();
   /** `client/chain` of the Substrate chains that clients were told to follow. */
@@ -118,10 +122,7 @@ export class IsmpPallet {
   constructor(metadata: RuntimeMetadata, parts: IsmpParts) {
     this.storage = new IsmpStorage(metadata);
     this.accepted = new Map(
-      listPallets.map(([client, pallet]) => [
-        client,
-        new StorageItem(metadata, [pallet, "SupportedStatemachines"], [stateMachineCodec] as const, bool),
-      ]),
+      listPallets.map(([client, pallet]) => [client, new AcceptedList(metadata, pallet).chains]),
     );
     this.#parts = parts;
   }
@@ -167,15 +168,12 @@ export class IsmpPallet {
    * @throws {DispatchError} InvalidMessage for any failure.
    */
   execute(execution: Execution, messages: readonly IsmpMessage[]): readonly IsmpPalletEvent[] {
-    try {
+    return converted(IsmpError, (cause) => new DispatchError("Ismp", "InvalidMessage", { cause }), () => {
       const events = messages.flatMap((message) => this.#handle(execution, message));
       this.#parts.onExecuted?.(execution, messages, events);
       for (const event of events) execution.emitIsmp(event);
       return events;
-    } catch (cause) {
-      if (!(cause instanceof IsmpError)) throw cause;
-      throw new DispatchError("Ismp", "InvalidMessage", { cause });
-    }
+    });
   }
 
   /** Each kind of message has its own handler file; what is missing here is refused like a message that fails. */
@@ -202,13 +200,7 @@ export class IsmpPallet {
   }
 
   #validate(execution: Execution, messages: readonly IsmpMessage[]): ValidTransaction {
-    let events: readonly IsmpPalletEvent[];
-    try {
-      events = this.execute(execution, messages);
-    } catch (cause) {
-      if (!(cause instanceof DispatchError)) throw cause;
-      throw new ValidityError("BadProof", { cause });
-    }
+    const events = orInvalid("BadProof", () => this.execute(execution, messages));
     for (const event of events) {
       if (event.tag !== "StateMachineUpdated") continue;
       return {
@@ -331,9 +323,7 @@ export class IsmpPallet {
     isAccepted: boolean,
   ): void {
     const list = this.accepted.get(client);
-    if (list === undefined) return;
-    if (isAccepted) list.put(overlay, true, chain);
-    else list.remove(overlay, chain);
+    list?.set(overlay, isAccepted ? true : undefined, chain);
   }
 
   /**

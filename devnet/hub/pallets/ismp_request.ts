@@ -12,8 +12,9 @@ import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { ScaleError } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { type ProofHost, requireCommitment, validateStateMachine } from "./proof_heights.ts";
+import { type ProofHost, requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 
 /** Receives a request whose proof holds. @throws {IsmpError} to refuse it, and with it the whole extrinsic. */
@@ -96,11 +97,11 @@ function deliver(
   return { tag: "PostRequestHandled", value: { commitment, relayer } };
 }
 
-function readSigner(signer: Uint8Array): Uint8Array {
-  try {
-    return storedSigner(signer);
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError("signature_decoding_failed", `${signer.length} bytes`, { cause });
-  }
+/** The account that a receipt names. @throws {IsmpError} signature_decoding_failed. */
+export function readSigner(signer: Uint8Array): Uint8Array {
+  return converted(
+    ScaleError,
+    (cause) => new IsmpError("signature_decoding_failed", `${signer.length} bytes`, { cause }),
+    () => storedSigner(signer),
+  );
 }

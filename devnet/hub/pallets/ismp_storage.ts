@@ -2,11 +2,8 @@
  * Storage of pallet Ismp and the rules of its bounded maps.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{lib,host}.rs.
  */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import {
-  type ConsensusClientId,
   consensusClientIdCodec,
-  type ConsensusStateId,
   consensusStateIdCodec,
   type StateCommitment,
   stateCommitmentCodec,
@@ -16,7 +13,11 @@ import {
 } from "../../../src/core/ismp/state_machine.ts";
 import { bool, bytes, hash256, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type Overlay, StorageItem } from "../storage.ts";
+import { type Overlay, PalletStorage } from "../storage.ts";
+import type { Execution } from "../runtime.ts";
+import { consensusClients } from "./consensus_clients.ts";
+import { IsmpError } from "./ismp_error.ts";
+import type { StateMachineClient, VerifierHost } from "./state_machines.ts";
 
 /** A commitment with its height. */
 export interface StateCommitmentHeight {
@@ -25,83 +26,36 @@ export interface StateCommitmentHeight {
 }
 
 /** State commitments kept per chain unless `StateMachineCommitmentCap` says otherwise. */
-export const defaultCommitmentCap = 10_240;
+const defaultCommitmentCap = 10_240;
 
 /** Most commitments evicted by one insertion. */
 const maxEvictionsPerInsert = 4n;
 
-/** Ring of the heights that are stored for one chain. */
-interface QueueState {
-  readonly head: bigint;
-  readonly tail: bigint;
-}
-
-type ByState<Value> = StorageItem<[ConsensusStateId], Value>;
-type ById<Value> = StorageItem<[StateMachineId], Value>;
-type ByIdAndHeight<Value> = StorageItem<[StateMachineId, bigint], Value>;
+const byState = [consensusStateIdCodec] as const;
+const byId = [stateMachineIdCodec] as const;
+const byHeight = [stateMachineIdCodec, u64] as const;
 
 /** Storage items of the pallet. Times are Unix seconds. */
-export class IsmpStorage {
-  readonly consensusStates: ByState<Uint8Array>;
-  readonly consensusStateClient: ByState<ConsensusClientId>;
-  readonly unbondingPeriodSec: ByState<bigint>;
-  readonly consensusClientUpdateTimeSec: ByState<bigint>;
-  readonly frozenConsensusClients: ByState<boolean>;
-  readonly challengePeriodSec: ById<bigint>;
-  readonly latestHeight: ById<bigint>;
-  readonly previousHeight: ById<bigint>;
-  readonly commitmentCap: ById<number>;
-  readonly stateCommitments: ByIdAndHeight<StateCommitment>;
-  readonly updateTimesSec: ByIdAndHeight<bigint>;
-  readonly nonce: StorageItem<[], bigint>;
-  readonly childTrieRoot: StorageItem<[], Hash256>;
-  readonly #queue: ByIdAndHeight<bigint>;
-  readonly #queueStates: ById<QueueState>;
+export class IsmpStorage extends PalletStorage {
+  readonly consensusStates = this.item("ConsensusStates", byState, bytes);
+  readonly consensusStateClient = this.item("ConsensusStateClient", byState, consensusClientIdCodec);
+  readonly unbondingPeriodSec = this.item("UnbondingPeriod", byState, u64);
+  readonly consensusClientUpdateTimeSec = this.item("ConsensusClientUpdateTime", byState, u64);
+  readonly frozenConsensusClients = this.item("FrozenConsensusClients", byState, bool);
+  readonly challengePeriodSec = this.item("ChallengePeriod", byId, u64);
+  readonly latestHeight = this.item("LatestStateMachineHeight", byId, u64);
+  readonly previousHeight = this.item("PreviousStateMachineHeight", byId, u64);
+  readonly commitmentCap = this.item("StateMachineCommitmentCap", byId, u32);
+  readonly stateCommitments = this.item("BoundedStateCommitments", byHeight, stateCommitmentCodec);
+  readonly updateTimesSec = this.item("BoundedStateMachineUpdateTime", byHeight, u64);
+  readonly nonce = this.item("Nonce", [], u64);
+  readonly childTrieRoot = this.item("ChildTrieRoot", [], hash256);
+  readonly #queue = this.item("StateCommitmentQueue", byHeight, u64);
+  /** Ring of the heights that are stored for one chain. */
+  readonly #queueStates = this.item("CommitmentQueueStates", byId, Struct({ head: u64, tail: u64 }));
 
   constructor(metadata: RuntimeMetadata) {
-    const byState = [consensusStateIdCodec] as const;
-    const byId = [stateMachineIdCodec] as const;
-    const byHeight = [stateMachineIdCodec, u64] as const;
-    this.consensusStates = new StorageItem(metadata, ["Ismp", "ConsensusStates"], byState, bytes);
-    this.consensusStateClient = new StorageItem(
-      metadata,
-      ["Ismp", "ConsensusStateClient"],
-      byState,
-      consensusClientIdCodec,
-    );
-    this.unbondingPeriodSec = new StorageItem(metadata, ["Ismp", "UnbondingPeriod"], byState, u64);
-    this.consensusClientUpdateTimeSec = new StorageItem(
-      metadata,
-      ["Ismp", "ConsensusClientUpdateTime"],
-      byState,
-      u64,
-    );
-    this.frozenConsensusClients = new StorageItem(
-      metadata,
-      ["Ismp", "FrozenConsensusClients"],
-      byState,
-      bool,
-    );
-    this.challengePeriodSec = new StorageItem(metadata, ["Ismp", "ChallengePeriod"], byId, u64);
-    this.latestHeight = new StorageItem(metadata, ["Ismp", "LatestStateMachineHeight"], byId, u64);
-    this.previousHeight = new StorageItem(metadata, ["Ismp", "PreviousStateMachineHeight"], byId, u64);
-    this.commitmentCap = new StorageItem(metadata, ["Ismp", "StateMachineCommitmentCap"], byId, u32);
-    this.stateCommitments = new StorageItem(
-      metadata,
-      ["Ismp", "BoundedStateCommitments"],
-      byHeight,
-      stateCommitmentCodec,
-    );
-    this.updateTimesSec = new StorageItem(metadata, ["Ismp", "BoundedStateMachineUpdateTime"], byHeight, u64);
-    this.nonce = new StorageItem(metadata, ["Ismp", "Nonce"], [], u64);
-    this.childTrieRoot = new StorageItem(metadata, ["Ismp", "ChildTrieRoot"], [], hash256);
-    this.#queue = new StorageItem(metadata, ["Ismp", "StateCommitmentQueue"], byHeight, u64);
-    this.#queueStates = new StorageItem(
-      metadata,
-      ["Ismp", "CommitmentQueueStates"],
-      byId,
-      Struct({ head: u64, tail: u64 }),
-    );
+    super(metadata, "Ismp");
   }
 
   /** Stores a commitment with its update time and evicts the oldest above the cap, at most four. */
@@ -161,4 +115,60 @@ export class IsmpStorage {
     this.previousHeight.put(overlay, this.latestHeight.get(overlay, at.id) ?? 0n, at.id);
     this.latestHeight.put(overlay, at.height, at.id);
   }
+}
+
+/**
+ * Whether a proof at some height of some chain may be used now: the check that every handler begins with.
+ * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs (validate_state_machine).
+ */
+
+/** What the checks read. */
+export interface ProofHost extends VerifierHost {
+  readonly storage: IsmpStorage;
+}
+
+/** Client known and not frozen, commitment stored and old enough. @throws {IsmpError} */
+export function validateStateMachine(
+  host: ProofHost,
+  execution: Execution,
+  at: StateMachineHeight,
+): StateMachineClient {
+  const { storage } = host;
+  const { overlay } = execution;
+  const clientId = storage.consensusStateClient.get(overlay, at.id.consensusStateId);
+  const client = clientId === undefined ? undefined : consensusClients.get(clientId);
+  if (client === undefined) {
+    throw new IsmpError("consensus_state_id_not_recognized", at.id.consensusStateId);
+  }
+  if (storage.frozenConsensusClients.get(overlay, at.id.consensusStateId) === true) {
+    throw new IsmpError("frozen_consensus_client", at.id.consensusStateId);
+  }
+  const updatedSec = storage.updateTimesSec.get(overlay, at.id, at.height);
+  if (updatedSec === undefined) {
+    throw new IsmpError("state_commitment_not_found", `${at.id.stateMachine} at ${at.height}`);
+  }
+  const periodSec = storage.challengePeriodSec.get(overlay, at.id);
+  if (periodSec === undefined) {
+    throw new IsmpError("challenge_period_not_configured", at.id.stateMachine);
+  }
+  const ageMs = execution.nowMs - updatedSec * 1000n;
+  if (periodSec !== 0n && ageMs <= periodSec * 1000n) {
+    throw new IsmpError("challenge_period_not_elapsed", `${ageMs} ms of ${periodSec} s`);
+  }
+  const verifier = client.stateMachine(host, at.id.stateMachine);
+  if (verifier === undefined) throw new IsmpError("unsupported_state_machine", at.id.stateMachine);
+  return verifier;
+}
+
+/** The stored commitment of a height. @throws {IsmpError} state_commitment_not_found. */
+export function requireCommitment(
+  host: ProofHost,
+  execution: Execution,
+  { id, height }: StateMachineHeight,
+): StateCommitment {
+  const state = host.storage.stateCommitments.get(execution.overlay, id, height);
+  if (state === undefined) {
+    throw new IsmpError("state_commitment_not_found", `${id.stateMachine} at ${height}`);
+  }
+  return state;
 }

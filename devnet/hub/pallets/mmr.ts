@@ -4,17 +4,56 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/mmr/src/{lib.rs,mmr/storage.rs}, modules/pallets/mmr/gadget.
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import {
+  commitmentOfGet,
+  commitmentOfPost,
+  commitmentOfResponse,
+  type Leaf,
+  leafCodec,
+  type Request,
+} from "../../../src/core/ismp/message.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
-import { type Leaf, leafCodec } from "../../../src/core/ismp/message.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
+import type { Execution } from "../runtime.ts";
 import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";
 import { MountainRange } from "../../trie/mmr_range.ts";
-import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
-import type { LeafStore } from "./leaf_store.ts";
-import { mmrLeafHash } from "./mmr_leaf.ts";
+import { PalletStorage } from "../storage.ts";
+
+/** Commitment of a request of either kind. */
+function commitmentOfRequest(request: Request): Hash256 {
+  return request.tag === "Post" ? commitmentOfPost(request.value) : commitmentOfGet(request.value);
+}
+
+/** Leaf hash in the hub's MMR: the commitment itself. */
+export function mmrLeafHash(leaf: Leaf): Hash256 {
+  return leaf.tag === "Request" ? commitmentOfRequest(leaf.value) : commitmentOfResponse(leaf.value);
+}
+
+/**
+ * Where a chain keeps the bodies of requests and responses: the hub in its mountain range, other chains nowhere
+ * but in the offchain database.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/offchain.rs (OffchainDBProvider and its `()`).
+ */
+
+/** Takes leaves in during a block. */
+export interface LeafStore {
+  /** Adds a leaf and tells where it will be. */
+  push(execution: Execution, leaf: Leaf): LeafIndexAndPos;
+  /** End of a block. @returns the root that goes into the header's digest. */
+  finalize(execution: Execution, forkIdentifier: Hex): Hash256;
+}
+
+/** No tree: every leaf is at 0, the root is zero, the body is under its commitment. */
+export const offchainLeaves: LeafStore = {
+  push(execution, leaf): LeafIndexAndPos {
+    const key = offchainKeys.leafByCommitment(mmrLeafHash(leaf));
+    execution.overlay.writeOffchain(key, leafCodec.enc(leaf));
+    return { leafIndex: 0n, pos: 0n };
+  },
+  finalize: () => `0x${"00".repeat(32)}`,
+};
 
 const emptyRoot: Hash256 = `0x${"00".repeat(32)}`;
 
@@ -31,29 +70,19 @@ export function decodeLeafNode(node: Uint8Array): Leaf | undefined {
 }
 
 /** The pallet with the node's mountain range. */
-export class MmrPallet implements LeafStore {
-  readonly rootHash: StorageItem<[], Hash256>;
-  readonly numberOfLeaves: StorageItem<[], bigint>;
-  readonly #nodes: StorageItem<[bigint], Hash256>;
-  readonly #intermediate: StorageItem<[bigint], Leaf>;
-  readonly #intermediateCount: StorageItem<[], number>;
-  readonly #nodeCount: StorageItem<[], number>;
+export class MmrPallet extends PalletStorage implements LeafStore {
+  readonly rootHash = this.item("RootHash", [], hash256);
+  readonly numberOfLeaves = this.item("NumberOfLeaves", [], u64);
+  readonly #nodes = this.item("Nodes", [u64], hash256);
+  readonly #intermediate = this.item("IntermediateLeaves", [u64], leafCodec);
+  readonly #intermediateCount = this.item("CounterForIntermediateLeaves", [], u32);
+  readonly #nodeCount = this.item("CounterForNodes", [], u32);
   readonly #range = new MountainRange();
   /** Tops of the range's subtrees, largest first. */
   readonly #tops: Uint8Array[] = [];
 
   constructor(metadata: RuntimeMetadata) {
-    this.rootHash = new StorageItem(metadata, ["Mmr", "RootHash"], [], hash256);
-    this.numberOfLeaves = new StorageItem(metadata, ["Mmr", "NumberOfLeaves"], [], u64);
-    this.#nodes = new StorageItem<[bigint], Hash256>(metadata, ["Mmr", "Nodes"], [u64], hash256);
-    this.#nodeCount = new StorageItem(metadata, ["Mmr", "CounterForNodes"], [], u32);
-    this.#intermediate = new StorageItem<[bigint], Leaf>(
-      metadata,
-      ["Mmr", "IntermediateLeaves"],
-      [u64],
-      leafCodec,
-    );
-    this.#intermediateCount = new StorageItem(metadata, ["Mmr", "CounterForIntermediateLeaves"], [], u32);
+    super(metadata, "Mmr");
   }
 
   /** Queues a leaf for the end of the block and tells where it will be. */

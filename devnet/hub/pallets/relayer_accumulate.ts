@@ -25,9 +25,9 @@ import {
   slotNumber,
   verifierOf,
 } from "./relayer_storage.ts";
-import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
+import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { verifySignature } from "../signatures.ts";
-import { isSubstrate } from "./is_substrate.ts";
 
 interface ProvenClaim {
   readonly commitment: Hash256;
@@ -151,10 +151,6 @@ function redirect(
 
 /** The address that signed a digest. @throws {DispatchError} InvalidSignature when none can be recovered. */
 export function recovered(digest: Hash256, signature: Uint8Array): Uint8Array {
-  try {
-    return recoverEvmAddress(digest, signature);
-  } catch (cause) {
-    if (cause instanceof SignatureError) refuse("InvalidSignature", cause);
-    throw cause;
-  }
+  const refusal = (cause: SignatureError): never => refuse("InvalidSignature", cause);
+  return converted(SignatureError, refusal, () => recoverEvmAddress(digest, signature));
 }

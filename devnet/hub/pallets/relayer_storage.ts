@@ -21,42 +21,31 @@ import {
 } from "../../../src/core/encoding/scale.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import type { BalancesPallet } from "./balances.ts";
 import type { HostExecutivePallet } from "./host_executive.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { requireCommitment, validateStateMachine } from "./proof_heights.ts";
-import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
-import { isSubstrate } from "./is_substrate.ts";
+import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
+import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
 
 /** Paid out at the least unless governance set another amount: 10 tokens of 18 decimals. */
 export const defaultMinimumWithdrawal = 10n ** 19n;
 
 /** Storage items. Amounts are units of the fee token of the chain where the fee was paid. */
-export class RelayerStorage {
-  readonly fees: StorageItem<[StateMachine, Uint8Array], bigint>;
-  readonly nonce: StorageItem<[Uint8Array, StateMachine], bigint>;
-  readonly minimumWithdrawal: StorageItem<[StateMachine], bigint>;
+export class RelayerStorage extends PalletStorage {
+  readonly fees = this.item("Fees", [stateMachineCodec, bytes], u256);
+  readonly nonce = this.item("Nonce", [bytes, stateMachineCodec], u64);
+  readonly minimumWithdrawal = this.item("MinimumWithdrawalAmount", [stateMachineCodec], u256);
   /** In the native token, as the other reward. */
-  readonly consensusReward: StorageItem<[StateMachine], bigint>;
-  readonly rotationsClaimed: StorageItem<[StateMachine, bigint], undefined>;
-  readonly requestReward: StorageItem<[Uint8Array], bigint>;
-  readonly requestsClaimed: StorageItem<[Hash256], undefined>;
+  readonly consensusReward = this.item("OutboundConsensusDeliveryReward", [stateMachineCodec], u128);
+  readonly rotationsClaimed = this.item("OutboundConsensusRotationsClaimed", [stateMachineCodec, u64], unit);
+  readonly requestReward = this.item("OutboundRequestDeliveryReward", [bytes], u128);
+  readonly requestsClaimed = this.item("OutboundRequestsClaimed", [hash256], unit);
 
   constructor(metadata: RuntimeMetadata) {
-    const item = <Keys extends readonly unknown[], Value>(
-      name: string,
-      keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> },
-      value: Codec<Value>,
-    ): StorageItem<Keys, Value> => new StorageItem<Keys, Value>(metadata, ["Relayer", name], keys, value);
-    this.fees = item("Fees", [stateMachineCodec, bytes], u256);
-    this.nonce = item("Nonce", [bytes, stateMachineCodec], u64);
-    this.minimumWithdrawal = item("MinimumWithdrawalAmount", [stateMachineCodec], u256);
-    this.consensusReward = item("OutboundConsensusDeliveryReward", [stateMachineCodec], u128);
-    this.rotationsClaimed = item("OutboundConsensusRotationsClaimed", [stateMachineCodec, u64], unit);
-    this.requestReward = item("OutboundRequestDeliveryReward", [bytes], u128);
-    this.requestsClaimed = item("OutboundRequestsClaimed", [hash256], unit);
+    super(metadata, "Relayer");
   }
 }
 
@@ -80,12 +69,7 @@ export function refuse(code: string, cause?: unknown): never {
 
 /** Runs a part of a call; what the message handlers find wrong there becomes an error of the pallet. */
 export function orRefuse<T>(code: string, run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    if (cause instanceof IsmpError) refuse(code, cause);
-    throw cause;
-  }
+  return converted(IsmpError, (cause) => refuse(code, cause), run);
 }
 
 /** The verifier of a proof, once its height may be used. @throws {IsmpError} */
@@ -172,12 +156,7 @@ function rlpString(value: Uint8Array): Uint8Array | undefined {
 
 /** Decodes a stored value. @throws {DispatchError} `code` when it is none of the type. */
 export function decodeOr<T>(code: string, codec: Codec<T>, value: Uint8Array): T {
-  try {
-    return decodeStrict(codec, value, "value");
-  } catch (cause) {
-    if (cause instanceof ScaleError) refuse(code, cause);
-    throw cause;
-  }
+  return converted(ScaleError, (cause) => refuse(code, cause), () => decodeStrict(codec, value, "value"));
 }
 
 /** `BoundedVec<u8, 32>` of an address, cut as the pallet's events cut it. */

@@ -8,22 +8,23 @@ import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../
 import { requestMetadataCodec, responseReceiptCodec } from "../../../src/core/ismp/host_state.ts";
 import { type GetRequestsWithProof, getRequestsWithProofCodec } from "../../../src/core/ismp/ismp_message.ts";
 import { getRequestsTag } from "../pool_tags.ts";
-import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
-import { bool, hash256, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { bool, hash256 } from "../../../src/core/encoding/scale.ts";
 import {
   callHandler,
   DispatchError,
   type Execution,
+  orInvalid,
   type SimulatedRuntime,
-  ValidityError,
   type ValidTransaction,
 } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { StorageItem } from "../storage.ts";
+import { PalletStorage } from "../storage.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { converted } from "../verifiers/refusals.ts";
+import { readSigner } from "./ismp_request.ts";
 import { IsmpError } from "./ismp_error.ts";
-import { requireCommitment, validateStateMachine } from "./proof_heights.ts";
+import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 
 /** Charges a sender for bytes. @throws {IsmpError} module_dispatch_error when it has too little. */
 export type ResponseCharge = (execution: Execution, get: GetRequest, bytes: number) => void;
@@ -31,18 +32,18 @@ export type ResponseCharge = (execution: Execution, get: GetRequest, bytes: numb
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
 
 /** The pallet. */
-export class StateCoprocessorPallet {
+export class StateCoprocessorPallet extends PalletStorage {
   readonly #ismp: IsmpPallet;
   readonly #charge: ResponseCharge | undefined;
-  readonly #responded: StorageItem<[Hash256], boolean>;
+  readonly #responded = this.item("Responded", [hash256], bool);
 
   constructor(
     metadata: RuntimeMetadata,
     parts: { readonly ismp: IsmpPallet; readonly charge: ResponseCharge | undefined },
   ) {
+    super(metadata, "Ismp");
     this.#ismp = parts.ismp;
     this.#charge = parts.charge;
-    this.#responded = new StorageItem<[Hash256], boolean>(metadata, ["Ismp", "Responded"], [hash256], bool);
   }
 
   /** Adds `StateCoprocessor.handle_unsigned` to the table. */
@@ -52,12 +53,7 @@ export class StateCoprocessorPallet {
       "handle_unsigned",
       callHandler(getRequestsWithProofCodec, {
         validate: (execution, message): ValidTransaction => {
-          try {
-            this.#run(execution, message);
-          } catch (cause) {
-            if (cause instanceof DispatchError) throw new ValidityError("Call", { cause });
-            throw cause;
-          }
+          orInvalid("Call", () => this.#run(execution, message));
           return { priority: 100n, provides: [fromHex(getRequestsTag(message.requests))], longevity: 25n };
         },
         dispatch: (execution, message): void => this.#run(execution, message),
@@ -66,13 +62,12 @@ export class StateCoprocessorPallet {
   }
 
   #run(execution: Execution, message: GetRequestsWithProof): void {
-    try {
+    const failure = (cause: IsmpError): Error =>
+      new DispatchError("StateCoprocessor", "HandlingError", { cause });
+    converted(IsmpError, failure, () => {
       const responses = this.#answer(execution, message);
       for (const response of responses) this.#store(execution, response, message.address);
-    } catch (cause) {
-      if (!(cause instanceof IsmpError)) throw cause;
-      throw new DispatchError("StateCoprocessor", "HandlingError", { cause });
-    }
+    });
   }
 
   #answer(execution: Execution, message: GetRequestsWithProof): GetResponse[] {
@@ -142,14 +137,5 @@ function checkGet(execution: Execution, get: GetRequest, message: GetRequestsWit
   const receipt = childTrieKeys.responseReceipt(commitmentOfGet(get));
   if (execution.overlay.getChild(receipt) !== undefined) {
     throw new IsmpError("duplicate_response", commitmentOfGet(get));
-  }
-}
-
-function readSigner(address: Uint8Array): Uint8Array {
-  try {
-    return storedSigner(address);
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError("signature_decoding_failed", `${address.length} bytes`, { cause });
   }
 }

@@ -3,6 +3,12 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/{evm,substrate}/src/lib.rs,
  * modules/ismp/state-machines/evm/src/substrate_evm.rs.
  */
+import {
+  type ConsensusClientId,
+  type StateCommitment,
+  type StateMachine,
+  stateMachineParts,
+} from "../../../src/core/ismp/state_machine.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../../src/core/evm/host_storage.ts";
 import {
@@ -11,22 +17,23 @@ import {
   stateMachineProofCodec,
   substrateEvmProofCodec,
 } from "../../../src/core/ismp/proof.ts";
-import type {
-  ConsensusClientId,
-  StateCommitment,
-  StateMachine,
-} from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import {
   type ContractQuestion,
   readContractState,
+  readSubstrateState,
   requireContractSlots,
-} from "../verifiers/contract_state.ts";
+} from "../verifiers/substrate_state.ts";
 import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
-import { ProofRefusal } from "../verifiers/proof_refusal.ts";
-import { readSubstrateState } from "../verifiers/substrate_state.ts";
+import { converted, ProofRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
+
+/** True for Polkadot, Kusama, Substrate and Relay; Tendermint is neither EVM nor Substrate. */
+export function isSubstrate(stateMachine: StateMachine): boolean {
+  const { tag } = stateMachineParts(stateMachine);
+  return tag === "Polkadot" || tag === "Kusama" || tag === "Substrate" || tag === "Relay";
+}
 
 /** What a verifier of messages needs to know of the chain that it runs on. */
 export interface VerifierHost {
@@ -157,21 +164,10 @@ function requireHost(host: VerifierHost, proof: Proof): Uint8Array {
 }
 
 function refusing<T>(code: ProofCode, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ProofRefusal) {
-      throw new IsmpError(code, cause.code, { cause });
-    }
-    throw cause;
-  }
+  return converted(ProofRefusal, (cause) => new IsmpError(code, cause.code, { cause }), read);
 }
 
 function decodeProof<T>(codec: Codec<T>, proof: Uint8Array, code: ProofCode): T {
-  try {
-    return decodeStrict(codec, proof, "Proof");
-  } catch (cause) {
-    if (!(cause instanceof ScaleError)) throw cause;
-    throw new IsmpError(code, "undecodable proof", { cause });
-  }
+  const refusal = (cause: ScaleError): Error => new IsmpError(code, "undecodable proof", { cause });
+  return converted(ScaleError, refusal, () => decodeStrict(codec, proof, "Proof"));
 }

@@ -8,25 +8,11 @@ import { type Codec, hash256, ScaleError, Struct, u32, u64 } from "../../../src/
 import { encodeDigest } from "../digest.ts";
 import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type EventEntry, StorageItem } from "../storage.ts";
+import { type EventEntry, PalletStorage } from "../storage.ts";
 import { encodeBareExtrinsic } from "../../../src/core/ismp/ismp_message.ts";
 
 /** Number of past block hashes in storage (constant `System.BlockHashCount` of both runtimes). */
 const blockHashCount = 4096;
-
-/** Storage of the three pallets. */
-export interface SystemStorage {
-  readonly number: StorageItem<[], number>;
-  readonly parentHash: StorageItem<[], Hash256>;
-  readonly blockHash: StorageItem<[number], Hash256>;
-  /** Already encoded: `Vec<EventRecord>`. */
-  readonly events: StorageItem<[], Uint8Array>;
-  readonly eventCount: StorageItem<[], number>;
-  readonly digest: StorageItem<[], Uint8Array>;
-  /** Unix milliseconds. */
-  readonly now: StorageItem<[], bigint>;
-  readonly parachainId: StorageItem<[], number>;
-}
 
 /** A value that is bytes already; decoding takes all that is left. */
 const raw: Codec<Uint8Array> = createCodec(
@@ -37,18 +23,22 @@ const raw: Codec<Uint8Array> = createCodec(
   },
 );
 
-/** The storage items. */
-export function systemStorage(metadata: RuntimeMetadata): SystemStorage {
-  return {
-    number: new StorageItem(metadata, ["System", "Number"], [], u32),
-    parentHash: new StorageItem(metadata, ["System", "ParentHash"], [], hash256),
-    blockHash: new StorageItem<[number], Hash256>(metadata, ["System", "BlockHash"], [u32], hash256),
-    events: new StorageItem(metadata, ["System", "Events"], [], raw),
-    eventCount: new StorageItem(metadata, ["System", "EventCount"], [], u32),
-    digest: new StorageItem(metadata, ["System", "Digest"], [], raw),
-    now: new StorageItem(metadata, ["Timestamp", "Now"], [], u64),
-    parachainId: new StorageItem(metadata, ["ParachainInfo", "ParachainId"], [], u32),
-  };
+/** Storage of the three pallets. */
+export class SystemStorage extends PalletStorage {
+  readonly number = this.item("Number", [], u32);
+  readonly parentHash = this.item("ParentHash", [], hash256);
+  readonly blockHash = this.item("BlockHash", [u32], hash256);
+  /** Already encoded: `Vec<EventRecord>`. */
+  readonly events = this.item("Events", [], raw);
+  readonly eventCount = this.item("EventCount", [], u32);
+  readonly digest = this.item("Digest", [], raw);
+  /** Unix milliseconds. */
+  readonly now = this.item("Now", [], u64, "Timestamp");
+  readonly parachainId = this.item("ParachainId", [], u32, "ParachainInfo");
+
+  constructor(metadata: RuntimeMetadata) {
+    super(metadata, "System");
+  }
 }
 
 const compactMoment: Codec<bigint> = enhanceCodec(compact, (value: bigint) => value, BigInt);

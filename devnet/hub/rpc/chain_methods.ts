@@ -4,10 +4,18 @@
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { SimulatedBlock } from "../block_history.ts";
 import { headerToJson } from "../digest.ts";
-import type { BlockNews, ServedNode } from "../node.ts";
-import { invalidParams } from "./json_rpc.ts";
-import { type RpcMethod, type RpcMethods, RpcSubscription } from "./method.ts";
-import { optionalHash } from "./params.ts";
+import type { HubNode, ServedNode } from "../node.ts";
+import {
+  blockParam,
+  clientErrors,
+  hexParam,
+  invalidParams,
+  optionalHash,
+  RpcError,
+  type RpcMethods,
+} from "./json_rpc.ts";
+import { converted } from "../verifiers/refusals.ts";
+import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 
 /** The methods. */
 export function chainMethods(node: ServedNode): RpcMethods {
@@ -16,14 +24,6 @@ export function chainMethods(node: ServedNode): RpcMethods {
     const hash = optionalHash(value, "hash");
     return hash === undefined ? chain.best : chain.find(hash);
   };
-  const newHeads = heads(node, "chain_newHead", () => chain.best, ({ best }) => [best]);
-  // Of blocks that became final together only the last one is announced (paritytech/substrate: pull request 10639).
-  const finalHeads = heads(
-    node,
-    "chain_finalizedHead",
-    () => chain.finalized,
-    ({ finalized }) => finalized.slice(-1),
-  );
   return {
     chain_getHeader: ([hash]) => {
       const block = find(hash);
@@ -38,11 +38,6 @@ export function chainMethods(node: ServedNode): RpcMethods {
     },
     chain_getBlockHash: ([which]) => Array.isArray(which) ? which.map(hashOf) : hashOf(which),
     chain_getFinalizedHead: () => chain.finalized.hash,
-    chain_subscribeNewHeads: newHeads,
-    chain_subscribeNewHead: newHeads,
-    chain_subscribeAllHeads: heads(node, "chain_allHead", () => chain.best, ({ best }) => [best]),
-    chain_subscribeFinalizedHeads: finalHeads,
-    chain_subscribeFinalisedHeads: finalHeads,
   };
 
   function hashOf(which: unknown): string | null {
@@ -55,17 +50,50 @@ export function chainMethods(node: ServedNode): RpcMethods {
   }
 }
 
-function heads(
-  node: ServedNode,
-  notification: string,
-  current: () => SimulatedBlock,
-  select: (news: BlockNews) => readonly SimulatedBlock[],
-): RpcMethod {
-  return () =>
-    new RpcSubscription(notification, (send) => {
-      send(headerToJson(current().header));
-      return node.follow((news) => {
-        for (const block of select(news)) send(headerToJson(block.header));
-      });
-    });
+/** The methods. */
+export function authorMethods(node: HubNode): RpcMethods {
+  return {
+    author_submitExtrinsic: ([extrinsic]) => node.pool.submit(extrinsicParam(extrinsic)),
+    author_pendingExtrinsics: () => node.pool.pending().map(toHex),
+    offchain_localStorageGet: ([kind, key]) => {
+      if (kind !== "PERSISTENT" && kind !== "LOCAL") throw new RpcError(-32602, "Invalid params", "kind");
+      const value = kind === "PERSISTENT" ? node.chain.offchain.get(hexParam(key, "key")) : undefined;
+      return value === undefined ? null : toHex(value);
+    },
+  };
+}
+
+/** Bytes with a right length prefix; what is inside is the runtime's business. */
+function extrinsicParam(value: unknown): Uint8Array {
+  const extrinsic = hexParam(value, "extrinsic");
+  const failure = ({ message }: ScaleError): Error =>
+    new RpcError(1001, `Extrinsic has invalid format: ${message}`);
+  converted(ScaleError, failure, () => decodeStrict(bytes, extrinsic, "Extrinsic"));
+  return extrinsic;
+}
+
+/** The methods. */
+export function systemMethods(node: HubNode): RpcMethods {
+  return {
+    system_chain: () => node.identity.chainName,
+    system_name: () => "Hub simulator",
+    system_properties: () => ({
+      ss58Format: 0,
+      tokenDecimals: 12,
+      tokenSymbol: node.identity.tokenSymbol,
+    }),
+    system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
+    system_dryRun: ([extrinsic, at]) => dryRun(node, hexParam(extrinsic, "extrinsic"), at),
+  };
+}
+
+function dryRun(node: HubNode, extrinsic: Uint8Array, at: unknown): string {
+  const block = blockParam(node, at);
+  const { runtime } = node;
+  const execution = clientErrors(() => runtime.execute(node.chain.stateOf(block)));
+  execution.extrinsicIndex = 0;
+  const failure = ({ message }: ScaleError): Error => new RpcError(2, "Unable to dry run extrinsic", message);
+  const result = converted(ScaleError, failure, () => runtime.apply(execution, extrinsic));
+  if (result.kind !== "success") node.onRejection({ stage: "dryRun", extrinsic, error: result.error });
+  return toHex(runtime.encodeApplyResult(result));
 }

@@ -5,21 +5,88 @@
  */
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
 import { mmrProofCodec, type ProofKeys } from "../../../src/core/ismp/proof.ts";
+import {
+  type ConsensusStateId,
+  IdentifierError,
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+import {
+  hashParam,
+  invalidParams,
+  listParam,
+  numbersParam,
+  objectParam,
+  RpcError,
+  type RpcMethods,
+  u32Param,
+  u64Param,
+} from "./json_rpc.ts";
+import { converted } from "../verifiers/refusals.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
 import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
-import {
-  commitmentsParam,
-  consensusStateIdParam,
-  proofKeysParam,
-  stateMachineHeightParam,
-  stateMachineIdParam,
-} from "./ismp_params.ts";
-import { RpcError } from "./json_rpc.ts";
-import type { RpcMethods } from "./method.ts";
-import { hashParam, listParam, numbersParam, u32Param } from "./params.ts";
 import { getResponseToJson, integerToJson, ismpEventToJson, requestToJson } from "./ismp_json.ts";
+
+/**
+ * Reads the parameters of `ismp_*` and `mmr_*` methods; everything wrong is -32602.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/ismp/core/src/host.rs (serde).
+ */
+
+/** Commitments of `ismp_queryRequests` and `ismp_queryResponses`: one array of objects. */
+export function commitmentsParam(value: unknown): readonly Hash256[] {
+  return listParam(
+    value,
+    "query",
+    (item) => hashParam(objectParam(item, ["commitment"]).commitment, "commitment"),
+  );
+}
+
+/** Second parameter of `mmr_queryProof`: an object with one member, the kind of the keys. */
+export function proofKeysParam(value: unknown): ProofKeys {
+  const [[tag, hashes] = ["", undefined], ...more] = Object.entries(objectParam(value, []));
+  if ((tag !== "Requests" && tag !== "Responses") || more.length > 0) {
+    throw invalidParams("expected one of `Requests` and `Responses`");
+  }
+  return { tag, value: listParam(hashes, tag, hashParam) };
+}
+
+/** Height of a state machine. */
+export function stateMachineHeightParam(value: unknown): StateMachineHeight {
+  const { id, height } = objectParam(value, ["id", "height"]);
+  return { id: stateMachineIdParam(id), height: u64Param(height, "height") };
+}
+
+/** State machine as a light client knows it; both names are texts. */
+export function stateMachineIdParam(value: unknown): StateMachineId {
+  const { state_id, consensus_state_id } = objectParam(value, ["state_id", "consensus_state_id"]);
+  return {
+    stateMachine: stateMachineParam(state_id),
+    consensusStateId: consensusStateIdParam(consensus_state_id, "consensus_state_id"),
+  };
+}
+
+/** Four bytes of text. */
+function consensusStateIdParam(value: unknown, name: string): ConsensusStateId {
+  return named(name, () => toConsensusStateId(textParam(value, name)));
+}
+
+function stateMachineParam(value: unknown): StateMachine {
+  return named("state_id", () => parseStateMachine(textParam(value, "state_id")));
+}
+
+function textParam(value: unknown, name: string): string {
+  if (typeof value !== "string") throw invalidParams(`${name}: expected a string`);
+  return value;
+}
+
+function named<T>(name: string, read: () => T): T {
+  return converted(IdentifierError, ({ message }) => invalidParams(`${name}: ${message}`), read);
+}
 
 /** Code of every failure of these methods. */
 const failureCode = 9876;
@@ -95,12 +162,8 @@ function fail(message: string): never {
 }
 
 function stateOf(node: HubNode, block: SimulatedBlock): ReturnType<HubNode["chain"]["stateOf"]> {
-  try {
-    return node.chain.stateOf(block);
-  } catch (error) {
-    if (error instanceof ChainError) throw failure(`Error accessing state backend: ${error.message}`);
-    throw error;
-  }
+  const refusal = ({ message }: Error): Error => failure(`Error accessing state backend: ${message}`);
+  return converted(ChainError, refusal, () => node.chain.stateOf(block));
 }
 
 function proofState(node: HubNode, height: unknown): ReturnType<HubNode["chain"]["stateOf"]> {
@@ -118,12 +181,9 @@ function mmrProof(node: HubNode, api: RuntimeApi, height: unknown, keys: ProofKe
   const block = node.chain.findNumber(u32Param(height, "height"));
   if (block === undefined) throw failure("invalid block height provided");
   const state = stateOf(node, block);
-  try {
-    return proofAnswer(height, mmrProofCodec.enc(api.generateProof(state, keys).proof));
-  } catch (error) {
-    if (error instanceof MmrApiError) throw failure(`Error generating mmr proof: ${error.code}`);
-    throw error;
-  }
+  const refusal = ({ code }: MmrApiError): Error => failure(`Error generating mmr proof: ${code}`);
+  const { proof } = converted(MmrApiError, refusal, () => api.generateProof(state, keys));
+  return proofAnswer(height, mmrProofCodec.enc(proof));
 }
 
 /**
@@ -141,12 +201,8 @@ function eventsOfRange(
   const events: [Hash256, unknown[]][] = [];
   for (let number = last.header.number; number >= first.header.number; number--) {
     const block = node.chain.blockAt(number);
-    try {
-      events.push([block.hash, read(block)]);
-    } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
-      throw failure(`failed to read block events ${error.message}`);
-    }
+    const refusal = ({ message }: Error): Error => failure(`failed to read block events ${message}`);
+    events.push([block.hash, converted(ChainError, refusal, () => read(block))]);
   }
   if (first.header.number === 0) throw failure("Invalid block number or hash provided");
   return Object.fromEntries(events.sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,6 +1,140 @@
 /**
  * JSON-RPC 2.0 as a Substrate node speaks it: requests, errors, and numbers of any size.
  */
+import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { converted } from "../verifiers/refusals.ts";
+import { ChainError, type SimulatedBlock } from "../block_history.ts";
+import type { ServedNode } from "../node.ts";
+
+/** A call as a {@link FaultHook} sees it. */
+export interface IncomingCall {
+  readonly transport: "http" | "ws";
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** What to do instead of, or before, a proper answer. */
+export type FaultAction =
+  /** Answer after `ms` milliseconds. */
+  | { readonly kind: "delay"; readonly ms: number }
+  /** Answer with this error; the method does not run. */
+  | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown }
+  /** Answer with this result; the method does not run. */
+  | { readonly kind: "result"; readonly result: unknown }
+  /** Close the connection without an answer; with `afterCall` the method runs first. */
+  | { readonly kind: "drop"; readonly afterCall?: boolean }
+  /** Never answer. */
+  | { readonly kind: "hang" }
+  /** Send only the first `bytes` characters of the answer. */
+  | { readonly kind: "truncate"; readonly bytes: number }
+  /** HTTP only (WebSocket closes): this status and headers, e.g. 429 with `retry-after`. */
+  | { readonly kind: "status"; readonly status: number; readonly headers?: Readonly<Record<string, string>> };
+
+/** Decides what happens to a call; undefined lets it pass. */
+export type FaultHook = (call: IncomingCall) => FaultAction | undefined;
+
+/** Carries a fault that concerns the whole connection out of the dispatcher. */
+export class ConnectionFault extends Error {
+  override readonly name = "ConnectionFault";
+  constructor(readonly fault: Extract<FaultAction, { kind: "drop" | "hang" | "truncate" | "status" }>) {
+    super(`Fault asked for: ${fault.kind}`);
+  }
+}
+
+/** Resolves after `ms` milliseconds, at once when `signal` aborts. */
+export function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const finish = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", finish);
+      resolve();
+    };
+    const timer = setTimeout(finish, ms);
+    signal.addEventListener("abort", finish);
+  });
+}
+
+/** Bytes of a hex string with `0x`. */
+export function hexParam(value: unknown, name: string): Uint8Array {
+  if (typeof value !== "string" || !value.startsWith("0x")) throw invalidParams(`${name}: expected 0x hex`);
+  try {
+    return fromHex(value);
+  } catch {
+    throw invalidParams(`${name}: expected 0x hex`);
+  }
+}
+
+/** A list, every item of which is read by `read`. */
+export function listParam<T>(value: unknown, name: string, read: (item: unknown, name: string) => T): T[] {
+  if (!Array.isArray(value)) throw invalidParams(`${name}: expected a sequence`);
+  return value.map((item) => read(item, name));
+}
+
+/** 32 bytes of hex. */
+export function hashParam(value: unknown, name: string): Hash256 {
+  try {
+    return toHash256(hexParam(value, name));
+  } catch {
+    throw invalidParams(`${name}: expected 32 bytes of 0x hex`);
+  }
+}
+
+/** 32 bytes of hex, or nothing (`null` or left out). */
+export function optionalHash(value: unknown, name: string): Hash256 | undefined {
+  return value === undefined || value === null ? undefined : hashParam(value, name);
+}
+
+/** A whole number from 0 to 2^32 - 1. */
+export function u32Param(value: unknown, name: string): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > 0xffffffff) {
+    throw invalidParams(`${name}: expected u32`);
+  }
+  return value;
+}
+
+/** A whole number from 0 to 2^64 - 1. */
+export function u64Param(value: unknown, name: string): bigint {
+  const number = typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))
+    ? BigInt(value)
+    : -1n;
+  if (number < 0n || number >= 1n << 64n) throw invalidParams(`${name}: expected u64`);
+  return number;
+}
+
+/** Bytes given as a list of numbers, as Rust's `Vec<u8>` reads JSON; hex strings are refused. */
+export function numbersParam(value: unknown, name: string): Uint8Array {
+  if (typeof value === "string") throw invalidParams(`invalid type: string "${value}", expected a sequence`);
+  const isByte = (item: unknown): item is number =>
+    typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
+  if (!Array.isArray(value) || !value.every(isByte)) throw invalidParams(`${name}: expected u8 numbers`);
+  return Uint8Array.from(value);
+}
+
+/** An object with these members. */
+export function objectParam<Name extends string>(
+  value: unknown,
+  names: readonly Name[],
+): Record<Name, unknown> {
+  if (typeof value !== "object" || value === null) throw invalidParams("expected an object");
+  const members: Record<string, unknown> = { ...value };
+  for (const name of names) if (!(name in members)) throw invalidParams(`missing field \`${name}\``);
+  return members;
+}
+
+/** Methods by name: positional parameters in, a JSON value out. @throws {RpcError} */
+export type RpcMethods = Readonly<Record<string, (params: readonly unknown[]) => unknown>>;
+
+/** Runs `read` and turns errors of the chain into those of the node's client. */
+export function clientErrors<T>(read: () => T): T {
+  return converted(ChainError, ({ message }) => new RpcError(4003, `Client error: ${message}`), read);
+}
+
+/** The block that an optional hash parameter names, the best one without it. @throws {RpcError} 4003. */
+export function blockParam(node: Pick<ServedNode, "chain">, value: unknown): SimulatedBlock {
+  const hash = optionalHash(value, "hash");
+  return hash === undefined ? node.chain.best : clientErrors(() => node.chain.block(hash));
+}
 
 /** An answer that is an error. */
 export class RpcError extends Error {
@@ -83,9 +217,4 @@ export function resultText(id: unknown, result: unknown): string {
 export function errorText(id: unknown, error: RpcError): string {
   const body = { code: error.code, message: error.message, data: error.data };
   return stringifyJson({ jsonrpc: "2.0", id: id === undefined ? null : id, error: body });
-}
-
-/** Text of a subscription's message. */
-export function notificationText(method: string, subscription: string, result: unknown): string {
-  return stringifyJson({ jsonrpc: "2.0", method, params: { subscription, result } });
 }

@@ -1,11 +1,140 @@
 /**
  * HTTP and WebSocket on one port. Can be stopped and started again on the same port.
  */
+import {
+  ConnectionFault,
+  errorText,
+  type FaultHook,
+  type IncomingCall,
+  parseRequestJson,
+  readRequest,
+  resultText,
+  rpcCodes,
+  RpcError,
+  type RpcMethods,
+  type RpcRequest,
+  wait,
+} from "./json_rpc.ts";
 import { KeptPort } from "../../kept_port.ts";
-import type { RpcDispatcher, SubscriptionHost } from "./dispatcher.ts";
-import { ConnectionFault } from "./faults.ts";
-import { notificationText } from "./json_rpc.ts";
-import type { RpcSubscription } from "./method.ts";
+
+/** Replaces the result of a call. */
+export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
+
+/** Options of {@link RpcDispatcher}. */
+export interface DispatcherOptions {
+  readonly methods: RpcMethods;
+  readonly maxRequestBytes: number;
+  readonly maxResponseBytes: number;
+  readonly fault: FaultHook;
+  /** Changes answers before they go out: what a lying node does. */
+  readonly alter?: AnswerHook;
+  /** Called with every method that ran, for benchmarks. */
+  readonly onCall: (call: IncomingCall) => void;
+}
+
+/** Answers messages. */
+export class RpcDispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #methods: ReadonlyMap<string, RpcMethods[string]>;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#methods = new Map(Object.entries(options.methods));
+  }
+
+  /**
+   * The answer to one message, undefined when there is none (notifications only).
+   * @throws {ConnectionFault} when a scenario wants the connection to suffer.
+   */
+  async answer(
+    text: string,
+    transport: IncomingCall["transport"],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (text.length > this.#options.maxRequestBytes) {
+      return errorText(null, new RpcError(rpcCodes.oversizedRequest, "Request is too big"));
+    }
+    let message: unknown;
+    try {
+      message = parseRequestJson(text);
+    } catch {
+      return errorText(null, new RpcError(rpcCodes.parseError, "Parse error"));
+    }
+    if (!Array.isArray(message)) return await this.#answerOne(message, transport, signal);
+    if (message.length === 0) {
+      return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
+    }
+    const answers: string[] = [];
+    for (const item of message) {
+      const answer = await this.#answerOne(item, transport, signal);
+      if (answer !== undefined) answers.push(answer);
+    }
+    return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
+  }
+
+  async #answerOne(
+    message: unknown,
+    transport: IncomingCall["transport"],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const request = readRequest(message);
+    if (request === undefined) {
+      return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
+    }
+    const answer = await this.#run(request, transport, signal);
+    if (request.id === undefined) return undefined;
+    if (answer.length <= this.#options.maxResponseBytes) return answer;
+    return errorText(request.id, new RpcError(rpcCodes.oversizedResponse, "Response is too big"));
+  }
+
+  async #run(
+    request: RpcRequest,
+    transport: IncomingCall["transport"],
+    signal: AbortSignal,
+  ): Promise<string> {
+    const call = { transport, method: request.method, params: request.params };
+    const fault = this.#options.fault(call);
+    switch (fault?.kind) {
+      case undefined:
+        break;
+      case "delay":
+        await wait(fault.ms, signal);
+        break;
+      case "error":
+        return errorText(request.id, new RpcError(fault.code, fault.message, fault.data));
+      case "result":
+        return resultText(request.id, fault.result);
+      case "drop":
+        if (fault.afterCall === true) this.#execute(request, call);
+        throw new ConnectionFault(fault);
+      case "hang":
+      case "truncate":
+      case "status":
+        throw new ConnectionFault(fault);
+    }
+    return this.#execute(request, call);
+  }
+
+  #execute(request: RpcRequest, call: IncomingCall): string {
+    this.#options.onCall(call);
+    try {
+      const result = this.#result(request);
+      const { alter } = this.#options;
+      return resultText(request.id, alter === undefined ? result : alter(call, result));
+    } catch (error) {
+      if (error instanceof RpcError) return errorText(request.id, error);
+      const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      return errorText(request.id, new RpcError(rpcCodes.internalError, "Internal error", detail));
+    }
+  }
+
+  #result({ method, params }: RpcRequest): unknown {
+    if (method === "rpc_methods") return { methods: [...this.#methods.keys(), "rpc_methods"].sort() };
+    const run = this.#methods.get(method);
+    if (run === undefined) throw new RpcError(rpcCodes.methodNotFound, "Method not found");
+    return run(params);
+  }
+}
 
 /** A server that can go away and come back at the same address, with everything else as it was. */
 export class RpcServer implements AsyncDisposable {
@@ -95,7 +224,7 @@ async function serveHttp(
   }
   const ends = AbortSignal.any([signal, request.signal]);
   try {
-    const answer = await dispatcher.answer(await request.text(), "http", undefined, ends);
+    const answer = await dispatcher.answer(await request.text(), "http", ends);
     return new Response(answer ?? "", { headers: jsonHeaders });
   } catch (error) {
     if (!(error instanceof ConnectionFault)) throw error;
@@ -143,18 +272,13 @@ function serveSocket(
   sockets: Set<WebSocket>,
   signal: AbortSignal,
 ): void {
-  const subscriptions = new SocketSubscriptions(socket);
   sockets.add(socket);
-  socket.addEventListener("close", () => {
-    sockets.delete(socket);
-    subscriptions.closeAll();
-  });
+  socket.addEventListener("close", () => sockets.delete(socket));
   socket.addEventListener("message", async (event) => {
     const text = typeof event.data === "string" ? event.data : new TextDecoder().decode(event.data);
     try {
-      const answer = await dispatcher.answer(text, "ws", subscriptions, signal);
+      const answer = await dispatcher.answer(text, "ws", signal);
       if (answer !== undefined && socket.readyState === WebSocket.OPEN) socket.send(answer);
-      subscriptions.startWaiting();
     } catch (error) {
       if (!(error instanceof ConnectionFault)) throw error;
       breakSocket(socket, error.fault);
@@ -172,49 +296,5 @@ function breakSocket(socket: WebSocket, fault: ConnectionFault["fault"]): void {
     case "drop":
     case "status":
       socket.close(1011, "closed on demand");
-  }
-}
-
-/** Subscriptions of one socket. */
-class SocketSubscriptions implements SubscriptionHost {
-  readonly #socket: WebSocket;
-  readonly #stops = new Map<string, () => void>();
-  #waiting: { readonly id: string; readonly subscription: RpcSubscription }[] = [];
-
-  constructor(socket: WebSocket) {
-    this.#socket = socket;
-  }
-
-  open(subscription: RpcSubscription): string {
-    const id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-    this.#waiting.push({ id, subscription });
-    return id;
-  }
-
-  close(id: string): boolean {
-    const stop = this.#stops.get(id);
-    stop?.();
-    return this.#stops.delete(id);
-  }
-
-  /** Begins the subscriptions whose ids have been sent. */
-  startWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { id, subscription } of waiting) {
-      this.#stops.set(id, () => {});
-      const send = (result: unknown): void => {
-        if (!this.#stops.has(id) || this.#socket.readyState !== WebSocket.OPEN) return;
-        this.#socket.send(notificationText(subscription.notification, id, result));
-      };
-      const stop = subscription.start(send, () => this.close(id));
-      if (this.#stops.has(id)) this.#stops.set(id, stop);
-      else stop();
-    }
-  }
-
-  closeAll(): void {
-    for (const stop of this.#stops.values()) stop();
-    this.#stops.clear();
   }
 }

@@ -1,19 +1,182 @@
 /**
  * `state_*` and `childstate_*` methods.
  */
-import { equalBytes, toHex } from "../../../src/core/encoding/bytes.ts";
-import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
-import type { HubNode } from "../node.ts";
-import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { concatBytes, equalBytes, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import {
+  bytes,
+  compareBytes,
+  decodeStrict,
+  list,
+  Option,
+  ScaleError,
+  Struct,
+  u32,
+  u64,
+} from "../../../src/core/encoding/scale.ts";
+import { converted } from "../verifiers/refusals.ts";
+import type { SimulatedBlock } from "../block_history.ts";
+import type { HubNode, ServedNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
-import { invalidParams, RpcError } from "./json_rpc.ts";
-import { blockParam, clientErrors, type RpcMethods, RpcSubscription } from "./method.ts";
-import { hexParam, listParam } from "./params.ts";
-import { callRuntime } from "./state_call.ts";
-import { hexOrNull, storageMethods } from "./storage_methods.ts";
+import {
+  blockParam,
+  clientErrors,
+  hexParam,
+  invalidParams,
+  listParam,
+  RpcError,
+  type RpcMethods,
+  u32Param,
+} from "./json_rpc.ts";
+import { stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
+import { ValidityError } from "../runtime.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
 
-function versionOf({ version }: RuntimeMetadata): unknown {
-  return { ...version, systemVersion: version.stateVersion };
+/** Most keys of one `state_getKeysPaged`. */
+const maxPageKeys = 1000;
+
+/** The methods. */
+export function storageMethods(node: ServedNode): RpcMethods {
+  const { chain } = node;
+  const stateAt = (at: unknown): Snapshot => {
+    const block = blockParam(node, at);
+    return clientErrors(() => chain.stateOf(block));
+  };
+  return {
+    state_getStorage: ([key, at]) => hexOrNull(stateAt(at).main.get(hexParam(key, "key"))),
+    state_getKeysPaged: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
+    state_queryStorage: ([keys, from, to]) => queryStorage(node, keys, from, to),
+    state_queryStorageAt: ([keys, at]) => {
+      const block = blockParam(node, at);
+      const { main } = clientErrors(() => chain.stateOf(block));
+      const changes = listParam(keys, "keys", hexParam).map((key) => [toHex(key), hexOrNull(main.get(key))]);
+      return [{ block: block.hash, changes }];
+    },
+    state_getReadProof: ([keys, at]) => {
+      const block = blockParam(node, at);
+      const { main } = clientErrors(() => chain.stateOf(block));
+      return { at: block.hash, proof: main.prove(listParam(keys, "keys", hexParam)).map(toHex) };
+    },
+  };
+}
+
+/** A storage value as JSON-RPC shows it. */
+function hexOrNull(value: Uint8Array | undefined): Hex | null {
+  return value === undefined ? null : toHex(value);
+}
+
+function keysPaged(state: Snapshot, prefix: unknown, count: unknown, start: unknown): Hex[] {
+  const limit = u32Param(count, "count");
+  if (limit > maxPageKeys) {
+    throw new RpcError(4002, `count exceeds maximum value. value: ${limit}, max: ${maxPageKeys}`);
+  }
+  const wanted = typeof prefix === "string" ? hexParam(prefix, "prefix") : new Uint8Array();
+  const after = typeof start === "string" ? hexParam(start, "startKey") : undefined;
+  const keys: Hex[] = [];
+  for (const [key] of state.main.entries(wanted)) {
+    if (keys.length >= limit) break;
+    if (after === undefined || compareBytes(key, after) > 0) keys.push(toHex(key));
+  }
+  return keys;
+}
+
+/** Values at the first block and then every change, oldest block first. */
+function queryStorage(node: ServedNode, keys: unknown, from: unknown, to: unknown): unknown[] {
+  const wanted = listParam(keys, "keys", hexParam);
+  const first = blockParam(node, from).header.number;
+  const last = blockParam(node, to).header.number;
+  if (first > last) throw new RpcError(4001, `Cannot resolve a block range ['${first}' ... '${last}]`);
+  const known = new Map<Hex, Hex | null>();
+  const answer: unknown[] = [];
+  for (let number = first; number <= last; number++) {
+    const block = node.chain.blockAt(number);
+    const changes = changesAt(node, block, wanted, known);
+    if (changes.length > 0) answer.push({ block: block.hash, changes });
+  }
+  return answer;
+}
+
+function changesAt(
+  node: ServedNode,
+  block: SimulatedBlock,
+  keys: readonly Uint8Array[],
+  known: Map<Hex, Hex | null>,
+): [Hex, Hex | null][] {
+  const { main } = clientErrors(() => node.chain.stateOf(block));
+  const changes: [Hex, Hex | null][] = [];
+  for (const key of keys) {
+    const name = toHex(key);
+    const value = hexOrNull(main.get(key));
+    if (known.get(name) !== value || !known.has(name)) changes.push([name, value]);
+    known.set(name, value);
+  }
+  return changes;
+}
+
+/** Runtime API `Metadata` of metadata of version 14, by method. */
+export const metadataApi: Readonly<Record<string, (metadata: Uint8Array, args: Uint8Array) => Uint8Array>> = {
+  Metadata_metadata: (metadata) => bytes.enc(metadata),
+  Metadata_metadata_versions: () => list(u32).enc([14]),
+  Metadata_metadata_at_version: (metadata, args) =>
+    Option(bytes).enc(decodeStrict(u32, args, "arguments") === 14 ? metadata : undefined),
+};
+
+interface CallInput {
+  readonly node: HubNode;
+  readonly args: Uint8Array;
+  readonly state: Snapshot;
+}
+
+type RuntimeCall = (call: CallInput) => Uint8Array;
+
+/** What a node answers when the runtime cannot be executed. */
+export function executionFailed(why: string): RpcError {
+  return new RpcError(4003, `Client error: Execution failed: ${why}`);
+}
+
+/** Runs one API. @throws {RpcError} 4003 for unknown methods, undecodable arguments, pruned blocks. */
+function callRuntime(
+  node: HubNode,
+  method: string,
+  args: Uint8Array,
+  block: SimulatedBlock,
+): Uint8Array {
+  const state = clientErrors(() => node.chain.stateOf(block));
+  const trap = (): Error => executionFailed(`Execution aborted due to trap in ${method}`);
+  return converted(ScaleError, trap, () => {
+    if (Object.hasOwn(metadataApi, method)) {
+      return metadataApi[method]?.(node.runtime.metadataAfter(block.header.number).bytes, args) ?? args;
+    }
+    const call = Object.hasOwn(runtimeCalls, method) ? runtimeCalls[method] : undefined;
+    if (call === undefined) throw executionFailed(`Exported method ${method} is not found`);
+    return call({ node, args, state });
+  });
+}
+
+const runtimeCalls: Readonly<Record<string, RuntimeCall>> = {
+  TaggedTransactionQueue_validate_transaction: validateTransaction,
+  IsmpRuntimeApi_host_state_machine: ({ node }) => stateMachineCodec.enc(node.identity.stateMachine),
+};
+
+const validTransactionCodec = Struct({
+  priority: u64,
+  requires: list(bytes),
+  provides: list(bytes),
+  longevity: u64,
+});
+
+/** Arguments: source (0 to 2), extrinsic with its length, block hash. */
+function validateTransaction({ node, args, state }: Parameters<RuntimeCall>[0]): Uint8Array {
+  if ((args[0] ?? 3) > 2 || args.length < 34) throw new ScaleError("invalid", "arguments");
+  const extrinsic = args.slice(1, args.length - 32);
+  try {
+    const { priority, provides, longevity } = node.runtime.validate(state, extrinsic);
+    const valid = validTransactionCodec.enc({ priority, requires: [], provides, longevity });
+    return concatBytes(Uint8Array.of(0), valid, Uint8Array.of(1));
+  } catch (error) {
+    if (!(error instanceof ValidityError)) throw error;
+    return concatBytes(Uint8Array.of(1), error.encode());
+  }
 }
 
 /** The methods. */
@@ -25,24 +188,15 @@ export function stateMethods(node: HubNode): RpcMethods {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
   };
-  const version = ([at]: readonly unknown[]): unknown => versionOf(metadataAt(at));
   const metadataAt = (at: unknown): RuntimeMetadata =>
     runtime.metadataAfter(blockParam(node, at).header.number);
   return {
     ...storageMethods(node),
     state_getMetadata: ([at]) => toHex(metadataAt(at).bytes),
-    state_getRuntimeVersion: version,
-    chain_getRuntimeVersion: version,
-    state_subscribeRuntimeVersion: () =>
-      new RpcSubscription("state_runtimeVersion", (send) => {
-        let announced = metadataAt(undefined);
-        send(versionOf(announced));
-        return node.follow(() => {
-          const current = metadataAt(undefined);
-          if (current !== announced) send(versionOf(current));
-          announced = current;
-        });
-      }),
+    state_getRuntimeVersion: ([at]) => {
+      const { version } = metadataAt(at);
+      return { ...version, systemVersion: version.stateVersion };
+    },
     state_call: ([method, args, at]) => {
       if (typeof method !== "string") throw invalidParams("expected a method name");
       return toHex(callRuntime(node, method, hexParam(args, "args"), blockParam(node, at)));

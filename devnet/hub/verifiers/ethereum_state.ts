@@ -7,7 +7,7 @@ import { RLP } from "@ethereumjs/rlp";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { EvmStateProof } from "../../../src/core/ismp/proof.ts";
-import { ProofRefusal } from "./proof_refusal.ts";
+import { ProofRefusal } from "./refusals.ts";
 
 type Item = ReturnType<typeof RLP.decode>["data"];
 

@@ -3,6 +3,7 @@
  * relayer's verifier is none of the hub's.
  * Rules: docs/protocol/hub-consensus.md section 4.9; paritytech/finality-grandpa: src/lib.rs (validate_commit).
  */
+import { ClientRefusal, converted, require } from "./refusals.ts";
 import { ed25519Verify } from "@polkadot/util-crypto";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
@@ -16,18 +17,6 @@ import {
 import type { VerifiedFinality } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { type SubstrateHeader, substrateHeaderCodec } from "../../../src/core/substrate/header.ts";
 import { decodeStrict, ScaleError, Tuple, u32, u64 } from "../../../src/core/encoding/scale.ts";
-
-/** A proof that the hub's client refuses; names as in the notes. */
-export class FinalityRefusal extends Error {
-  override readonly name = "FinalityRefusal";
-  constructor(readonly code: string) {
-    super(`Finality refused: ${code}`);
-  }
-}
-
-function require(isMet: boolean, code: string): asserts isMet {
-  if (!isMet) throw new FinalityRefusal(code);
-}
 
 type Headers = ReadonlyMap<Hash256, SubstrateHeader>;
 
@@ -51,7 +40,7 @@ function pathDown(headers: Headers, from: Hash256, to: Hash256): readonly Hash25
   return path;
 }
 
-/** What the hub makes of a finality proof. @throws {FinalityRefusal} */
+/** What the hub makes of a finality proof. @throws {ClientRefusal} */
 export function checkFinality(trusted: GrandpaConsensusState, proof: GrandpaFinalityProof): VerifiedFinality {
   const headers = byHash(proof.unknownHeaders);
   const numbers = proof.unknownHeaders.map(({ number }) => number);
@@ -80,15 +69,14 @@ export function checkFinality(trusted: GrandpaConsensusState, proof: GrandpaFina
 }
 
 function readJustification(encoded: Uint8Array): GrandpaJustification {
-  try {
-    return decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification");
-  } catch (error) {
-    if (error instanceof ScaleError) throw new FinalityRefusal("DecodeJustification");
-    throw error;
-  }
+  return converted(
+    ScaleError,
+    (cause) => new ClientRefusal("DecodeJustification", { cause }),
+    () => decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification"),
+  );
 }
 
-/** Makes sure that a justification is the set's. @throws {FinalityRefusal} */
+/** Makes sure that a justification is the set's. @throws {ClientRefusal} */
 export function verifyVotes(
   { round, commit, votesAncestries }: GrandpaJustification,
   { currentAuthorities, currentSetId }: Pick<GrandpaConsensusState, "currentAuthorities" | "currentSetId">,

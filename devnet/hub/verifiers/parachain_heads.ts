@@ -13,16 +13,8 @@ import {
   type StateMachine,
 } from "../../../src/core/ismp/state_machine.ts";
 import { parachainHeadKey } from "../../../src/core/substrate/parachain_heads.ts";
-import { ProofRefusal } from "./proof_refusal.ts";
+import { ClientRefusal, ProofRefusal } from "./refusals.ts";
 import { readSubstrateState } from "./substrate_state.ts";
-
-/** A proof that the client refuses. */
-export class HeadRefusal extends Error {
-  override readonly name = "HeadRefusal";
-  constructor(readonly code: string, options?: ErrorOptions) {
-    super(`Head refused: ${code}`, options);
-  }
-}
 
 /** What the client knows. */
 export interface HeadsView {
@@ -43,13 +35,13 @@ const EVM_NAMES: Readonly<Record<string, string>> = {
   POLKADOT: "EVM-420420419",
 };
 
-/** The commitments that a proof leads to: of each followed parachain that it is about. @throws {HeadRefusal} */
+/** The commitments that a proof leads to: of each followed parachain that it is about. @throws {ClientRefusal} */
 export function readFollowedHeads(
   nodes: readonly Uint8Array[],
   view: HeadsView,
 ): readonly IntermediateState[] {
   const [relay = ""] = view.chain.split("-");
-  if (EVM_NAMES[relay] === undefined) throw new HeadRefusal("not_a_parachain");
+  if (EVM_NAMES[relay] === undefined) throw new ClientRefusal("not_a_parachain");
   // Proves nothing by itself, but refuses proofs that have not even the root.
   stored(nodes, view.relayStateRoot, new Uint8Array(0), "heads_proof");
   return view.paraIds.flatMap((paraId): IntermediateState[] => {
@@ -57,7 +49,7 @@ export function readFollowedHeads(
     if (value === undefined) return [];
     const header = readHeader(unwrapped(value));
     const slotMs = paraId === ASSET_HUB ? view.slotMs(paraId) : 0n;
-    if (slotMs === undefined) throw new HeadRefusal("slot_duration_missing");
+    if (slotMs === undefined) throw new ClientRefusal("slot_duration_missing");
     const name = parseStateMachine(`${relay}-${paraId}`);
     const commitment = commitmentOf(header, { slotMs, isCoprocessor: name === view.coprocessor });
     const stateMachine = paraId === ASSET_HUB ? parseStateMachine(EVM_NAMES[relay] ?? "") : name;
@@ -78,7 +70,7 @@ function stored(
   } catch (cause) {
     if (!(cause instanceof ProofRefusal)) throw cause;
     if (cause.code === "missing_node" && missing === undefined) return undefined;
-    throw new HeadRefusal(missing ?? "heads_proof", { cause });
+    throw new ClientRefusal(missing ?? "heads_proof", { cause });
   }
 }
 
@@ -101,7 +93,7 @@ class Bytes {
 
   take(count: number): Uint8Array {
     const taken = this.all.slice(this.#at, this.#at + count);
-    if (taken.length !== count) throw new HeadRefusal("undecodable_header");
+    if (taken.length !== count) throw new ClientRefusal("undecodable_header");
     this.#at += count;
     return taken;
   }
@@ -115,7 +107,7 @@ class Bytes {
     const first = Number(this.uint(1));
     const bytes = [0, 1, 3][first & 3];
     if (bytes === undefined) {
-      if (first !== 3) throw new HeadRefusal("undecodable_header");
+      if (first !== 3) throw new ClientRefusal("undecodable_header");
       return Number(this.uint(4));
     }
     return Number((this.uint(bytes) * 256n + BigInt(first)) >> 2n);
@@ -146,7 +138,7 @@ function readHeader(encoded: Uint8Array): Head {
   const logs = Array.from({ length: bytes.compact() }, (): DigestLog => {
     const kind = Number(bytes.uint(1));
     if (kind === UPDATED) return { kind, engine: "", data: new Uint8Array(0) };
-    if (![OTHER, CONSENSUS, SEAL, PRE_RUNTIME].includes(kind)) throw new HeadRefusal("undecodable_header");
+    if (![OTHER, CONSENSUS, SEAL, PRE_RUNTIME].includes(kind)) throw new ClientRefusal("undecodable_header");
     const engine = kind === OTHER ? "" : bytes.text(4);
     return { kind, engine, data: bytes.take(bytes.compact()) };
   });
@@ -176,7 +168,7 @@ function commitmentOf(
     if (kind === PRE_RUNTIME && engine === "aura") slot = bytes.uint(8);
     if (kind === PRE_RUNTIME && engine === "BABE") {
       const variant = bytes.uint(1);
-      if (variant < 1n || variant > 3n) throw new HeadRefusal("undecodable_header");
+      if (variant < 1n || variant > 3n) throw new ClientRefusal("undecodable_header");
       bytes.take(4);
       slot = bytes.uint(8);
       if (variant !== 2n) bytes.take(VRF_BYTES);
@@ -186,7 +178,7 @@ function commitmentOf(
     const ms = slot * slotMs;
     timestampSec = (ms > U64_MAX ? U64_MAX : ms) / 1000n;
   }
-  if (timestampSec === 0n) throw new HeadRefusal("timestamp_missing");
+  if (timestampSec === 0n) throw new ClientRefusal("timestamp_missing");
   return isCoprocessor
     ? { timestampSec, overlayRoot: mmrRoot, stateRoot: childRoot }
     : { timestampSec, overlayRoot: childRoot, stateRoot };

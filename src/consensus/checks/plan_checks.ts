@@ -4,7 +4,7 @@
  */
 import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
+import { type CheckJob, type CheckRow, judgeMachine, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
@@ -31,44 +31,28 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   ]) ?? [];
   const hosts = hubConsensus?.hosts.flatMap((host) => host.planChecks?.().jobs ?? []) ?? [];
   const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : hubConsensus?.hosts ?? [];
-  const lossJobs = unlimited.map(({ id: { stateMachine: chain } }): CheckJob => {
-    const check = "losses_unlimited";
+  const losses = unlimited.map(({ id: { stateMachine: chain } }): CheckRow => {
     const found = "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
-    return { chain, check, run: () => Promise.resolve([{ chain, check, result: "ok", found }]) };
+    return { chain, check: "losses_unlimited", result: "ok", found };
   });
   const others = hubConsensus?.checks?.map(({ name, check: run }): CheckJob => {
     return { chain: name, check: "host_view", run };
   }) ?? [];
-  const machineJob: CheckJob = {
-    chain: MACHINE,
-    check: "key_file",
-    run: () => Promise.resolve(machine === undefined ? [] : judgeMachine(machine)),
-  };
   const { stateMachine, signer } = config.hub.substrate;
   const account = toHex(sr25519PublicKey(fromHex(signer.reveal())));
-  const signerJob: CheckJob = {
-    chain: stateMachine,
-    check: "signer",
-    run: () =>
-      Promise.resolve([{
-        chain: stateMachine,
-        check: "signer",
-        result: "ok",
-        found: `${account} signs updates and earns their rewards`,
-      }]),
-  };
+  const found = `${account} signs updates and earns their rewards`;
   return [
     ...ofHub.jobs,
-    signerJob,
+    ...knownRows([{ chain: stateMachine, check: "signer", result: "ok", found }]),
     ...proved.flatMap((prover) =>
       planProver(hub, prover).map((job) => whileReachable(ofHub.isReachable, job))
     ),
     ...subjects.planEndpointChecks?.() ?? [],
     ...hosts,
-    ...lossJobs,
+    ...knownRows(losses),
     ...followers,
     ...others,
-    machineJob,
+    ...knownRows(machine === undefined ? [] : judgeMachine(machine)),
   ];
 }
 
@@ -76,7 +60,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
 function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly CheckJob[] {
   const { chain, commitmentId } = prover;
   const target = hub.id.stateMachine;
-  const clientJob: CheckJob = {
+  return [{
     chain,
     check: "light_client",
     run: async (signal) => {
@@ -102,8 +86,7 @@ function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly Che
       const row: CheckRow = judgeKnownHeight(names, { height, storedSec, nowSec, isFrozen: false });
       return [client, row, ...rows];
     },
-  };
-  return [clientJob];
+  }];
 }
 
 /** The light client's place: the chain that it proves, and the chain that stores it. */

@@ -52,7 +52,7 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
     at.problem(`"${consensusStateId}", the L1's`, "the id of the rollup's own client on the hub");
     return undefined;
   }
-  location.derived("consensus_state_id", known);
+  at.applies("consensus_state_id", { value: known, isDerived: true });
   at.warning(`"${consensusStateId}", the L1's`, `"${known}", the rollup's own`, `"${known}" is used`);
   return known;
 }
@@ -92,7 +92,6 @@ export function checkLimits(
 export function noteUnconfiguredL1(l1: KnownL1, chains: readonly KnownSection[]): void {
   const named = chains.map(({ stateMachine }) => stateMachine);
   if (l1.stateMachine === undefined || named.includes(l1.stateMachine) || named.includes(undefined)) return;
-  l1.host.child("l1_state_machine").note(
-    `"${l1.stateMachine}" has no section: the hub must get its updates from another relayer`,
-  );
+  const found = `"${l1.stateMachine}" has no section: the hub must get its updates from another relayer`;
+  l1.host.child("l1_state_machine").report({ kind: "note", found });
 }

@@ -25,7 +25,7 @@ const concurrentQueries = withRemarks(
   ).pipe(z.number()),
   (given) =>
     given === 0n
-      ? [{ kind: "note", path: [], text: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
+      ? [{ kind: "note", path: [], found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
       : [],
 );
 

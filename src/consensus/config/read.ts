@@ -81,7 +81,12 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   const known = toKnown(location, partial);
   if (consensus === undefined || complete === undefined) return { known, config: undefined };
   const consensusStateId = complete.consensusStateId ?? usualHubId(complete.stateMachine);
-  if (complete.consensusStateId === undefined) location.derived("consensus_state_id", consensusStateId);
+  if (complete.consensusStateId === undefined) {
+    location.child("consensus_state_id").applies("consensus_state_id", {
+      value: consensusStateId,
+      isDerived: true,
+    });
+  }
   return { known, config: { section: hub.name, consensus, substrate: { ...complete, consensusStateId } } };
 }
 

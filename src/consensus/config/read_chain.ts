@@ -7,7 +7,7 @@ import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
-import { isTable, type TomlTable, type TomlValue } from "../../core/config/toml.ts";
+import { isTable, type TomlValue } from "../../core/config/toml.ts";
 import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
 import type { EvmChainSection, ReceiveOnlyConfig } from "./chain_keys.ts";
@@ -61,7 +61,8 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
     });
     return { known: toKnown(location, {}), config: undefined };
   }
-  const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
+  const evm = { ...sections.evm, hintFor: liveHints(table) };
+  const { partial, complete } = readSection(table, location, evm);
   const known = { ...toKnown(location, partial), type: kind.is };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };

@@ -43,76 +43,68 @@ export class LightClientBoard implements UpdateObserver {
   /** Sets the routes that are listed, also before their first poll. */
   plan(routes: readonly PlannedRoute[]): void {
     this.#planned = routes;
-    for (const { chain, target } of routes) this.#find({ chain, target });
+    for (const route of routes) this.#change(route, () => ({}));
   }
 
   noteUpdate({ chain, target }: UpdateRoute, update: ObservedUpdate): void {
-    const { kind, result, bytes, findMs, submitMs } = update;
+    const { kind, result, bytes, height, findMs, submitMs } = update;
     const route = { chain, target };
     this.#registry.add("causeway_updates_total", { ...route, kind, result });
     this.#registry.observe("causeway_update_bytes", route, bytes);
     this.#registry.observe("causeway_update_seconds", { ...route, stage: "find" }, findMs / 1_000);
     this.#registry.observe("causeway_update_seconds", { ...route, stage: "submit" }, submitMs / 1_000);
-    const known = this.#find(route);
-    const nowMs = this.#clock.now();
+    const atMs = this.#clock.now();
     const isAccepted = result === "accepted";
-    this.#put({
-      ...known,
-      lastUpdate: { ...update, atMs: nowMs },
-      accepted: known.accepted + (isAccepted ? 1 : 0),
-      ...isAccepted && { updatedMs: nowMs },
-      ...update.height !== undefined && { knownHeight: update.height },
-    });
+    this.#change(route, ({ accepted, updatedMs, knownHeight }) => ({
+      lastUpdate: { ...update, atMs },
+      accepted: accepted + (isAccepted ? 1 : 0),
+      updatedMs: isAccepted ? atMs : updatedMs,
+      knownHeight: height ?? knownHeight,
+    }));
   }
 
   notePoll(route: UpdateRoute, result: PollResult, reason?: string): void {
     const nowMs = this.#clock.now();
-    const { waitsFor, failingSinceMs, nextPollMs: _, ...known } = this.#find(route);
     const failure = result.kind === "failed" || result.kind === "suspended" ? result.failure : undefined;
     // Chance makes the pause shorter, never longer.
     const { delayMs } = planPause(result, { intervalMs: 0, spentMs: 0, failures: MAX_FAILURES }, 0);
-    this.#put({
-      ...known,
+    this.#change(route, ({ failingSinceMs, lastFailure, waitsFor }) => ({
       lastPollMs: nowMs,
-      ...failure && {
-        failingSinceMs: failingSinceMs ?? nowMs,
-        lastFailure: { ...failure, atMs: nowMs },
-        nextPollMs: nowMs + delayMs,
-      },
-      ...reason !== undefined && {
-        waitsFor: waitsFor === undefined ? { reason, sinceMs: nowMs } : { ...waitsFor, reason },
-      },
-    });
+      failingSinceMs: failure && (failingSinceMs ?? nowMs),
+      lastFailure: failure ? { ...failure, atMs: nowMs } : lastFailure,
+      nextPollMs: failure && nowMs + delayMs,
+      waitsFor: reason === undefined ? undefined : { reason, sinceMs: waitsFor?.sinceMs ?? nowMs },
+    }));
   }
 
   /** Notes a light client that was read on its target. */
   noteClient(target: StateMachine, id: ConsensusStateId, client: ConsensusClientView): void {
     const { isFrozen, updatedSec, unbondingSec } = client;
-    for (const route of this.#plannedOn(target)) {
-      if (route.prover?.consensusStateId !== id) continue;
-      this.#put({ ...this.#find(route), ...toAge(updatedSec, unbondingSec), isFrozen });
+    for (const route of this.#planned) {
+      if (route.target !== target || route.prover?.consensusStateId !== id) continue;
+      this.#change(route, () => ({ ...toAge(updatedSec, unbondingSec), isFrozen }));
     }
   }
 
   /** Notes the latest height of a chain that a target has. */
   noteHeight(target: StateMachine, of: StateMachineId, height: bigint): void {
-    for (const route of this.#plannedOn(target)) {
-      const { prover } = route;
-      if (prover === undefined || stateMachineIdKey(prover.commitmentId) !== stateMachineIdKey(of)) continue;
-      this.#put({ ...this.#find(route), knownHeight: Number(height) });
+    for (const route of this.#planned) {
+      const { commitmentId } = route.prover ?? {};
+      if (route.target !== target || commitmentId === undefined) continue;
+      if (stateMachineIdKey(commitmentId) !== stateMachineIdKey(of)) continue;
+      this.#change(route, () => ({ knownHeight: Number(height) }));
     }
   }
 
   /** Notes the hub's light client on an EVM host. */
   noteHost(route: UpdateRoute, view: HostConsensusView): void {
     const { state, hubHeight, isFrozen, updatedSec, unstakingSec } = view;
-    this.#put({
-      ...this.#find(route),
+    this.#change(route, ({ trusts }) => ({
       ...toAge(updatedSec, unstakingSec),
       isFrozen,
       knownHeight: Number(hubHeight),
-      ...state && { trusts: `relay block ${state.latestHeight}, authority set ${state.current.id}` },
-    });
+      trusts: state ? `relay block ${state.latestHeight}, authority set ${state.current.id}` : trusts,
+    }));
   }
 
   /** All routes in the order of the plan. */
@@ -120,30 +112,18 @@ export class LightClientBoard implements UpdateObserver {
     return [...this.#routes.values()];
   }
 
-  #plannedOn(target: StateMachine): readonly PlannedRoute[] {
-    return this.#planned.filter((route) => route.target === target);
-  }
-
-  #find({ chain, target }: UpdateRoute): RouteReading {
-    const found = this.#routes.get(keyOf({ chain, target }));
-    if (found !== undefined) return found;
-    const made = { chain, target, accepted: 0 };
-    this.#put(made);
-    return made;
-  }
-
-  #put(route: RouteReading): void {
-    this.#routes.set(keyOf(route), route);
+  #change(
+    { chain, target }: UpdateRoute,
+    change: (known: RouteReading) => Partial<RouteReading>,
+  ): void {
+    const key = `${chain} ${target}`;
+    const known = this.#routes.get(key) ?? { chain, target, accepted: 0 };
+    this.#routes.set(key, { ...known, ...change(known) });
   }
 }
 
 function toAge(updatedSec: bigint, unbondingSec: bigint): Pick<RouteReading, "updatedMs" | "expiresMs"> {
   const updatedMs = Number(updatedSec) * 1_000;
-  return neverExpires({ unbondingSec })
-    ? { updatedMs }
-    : { updatedMs, expiresMs: updatedMs + Number(unbondingSec) * 1_000 };
-}
-
-function keyOf({ chain, target }: UpdateRoute): string {
-  return `${chain} ${target}`;
+  const expiresMs = neverExpires({ unbondingSec }) ? undefined : updatedMs + Number(unbondingSec) * 1_000;
+  return { updatedMs, expiresMs };
 }

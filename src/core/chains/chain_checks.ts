@@ -1,9 +1,7 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
-import { type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../checks/check_row.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import { RpcFault } from "../rpc/call.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
@@ -28,31 +26,17 @@ export interface ChainChecks {
   readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
 }
 
-/** Asks a chain once per round whether it answers. */
-export function createReach(
-  clock: Clock,
-  chain: string,
-  ask: (signal: AbortSignal) => Promise<unknown>,
-): ChainChecks["isReachable"] {
+/**
+ * Asks a chain once per round whether it answers. A slow one is waited for as long as its checks may take: what they have no
+ * time for then is a row of theirs, and nothing is left out in silence.
+ */
+export function createReach(ask: (signal: AbortSignal) => Promise<unknown>): ChainChecks["isReachable"] {
   let asked: Promise<boolean> | undefined;
-  return (signal) => asked ??= isAnswered(clock, chain, { ask, signal });
-}
-
-async function isAnswered(
-  clock: Clock,
-  chain: string,
-  { ask, signal }: {
-    readonly ask: (signal: AbortSignal) => Promise<unknown>;
-    readonly signal: AbortSignal;
-  },
-): Promise<boolean> {
-  try {
-    await withDeadline(clock, { what: `an answer of ${chain}`, afterMs: REQUEST_TIMEOUT_MS, signal }, ask);
-    return true;
-  } catch (error) {
-    if (error instanceof RpcFault || error instanceof DeadlineFault) return false;
-    throw error;
-  }
+  return (signal) =>
+    asked ??= ask(signal).then(() => true, (error) => {
+      if (error instanceof RpcFault) return false;
+      throw error;
+    });
 }
 
 /** Makes a job that has nothing to say while the chain does not answer. */

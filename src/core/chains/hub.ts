@@ -91,10 +91,8 @@ export interface SenderLimits {
 
 /** Accounts of relayers: credited fees, claims and nonces. */
 export interface RelayerAccounts {
-  /** Claim status per request commitment, at the best block. One round trip. */
+  /** Claim status per request commitment, at the newest final block: it ends fees. Two round trips. */
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]>;
-  /** Per request commitment whether it was claimed in a block that is final. */
-  fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]>;
   /** Fees credited to `address` for requests paid on `chain`, in units of that chain's fee token. */
   fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint>;
   /** Minimum withdrawal, in units of that chain's fee token. */

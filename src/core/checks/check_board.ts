@@ -92,15 +92,22 @@ function keyOf({ chain, endpoint, check }: CheckRow): string {
   return JSON.stringify([chain, endpoint ?? "", check]);
 }
 
-/** Failed checks as reasons; those of a single endpoint are none while others answer. */
+/**
+ * Failed checks as reasons; those of a single endpoint are none while others answer. An account that cannot pay is the same
+ * reason whether a check finds it or a delivery.
+ */
 export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
   return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
-    .map(({ chain, check, found, advice, sinceMs }) => ({
-      code: `check_${check}`,
+    .map(({ chain, check, found, advice = "run the command check for the whole set-up", sinceMs }) => ({
+      code: check === "balance" ? "wallet_empty" : `check_${check}`,
       chain,
       leg: undefined,
-      explanation: `${found}.`,
-      help: advice === undefined ? "Run the command check for the whole set-up." : `${advice}.`,
+      explanation: toSentence(found),
+      help: toSentence(advice),
       sinceMs,
     }));
+}
+
+function toSentence(clause: string): string {
+  return `${clause.replace(/^[a-z](?!x)/, (first) => first.toUpperCase())}.`;
 }

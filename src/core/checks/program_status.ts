@@ -132,8 +132,8 @@ export function toProgramStatus<Own extends Pick<ProgramStatus, "chains">>(
   const all = [
     ...found,
     // What the snapshot shows by itself is not repeated.
-    ...troubles.filter((trouble) => !found.some((each) => isSameReason(each, trouble))),
-    ...toCheckReasons(checks),
+    ...[...troubles, ...toCheckReasons(checks)]
+      .filter((other) => !found.some((each) => isSameReason(each, other))),
   ];
   const undated = ({ graceMs: _grace, mark: _mark, ...reason }: FoundReason): NotReadyReason => ({
     ...reason,

@@ -1,10 +1,5 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
-import {
-  describeProblems,
-  type EffectiveValue,
-  renderDiagnostic,
-  renderNote,
-} from "../config/diagnostics.ts";
+import { describeProblems, type EffectiveValue, renderDiagnostic } from "../config/diagnostics.ts";
 import { inlineToml } from "../config/toml_text.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { configGroup, defineStandalone, requireConfig } from "./command.ts";
@@ -106,7 +101,7 @@ export const configCheck = defineStandalone<undefined>({
       return Promise.resolve(exitCodes.failed);
     }
     for (const warning of reading.warnings) print(`warning: ${renderDiagnostic(path, warning)}`);
-    for (const note of reading.notes) print(`note: ${renderNote(path, note)}`);
+    for (const note of reading.notes) print(`note: ${renderDiagnostic(path, note)}`);
     const count = reading.warnings.length;
     const warned = count === 0 ? "" : `, ${count} warning${count === 1 ? "" : "s"}`;
     print(`${path}: no problems${warned}`);

@@ -23,42 +23,40 @@ export type LineLookup = (path: KeyPath) => number | undefined;
 
 /** A variable of the environment in a text of the file. */
 export interface UsedVariable {
+  readonly path: KeyPath;
   readonly name: string;
-  readonly value: string;
+  /** `undefined`: it could not be put into the text, which was reported. */
+  readonly value: string | undefined;
 }
 
-/** Variables in a value, everything below it included. */
-type VariableLookup = (path: KeyPath) => readonly UsedVariable[];
+/**
+ * How a finding counts. `problem`: the file cannot be used. `warning`: it can be used, but probably does not say what is
+ * meant. `note`: how something was understood.
+ */
+export type DiagnosticKind = "problem" | "warning" | "note";
 
-/** Something in the file that is not as it should be. Holds no secret: all texts are redacted by their makers. */
-export interface Diagnostic {
-  /** Name of the section in TOML spelling, e.g. `evm1`; empty when the problem is about the file as a whole. */
+/** What is said of a value: of a note `found` is the whole text. The texts hold no secret. */
+export interface Statement extends InvalidValue {
+  readonly kind: DiagnosticKind;
+  readonly expected?: string;
+}
+
+/** Something said of the file. */
+export interface Diagnostic extends Statement {
+  /** Name of the section in TOML spelling, e.g. `evm1`; empty when it is about the file as a whole. */
   readonly section: string;
   /** Section and key in TOML spelling, e.g. `evm1.rpc_urls[0]`; empty for the file as a whole. */
   readonly path: string;
   /** Line of the value, or of its section when the value is missing; `undefined` when unknown. From 1. */
   readonly line: number | undefined;
-  readonly found: string;
-  readonly expected: string;
-  /** What the operator may want to do about it. */
-  readonly hint: string | undefined;
-}
-
-/** How something in the file was understood, where that is not obvious. */
-export interface Note {
-  readonly section: string;
-  readonly path: string;
-  readonly line: number | undefined;
-  readonly text: string;
 }
 
 /** What reading a configuration gave. `config` is absent exactly when there are problems. */
 export interface ConfigResult<C> {
   readonly config: C | undefined;
   readonly problems: readonly Diagnostic[];
-  /** The file is usable, but says something that has no effect or is probably not meant. */
   readonly warnings: readonly Diagnostic[];
-  readonly notes: readonly Note[];
+  readonly notes: readonly Diagnostic[];
   /** Every key of every section that was read, in the order of the sections' schemas; without those that are wrong. */
   readonly values: readonly EffectiveValue[];
   /** Values from the environment that are, or are part of, a secret: texts that no log line may contain. */
@@ -82,14 +80,9 @@ export interface EffectiveValue {
 }
 
 /** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
-export function renderDiagnostic(file: string, problem: Diagnostic): string {
-  const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;
-  return `${renderLocation(file, problem)}: found ${problem.found}, expected ${problem.expected}${hint}`;
-}
-
-/** One line such as `relayer.toml:12: [relayer].module_filter[0]: read as ...`. */
-export function renderNote(file: string, note: Note): string {
-  return `${renderLocation(file, note)}: ${note.text}`;
+export function renderDiagnostic(file: string, { found, expected, hint, ...location }: Diagnostic): string {
+  const text = expected === undefined ? found : `found ${found}, expected ${expected}`;
+  return `${renderLocation(file, location)}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
 }
 
 /** Everything that is wrong, each thing on a line of its own, and what follows from it. */
@@ -124,16 +117,13 @@ function shownName(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
 }
 
-/** The problems, warnings and notes of one file. */
+/** What is said of one file while it is read, and the values that apply. */
 export class Diagnostics {
   readonly #lineOf: LineLookup;
-  readonly #problems: Diagnostic[] = [];
-  readonly #warnings: Diagnostic[] = [];
-  readonly #notes: Note[] = [];
-  readonly #values: EffectiveValue[] = [];
+  readonly #all: Diagnostic[] = [];
+  readonly #values = new Map<string, EffectiveValue>();
+  readonly #variables: UsedVariable[] = [];
   readonly #secrets = new Set<string>();
-  readonly #unresolved: KeyPath[] = [];
-  #variablesAt: VariableLookup = () => [];
 
   constructor(lineOf: LineLookup) {
     this.#lineOf = lineOf;
@@ -146,84 +136,55 @@ export class Diagnostics {
 
   /** A section by the names of its header. */
   section(path: KeyPath): SourceLocation {
-    return new SourceLocation(this, { section: path, rest: [] });
-  }
-
-  // In the order of the lines; what has no line comes last.
-  get problems(): readonly Diagnostic[] {
-    return byLine(this.#problems);
-  }
-
-  get warnings(): readonly Diagnostic[] {
-    return byLine(this.#warnings);
-  }
-
-  get notes(): readonly Note[] {
-    return byLine(this.#notes);
+    return new SourceLocation(this, path, []);
   }
 
   /** Used by {@link SourceLocation}. */
-  add(kind: "problem" | "warning", problem: Diagnostic): void {
-    (kind === "problem" ? this.#problems : this.#warnings).push(problem);
+  add(diagnostic: Diagnostic): void {
+    this.#all.push(diagnostic);
   }
 
-  /** Values from the environment that no log line may contain. */
-  get secrets(): readonly string[] {
-    return [...this.#secrets];
+  /** The result of reading; there is no configuration where there are problems. */
+  toResult<C>(config: C | undefined): ConfigResult<C> {
+    const rank = ({ line = Number.MAX_SAFE_INTEGER }: Diagnostic): number => line;
+    const sorted = this.#all.toSorted((a, b) => rank(a) - rank(b));
+    const of = (wanted: DiagnosticKind): readonly Diagnostic[] =>
+      sorted.filter(({ kind }) => kind === wanted);
+    const problems = of("problem");
+    return {
+      config: problems.length === 0 ? config : undefined,
+      problems,
+      warnings: of("warning"),
+      notes: of("note"),
+      values: [...this.#values.values()],
+      secrets: [...this.#secrets],
+    };
   }
 
-  /** Sets which variables are part of which values. */
-  useVariables(variablesAt: VariableLookup): void {
-    this.#variablesAt = variablesAt;
+  /** Records a variable of the environment in a text of the file. */
+  addVariable(variable: UsedVariable): void {
+    this.#variables.push(variable);
   }
 
-  /** Reports a text into which a variable could not be put; nothing more is said of its key. */
-  unresolved(path: KeyPath, { found, expected }: Pick<Diagnostic, "found" | "expected">): void {
-    this.#unresolved.push(path);
-    const at = path.findIndex((step) => typeof step === "number");
-    const tables = path.slice(0, (at < 0 ? path.length : at) - 1);
-    const place = { section: tables, rest: path.slice(tables.length) };
-    new SourceLocation(this, place).problem(found, expected);
-  }
-
-  /** True for a value with such a text in it. */
-  isUnresolved(path: KeyPath): boolean {
-    return this.#unresolved.some((text) => path.every((step, at) => text[at] === step));
+  /** Variables in a value, everything below it included. */
+  variablesAt(path: KeyPath): readonly UsedVariable[] {
+    return this.#variables.filter((used) => path.every((step, at) => used.path[at] === step));
   }
 
   /**
-   * Used by {@link SourceLocation}: names of the variables of a value. Where the value is a secret, or an endpoint of
-   * which they are not shown, they are secrets, too.
+   * Used by {@link SourceLocation}; the last value of a key counts. Where it is a secret, or an endpoint of which the
+   * variables are not shown, they are secrets, too.
    */
-  namesIn(path: KeyPath, { value, shown }: Pick<EffectiveValue, "value" | "shown">): readonly string[] {
-    const variables = this.#variablesAt(path);
+  addValue(effective: EffectiveValue, used: readonly UsedVariable[]): void {
+    this.#values.set(`${effective.section}.${effective.key}`, effective);
+    if (!hasSecret(effective.value)) return;
     const visible = JSON.stringify(
-      shown ?? "",
+      effective.shown ?? "",
       (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
     );
-    for (const variable of hasSecret(value) ? variables : []) {
-      if (!visible.includes(variable.value) && !isPlain(variable.value)) this.#secrets.add(variable.value);
+    for (const { value = "" } of used) {
+      if (!visible.includes(value) && !isPlain(value)) this.#secrets.add(value);
     }
-    return variables.map(({ name }) => name);
-  }
-
-  /** In the order in which they were read. */
-  get values(): readonly EffectiveValue[] {
-    return this.#values;
-  }
-
-  /** Used by {@link SourceLocation}; what is said last of a key counts. */
-  addValue(value: EffectiveValue): void {
-    const known = this.#values.findIndex(({ section, key }) =>
-      section === value.section && key === value.key
-    );
-    if (known < 0) this.#values.push(value);
-    else this.#values[known] = value;
-  }
-
-  /** Used by {@link SourceLocation}. */
-  addNote(note: Note): void {
-    this.#notes.push(note);
   }
 
   /** Line of the value at `path` or else of the nearest thing around it. */
@@ -236,44 +197,27 @@ export class Diagnostics {
   }
 }
 
-/** Where a value is, and the advice for it. */
-interface SourcePlace {
-  readonly section: KeyPath;
-  /** Path within the section. */
-  readonly rest: KeyPath;
-  readonly hint?: string | undefined;
-  readonly hints?: (key: string) => string | undefined;
-}
-
 /** A value's place in the file: where readers say what is wrong with it. */
 export class SourceLocation {
   readonly #diagnostics: Diagnostics;
-  readonly #place: SourcePlace;
+  readonly #section: KeyPath;
+  readonly #rest: KeyPath;
 
-  constructor(diagnostics: Diagnostics, place: SourcePlace) {
+  /** @param rest path within the section */
+  constructor(diagnostics: Diagnostics, section: KeyPath, rest: KeyPath) {
     this.#diagnostics = diagnostics;
-    this.#place = place;
+    this.#section = section;
+    this.#rest = rest;
   }
 
-  /** The same place; `hints` gives advice for problems of its keys. */
-  withHints(hints: (key: string) => string | undefined): SourceLocation {
-    return new SourceLocation(this.#diagnostics, { ...this.#place, hints });
-  }
-
-  /** Advice for problems of a key; `undefined`: none. */
-  hintFor(key: string): string | undefined {
-    return this.#place.hints?.(key);
-  }
-
-  /** A key or element of this value. `hint` goes with every problem there that has none of its own. */
-  child(step: string | number, hint?: string): SourceLocation {
-    const { section, rest, hint: inherited } = this.#place;
-    return new SourceLocation(this.#diagnostics, { section, rest: [...rest, step], hint: hint ?? inherited });
+  /** What is below this value: a key, an element, or a path of them. */
+  child(...steps: KeyPath): SourceLocation {
+    return new SourceLocation(this.#diagnostics, this.#section, [...this.#rest, ...steps]);
   }
 
   /** Name of the section in TOML spelling. */
   get section(): string {
-    return formatKeyPath(this.#place.section);
+    return formatKeyPath(this.#section);
   }
 
   /** Line of this value or of what is around it, where known. */
@@ -281,67 +225,54 @@ export class SourceLocation {
     return this.#diagnostics.lineOf(this.#path);
   }
 
+  /** Reports something about the value. */
+  report({ kind, found, expected, hint }: Statement): void {
+    const { section, line } = this;
+    const text = { kind, found, hint, ...expected !== undefined && { expected } };
+    this.#diagnostics.add({ section, path: formatKeyPath(this.#path), line, ...text });
+  }
+
   /** The file cannot be used. The texts must not hold secrets. */
   problem(found: string, expected: string, hint?: string): void {
-    this.#diagnostics.add("problem", this.#describe(found, expected, hint ?? this.#place.hint));
+    this.report({ kind: "problem", found, expected, hint });
   }
 
   /** The file can be used, but probably does not say what is meant. The texts must not hold secrets. */
   warning(found: string, expected: string, hint?: string): void {
-    this.#diagnostics.add("warning", this.#describe(found, expected, hint));
+    this.report({ kind: "warning", found, expected, hint });
   }
 
-  /** Says how the value was understood. */
-  note(text: string): void {
-    this.#diagnostics.addNote({
-      section: this.section,
-      path: formatKeyPath(this.#path),
-      line: this.line,
-      text,
-    });
-  }
-
-  /** Records what applies for the key at this place. */
-  applies(key: string, { value, given }: { readonly value: unknown; readonly given: unknown }): void {
-    const { section } = this;
-    const shown = showValue(value, given);
-    const variables = this.#diagnostics.namesIn(this.#path, { value, shown });
-    const of = { section, key, value, shown, variables };
+  /** Records what applies for the key at this place, by its first name. `given`: as the file has it, if it has it. */
+  applies(key: string, { value, given, isDerived = false }: AppliedValue): void {
+    const { section, line } = this;
+    const of = { section, key, value, shown: showValue(value, given) };
+    if (given === undefined || isDerived) {
+      const origin = isDerived ? "derived" : "default";
+      this.#diagnostics.addValue({ ...of, origin, line: undefined, variables: [] }, []);
+      return;
+    }
+    const used = this.#diagnostics.variablesAt(this.#path);
     this.#diagnostics.addValue(
-      given === undefined
-        ? { ...of, origin: "default", line: undefined }
-        : { ...of, origin: "file", line: this.line },
+      { ...of, origin: "file", line, variables: used.map(({ name }) => name) },
+      used,
     );
-  }
-
-  /** Records that another value applies for a key of this section than the file has. */
-  derived(key: string, value: unknown): void {
-    const { section } = this;
-    const shown = showValue(value, undefined);
-    const of = { origin: "derived", line: undefined, variables: [] } as const;
-    this.#diagnostics.addValue({ section, key, value, shown, ...of });
   }
 
   /** True for a value into which a variable could not be put, which was reported. */
   get isUnresolved(): boolean {
-    return this.#diagnostics.isUnresolved(this.#path);
+    return this.#diagnostics.variablesAt(this.#path).some(({ value }) => value === undefined);
   }
 
   get #path(): KeyPath {
-    return [...this.#place.section, ...this.#place.rest];
-  }
-
-  #describe(found: string, expected: string, hint: string | undefined): Diagnostic {
-    return { section: this.section, path: formatKeyPath(this.#path), line: this.line, found, expected, hint };
+    return [...this.#section, ...this.#rest];
   }
 }
 
-function byLine<T extends { readonly line: number | undefined }>(items: readonly T[]): readonly T[] {
-  return items.toSorted((a, b) => rank(a) - rank(b));
-}
-
-function rank(item: { readonly line: number | undefined }): number {
-  return item.line ?? Number.MAX_SAFE_INTEGER;
+/** A value of a key; derived ones are other than the file has. */
+interface AppliedValue {
+  readonly value: unknown;
+  readonly given?: unknown;
+  readonly isDerived?: boolean;
 }
 
 /**

@@ -4,7 +4,7 @@
  * reference in `docs/configuration`, the example files and the JSON schemas come from here.
  */
 import * as z from "zod";
-import type { InvalidValue, KeyPath, SourceLocation } from "./diagnostics.ts";
+import type { InvalidValue, KeyPath, SourceLocation, Statement } from "./diagnostics.ts";
 import { type ConfigFiles, isTable, type TomlTable } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";
@@ -57,6 +57,8 @@ export interface Section<V> {
   readonly foreign?: Readonly<Record<string, string>>;
   /** Names of sections inside of this one. */
   readonly inner?: readonly string[];
+  /** Advice for problems of a key that have none of their own; `undefined`: none. */
+  readonly hintFor?: (key: string) => string | undefined;
 }
 
 /** A type that depends on other keys of the section. */
@@ -105,13 +107,8 @@ export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonl
     .flatMap((key) => [key, ...key.companions ?? []]);
 }
 
-/** Something to say of a value that was accepted. */
-export type Remark =
-  & { readonly path: KeyPath }
-  & (
-    | { readonly kind: "note"; readonly text: string }
-    | { readonly kind: "warning"; readonly found: string; readonly expected: string; readonly hint?: string }
-  );
+/** A warning or note about a value that was accepted, or about one in it. */
+export type Remark = Statement & { readonly path: KeyPath };
 
 const remarkers = z.registry<{ readonly remarksOn: (given: unknown) => readonly Remark[] }>();
 
@@ -138,6 +135,13 @@ export interface SectionResult<V> {
   readonly complete: V | undefined;
 }
 
+/** A section while it is read. */
+interface ReadSection {
+  readonly table: TomlTable;
+  readonly location: SourceLocation;
+  readonly hintFor: (key: string) => string | undefined;
+}
+
 /**
  * Reads `table` as `section` and says at `location` what is wrong and what is unknown.
  */
@@ -147,14 +151,15 @@ export function readSection<V extends object>(
   section: Section<V>,
 ): SectionResult<V> {
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
-  const { keys, withoutEffect = [] } = section;
+  const { keys, withoutEffect = [], hintFor = () => undefined } = section;
+  const at = { table, location, hintFor };
   const unused: unknown[] = [];
   for (const name in keys) {
-    const read = readKey(table, location, keys[name]);
+    const read = readKey(at, keys[name]);
     if (read !== undefined) partial[name] = read.value;
-    for (const companion of keys[name].companions ?? []) unused.push(readKey(table, location, companion));
+    for (const companion of keys[name].companions ?? []) unused.push(readKey(at, companion));
   }
-  unused.push(...withoutEffect.map((key) => readKey(table, location, key)));
+  unused.push(...withoutEffect.map((key) => readKey(at, key)));
   warnOfUnknownKeys(table, location, section);
   const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
   return { partial, complete: isComplete ? partial : undefined };
@@ -165,28 +170,26 @@ function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is 
 }
 
 function readKey<T>(
-  table: TomlTable,
-  location: SourceLocation,
+  { table, location, hintFor }: ReadSection,
   key: Key<T>,
 ): { readonly value: T } | undefined {
   const name = nameInFile(table, location, key);
   if (location.child(name).isUnresolved) return undefined;
   const given = Object.hasOwn(table, name) ? table[name] : undefined;
-  const schema = key.schemaIn?.(table) ?? key.schema;
-  const result = schema.safeParse(given, { reportInput: true });
+  const at = location.child(name);
+  const result = (key.schemaIn?.(table) ?? key.schema).safeParse(given, { reportInput: true });
   if (!result.success) {
     for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
-      const advice = explainHome(given) ?? location.hintFor(key.name);
-      below(location.child(name, advice), path).problem(found, expected, explainHome(given) ?? hint);
+      at.child(...path).problem(found, expected, explainHome(given) ?? hint ?? hintFor(key.name));
     }
     return undefined;
   }
-  location.child(name).applies(key.name, { value: result.data, given });
+  at.applies(key.name, { value: result.data, given });
   if (given !== undefined) {
-    remark(key.type, given, location.child(name));
-    for (const said of remarksOnTexts(given)) location.child(name).warning(...said);
+    for (const { path, ...remark } of remarksOn(key.type, given)) at.child(...path).report(remark);
+    for (const remark of remarksOnTexts(given)) at.warning(...remark);
     const reason = key.idleReason?.(table);
-    if (reason !== undefined) location.child(name).warning("a key without effect", "no such key", reason);
+    if (reason !== undefined) at.warning("a key without effect", "no such key", reason);
   }
   return { value: result.data };
 }
@@ -208,18 +211,6 @@ function remarksOnTexts(
 function explainHome(given: unknown): string | undefined {
   const isHome = typeof given === "string" && /^(?:keystore:)?~\//.test(given.trim());
   return isHome ? "~ is not replaced by a home directory: write the whole path" : undefined;
-}
-
-function remark(type: z.ZodType, given: unknown, location: SourceLocation): void {
-  for (const said of remarksOn(type, given)) {
-    const at = below(location, said.path);
-    if (said.kind === "note") at.note(said.text);
-    else at.warning(said.found, said.expected, said.hint);
-  }
-}
-
-function below(location: SourceLocation, path: KeyPath): SourceLocation {
-  return path.reduce((at, step) => at.child(step), location);
 }
 
 /** Which of a key's names the table has; both are a problem, and the first one counts. */
@@ -279,39 +270,35 @@ function explain(issue: z.core.$ZodIssue, above: KeyPath = []): readonly Explana
 }
 
 function describeIssue(
-  issue: Exclude<z.core.$ZodIssue, z.core.$ZodIssueInvalidUnion>,
+  { input, ...issue }: Exclude<z.core.$ZodIssue, z.core.$ZodIssueInvalidUnion>,
 ): Pick<Explanation, "found" | "hint"> {
-  const { input } = issue;
+  const found = describeValue(input);
   switch (issue.code) {
     case "custom":
-      return refusalOf(issue.params);
+      return { found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
     case "invalid_value": {
       const words = issue.values.filter((word) => typeof word === "string");
       const meant = typeof input === "string" ? nearestWord(input, words) : undefined;
-      return { found: shownWord(input), hint: meant && `did you mean "${meant}"?` };
+      return { found, hint: meant && `did you mean "${meant}"?` };
     }
-    case "too_small":
-    case "too_big":
-      return { found: Array.isArray(input) ? shownLength(input) : shownNumber(input), hint: undefined };
     case "invalid_type":
-      return describeOtherType(issue.expected, input);
+      // An integer may be a key whose quotes are missing.
+      if (typeof input === "bigint" && issue.expected === "string") {
+        return { found: "an integer", hint: "put it in quotes" };
+      }
+      if (typeof input === "number" && issue.expected === "bigint") {
+        const float = Number.isInteger(input) ? input.toFixed(1) : input;
+        return { found: `${float} (not an integer)`, hint: undefined };
+      }
+      return {
+        found,
+        hint: typeof input === "string" && issue.expected === "array"
+          ? "put it in square brackets"
+          : undefined,
+      };
     default:
-      return { found: describeKind(input), hint: undefined };
+      return { found, hint: undefined };
   }
-}
-
-function describeOtherType(expected: string, input: unknown): Pick<Explanation, "found" | "hint"> {
-  const hint = expected === "string" && typeof input === "bigint"
-    ? "put it in quotes"
-    : expected === "array" && typeof input === "string"
-    ? "put it in square brackets"
-    : undefined;
-  if (expected === "boolean") return { found: shownWord(input), hint };
-  if (expected === "bigint" && typeof input === "number") {
-    return { found: `${shownFloat(input)} (not an integer)`, hint };
-  }
-  const isNumber = expected === "bigint" || expected === "number";
-  return { found: isNumber ? describeNumber(input) : describeKind(input), hint };
 }
 
 /** The issue of a value that a type refuses in its own words. */
@@ -323,49 +310,16 @@ export function refusal(
   return { code: "custom", input, message: expected, params: { found, hint } };
 }
 
-function refusalOf(
-  params: Readonly<Record<string, unknown>> | undefined,
-): Pick<Explanation, "found" | "hint"> {
-  const { found, hint } = params ?? {};
-  return { found: String(found), hint: typeof hint === "string" ? hint : undefined };
-}
-
-/** What kind of thing a value is, in words; shows booleans but never text. */
-export function describeKind(value: unknown): string {
+/** What a value is, in words. A misplaced private key may be any text or integer, so long ones are not shown. */
+export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
-  if (typeof value === "string") return "a text";
-  if (typeof value === "bigint") return "an integer";
-  if (typeof value === "number") return "a number with a decimal point or exponent";
-  if (typeof value === "boolean") return `the boolean ${value}`;
-  if (Array.isArray(value)) return "an array";
-  return isTable(value) ? "a table" : "a date or time";
-}
-
-function describeNumber(value: unknown): string {
-  if (typeof value === "bigint" || typeof value === "number") return shownNumber(value);
-  if (typeof value === "string" && /^[+-]?[0-9]{1,18}$/.test(value)) {
-    return `the text ${shownText(value)} (in quotes)`;
+  if (typeof value === "string") return shownText(value);
+  if (typeof value === "bigint") {
+    return value >= -(2n ** 63n) && value < 2n ** 64n ? String(value) : "an integer of more than 64 bits";
   }
-  return describeKind(value);
-}
-
-/** A misplaced private key may be an integer too (`signer = 0x...`), so long ones are not shown. */
-function shownNumber(value: unknown): string {
-  if (typeof value !== "bigint" || (value >= -(2n ** 63n) && value < 2n ** 64n)) return String(value);
-  return "an integer of more than 64 bits";
-}
-
-/** With a decimal point, as only floats have it. */
-function shownFloat(value: number): string {
-  return /^-?[0-9]+$/.test(String(value)) ? `${value}.0` : String(value);
-}
-
-function shownWord(value: unknown): string {
-  return typeof value === "string" ? shownText(value) : describeKind(value);
-}
-
-function shownLength(array: readonly unknown[]): string {
-  return array.length === 0 ? "an empty array" : `an array of ${array.length}`;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
+  return isTable(value) ? "a table" : "a date or time";
 }
 
 /** For sections that are described, not read: there are no files. */

@@ -8,12 +8,11 @@ import {
   Diagnostics,
   type KeyPath,
   type SourceLocation,
-  type UsedVariable,
 } from "./diagnostics.ts";
 import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
 import { describeExposure, fileProblem, isTable, parseToml, readTextFile } from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
-import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
+import { describeValue, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
@@ -52,7 +51,11 @@ export function readConfigFile<C>(
   const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
   if (exposure === undefined) return reading;
   const found = hasKey ? `a private key in ${exposure}` : exposure;
-  const warning = { ...fileProblem(found, "mode 600 or 640"), hint: "chmod 600" };
+  const warning: Diagnostic = {
+    ...fileProblem(found, "mode 600 or 640"),
+    kind: "warning",
+    hint: "chmod 600",
+  };
   return { ...reading, warnings: [warning, ...reading.warnings] };
 }
 
@@ -68,11 +71,8 @@ export function readDocument<C>(
   const parsed = parseToml(text);
   if ("problem" in parsed) return unreadable(parsed.problem);
   const diagnostics = new Diagnostics(parsed.lineOf);
-  const { table, variablesAt } = substituteVariables(parsed.table, files, diagnostics);
-  diagnostics.useVariables(variablesAt);
-  const config = read({ sections: findSections(table, diagnostics), diagnostics });
-  const { problems, warnings, notes, values, secrets } = diagnostics;
-  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes, values, secrets };
+  const table = substituteVariables(parsed.table, files, diagnostics);
+  return diagnostics.toResult(read({ sections: findSections(table, diagnostics), diagnostics }));
 }
 
 function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
@@ -87,9 +87,7 @@ function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocumen
     if (section !== undefined) continue;
     const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
     diagnostics.file.child(name).problem(
-      isArrayOfTables
-        ? "an array of sections (double brackets)"
-        : `${describeKind(value)} outside of any section`,
+      isArrayOfTables ? "an array of sections (double brackets)" : "a value outside of any section",
       "a section in single brackets",
     );
   }
@@ -130,7 +128,7 @@ export function readInner<V extends object>(
   const value = Object.hasOwn(outer.table, name) ? outer.table[name] : undefined;
   if (value !== undefined && isTable(value)) return { location, ...readSection(value, location, section) };
   location.problem(
-    value === undefined ? "no such section" : describeKind(value),
+    value === undefined ? "no such section" : describeValue(value),
     `a section [${location.section}]`,
   );
   return { location, partial: {}, complete: undefined };
@@ -179,7 +177,7 @@ export interface TypeNames {
 /** Reports a `type` that is missing or unknown. */
 export function reportType(type: TomlValue | undefined, at: SourceLocation, types: TypeNames): void {
   if (typeof type !== "string") {
-    at.problem(describeKind(type), types.expected);
+    at.problem(describeValue(type), types.expected);
     return;
   }
   const meant = nearestWord(type, types.words);
@@ -191,44 +189,20 @@ export function reportType(type: TomlValue | undefined, at: SourceLocation, type
   );
 }
 
-/** What was put into a file. */
-interface Substitution {
-  readonly table: TomlTable;
-  /** Variables of a value, of everything below it included. */
-  readonly variablesAt: (path: KeyPath) => readonly UsedVariable[];
-}
-
-const EXPECTED = "`${NAME}` with a name of letters, digits and underscores, or `$${` for the text `${`";
-
 /**
  * Puts values of the environment into all texts of a document, so that keys stay out of files; after it is parsed, so
  * that a value cannot change its structure. What cannot be put in is reported, and its text stays as it is.
  */
-function substituteVariables(
-  table: TomlTable,
-  files: ConfigFiles,
-  diagnostics: Diagnostics,
-): Substitution {
-  const used: { readonly path: KeyPath; readonly variable: UsedVariable }[] = [];
-
+function substituteVariables(table: TomlTable, files: ConfigFiles, diagnostics: Diagnostics): TomlTable {
   const fillText = (text: string, path: KeyPath): string =>
     // The name up to its bracket, which may be missing.
     text.replaceAll(/\$(\$?)\{([^}]*)(\}?)/g, (whole, escape: string, name: string, end: string) => {
       if (escape !== "") return whole.slice(1);
       const isName = end !== "" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
       const value = isName ? files.readVariable?.(name) : undefined;
-      if (value !== undefined) {
-        used.push({ path, variable: { name, value } });
-        return value;
-      }
-      const found = isName
-        ? `\`\${${name}}\`, and no variable ${quoted(name)} in the environment`
-        : "`${` without a name and a bracket behind it";
-      diagnostics.unresolved(path, {
-        found,
-        expected: isName ? "a variable that is set when the program starts" : EXPECTED,
-      });
-      return whole;
+      diagnostics.addVariable({ path, name, value });
+      if (value === undefined) reportVariable(isName ? name : undefined, path, diagnostics);
+      return value ?? whole;
     });
   const fill = (value: TomlValue, path: KeyPath): TomlValue => {
     if (typeof value === "string") return fillText(value, path);
@@ -240,10 +214,19 @@ function substituteVariables(
     for (const [key, value] of Object.entries(given)) filled[key] = fill(value, [...path, key]);
     return filled;
   };
+  return fillTable(table, []);
+}
 
-  return {
-    table: fillTable(table, []),
-    variablesAt: (path) =>
-      used.filter((use) => path.every((step, at) => use.path[at] === step)).map(({ variable }) => variable),
-  };
+/** Reports a text without its variable; nothing more is said of its key. @param name `undefined`: it is no name */
+function reportVariable(name: string | undefined, path: KeyPath, diagnostics: Diagnostics): void {
+  const element = path.findIndex((step) => typeof step === "number");
+  const key = (element < 0 ? path.length : element) - 1;
+  const at = diagnostics.section(path.slice(0, key)).child(...path.slice(key));
+  if (name === undefined) {
+    const expected = "`${NAME}` with a name of letters, digits and underscores, or `$${` for the text `${`";
+    at.problem("`${` without a name and a bracket behind it", expected);
+    return;
+  }
+  const found = `\`\${${name}}\`, and no variable ${quoted(name)} in the environment`;
+  at.problem(found, "a variable that is set when the program starts");
 }

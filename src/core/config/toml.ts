@@ -40,7 +40,7 @@ export function readTextFile(
 
 /** A problem with the file as a whole. */
 export function fileProblem(found: string, expected: string, line?: number): Diagnostic {
-  return { section: "", path: "", line, found, expected, hint: undefined };
+  return { kind: "problem", section: "", path: "", line, found, expected };
 }
 
 /** Parses TOML 1.1. A syntax error is told with line and column, and with no more of the text than a key. */
@@ -63,30 +63,25 @@ export function isTable(value: unknown): value is TomlTable {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** A table while it is filled. */
-interface GrowingTable {
-  [key: string]: TomlValue;
-}
-
 /** Turns a syntax tree into values and lines. The parser has refused keys that are defined twice. */
 class DocumentBuilder {
+  readonly #root: TomlTable = emptyTable();
   /** Where a key is written out. */
   readonly #written = new Map<string, number>();
   /** Where a table is first implied by a longer key, e.g. `a` by `[a.b]`. */
   readonly #implied = new Map<string, number>();
 
   build(program: AST.TOMLProgram): TomlDocument {
-    const root = emptyTable();
     for (const node of program.body[0].body) {
-      if (node.type === "TOMLKeyValue") this.#pair(node, root, []);
+      if (node.type === "TOMLKeyValue") this.#pair(node, []);
       else {
         this.#note(node.resolvedKey, node);
-        const table = reachTable(root, node.resolvedKey);
-        for (const pair of node.body) this.#pair(pair, table, node.resolvedKey);
+        put(this.#root, node.resolvedKey);
+        for (const pair of node.body) this.#pair(pair, node.resolvedKey);
       }
     }
     return {
-      table: root,
+      table: this.#root,
       lineOf: (path) => {
         const name = JSON.stringify(path);
         return this.#written.get(name) ?? this.#implied.get(name);
@@ -94,28 +89,27 @@ class DocumentBuilder {
     };
   }
 
-  #pair({ key, value }: AST.TOMLKeyValue, table: GrowingTable, above: KeyPath): void {
-    const names = key.keys.map((part) => part.type === "TOMLBare" ? part.name : part.value);
-    const path = [...above, ...names];
+  #pair({ key, value }: AST.TOMLKeyValue, above: KeyPath): void {
+    const path = [...above, ...key.keys.map((part) => part.type === "TOMLBare" ? part.name : part.value)];
     this.#note(path, key);
-    const last = names.at(-1) ?? "";
-    reachTable(table, names.slice(0, -1))[last] = this.#value(value, path);
+    this.#value(value, path);
   }
 
-  #value(node: AST.TOMLContentNode, path: KeyPath): TomlValue {
+  #value(node: AST.TOMLContentNode, path: KeyPath): void {
     switch (node.type) {
       case "TOMLArray":
-        return node.elements.map((element, index) => {
+        put(this.#root, path, []);
+        node.elements.forEach((element, index) => {
           this.#note([...path, index], element);
-          return this.#value(element, [...path, index]);
+          this.#value(element, [...path, index]);
         });
-      case "TOMLInlineTable": {
-        const table = emptyTable();
-        for (const pair of node.body) this.#pair(pair, table, path);
-        return table;
-      }
+        break;
+      case "TOMLInlineTable":
+        put(this.#root, path);
+        for (const pair of node.body) this.#pair(pair, path);
+        break;
       case "TOMLValue":
-        return node.kind === "integer" ? node.bigint : node.value;
+        put(this.#root, path, node.kind === "integer" ? node.bigint : node.value);
     }
   }
 
@@ -129,34 +123,20 @@ class DocumentBuilder {
   }
 }
 
-function emptyTable(): GrowingTable {
+function emptyTable(): TomlTable {
   return Object.create(null);
 }
 
-/** The table at a path, made where there is none yet; numbers are indexes of arrays of tables. */
-function reachTable(from: GrowingTable, path: KeyPath): GrowingTable {
-  let table = from;
+/** Puts a value, or a table where there is none yet, at a path; tables and arrays above it are made. */
+function put(root: TomlTable, path: KeyPath, value?: TomlValue): void {
+  let above: object = root;
   path.forEach((step, at) => {
-    if (typeof step === "number") return;
-    const index = path[at + 1];
-    const made = typeof index === "number" ? reachElement(table, step, index) : table[step] ??= emptyTable();
-    if (!isGrowing(made)) throw new Error("a key that is defined twice passed the parser");
-    table = made;
+    const isLast = at === path.length - 1;
+    const made = isLast && value !== undefined ? value : Reflect.get(above, step) ??
+      (typeof path[at + 1] === "number" ? [] : emptyTable());
+    Reflect.set(above, step, made);
+    if (!isLast) above = made;
   });
-  return table;
-}
-
-function reachElement(table: GrowingTable, key: string, index: number): TomlValue | undefined {
-  const tables = table[key] ?? [];
-  if (!Array.isArray(tables)) return undefined;
-  if (tables.length === index) table[key] = [...tables, emptyTable()];
-  const grown = table[key];
-  return Array.isArray(grown) ? grown[index] : undefined;
-}
-
-/** Every table of a document is made here and can grow while the document is built. */
-function isGrowing(value: TomlValue | undefined): value is GrowingTable {
-  return isTable(value);
 }
 
 function syntaxProblem(text: string, error: ParseError): Diagnostic {

@@ -47,8 +47,8 @@ export const cappedSeconds: z.ZodType<number> = withRemarks(
   wideSeconds.transform((seconds) => seconds <= BigInt(MAX_TIMER_SEC) ? Number(seconds) : MAX_TIMER_SEC),
   (given) => {
     if (typeof given !== "bigint" || given <= BigInt(MAX_TIMER_SEC)) return [];
-    const text = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 
@@ -120,23 +120,22 @@ export interface ListTraits<T> {
 /** An array of `element`s; every bad one is a problem, and repeats are dropped with a warning. */
 export function listOf<T>(element: z.ZodType<T>, traits: ListTraits<T>): z.ZodType<readonly T[]> {
   const { expected, min = 0, identity } = traits;
+  /** Index of the first element that is the same as each. */
+  const firstOf = (elements: readonly T[]): readonly number[] => {
+    const names = elements.map(identity);
+    return names.map((name) => names.indexOf(name));
+  };
   const list = z.array(element, expected).min(min, expected).transform((elements) => {
-    const kept = new Map<string, T>();
-    for (const value of elements) if (!kept.has(identity(value))) kept.set(identity(value), value);
-    return [...kept.values()];
+    const first = firstOf(elements);
+    return elements.filter((_, index) => first[index] === index);
   });
   return withRemarks(list, (given) => {
     if (!Array.isArray(given)) return [];
-    const first = new Map<string, number>();
+    const first = firstOf(given.map((item) => element.parse(item)));
     return given.flatMap((item, index): readonly Remark[] => {
       const own = remarksOn(element, item).map((remark) => ({ ...remark, path: [index, ...remark.path] }));
-      const name = identity(element.parse(item));
-      const at = first.get(name);
-      if (at === undefined) {
-        first.set(name, index);
-        return own;
-      }
-      const found = `a repeat of element ${at}, which is ignored`;
+      if (first[index] === index) return own;
+      const found = `a repeat of element ${first[index]}, which is ignored`;
       return [...own, { kind: "warning", path: [index], found, expected: "each element once" }];
     });
   });
@@ -293,8 +292,8 @@ export const moduleId: z.ZodType<Uint8Array> = withRemarks(
   (given) => {
     const module = readModule(String(given));
     if ("found" in module || !module.isAscii) return [];
-    const text = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
-    return [{ kind: "note", path: [], text }];
+    const found = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
+    return [{ kind: "note", path: [], found }];
   },
 );
 

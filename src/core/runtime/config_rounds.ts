@@ -2,7 +2,7 @@
  * Work in rounds, each with its own configuration: when the file was read again, the round under way ends as at a stop,
  * with everything recorded, and the next one begins with the new configuration.
  */
-import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
@@ -110,7 +110,7 @@ export function tellConfiguration(
     log[isNews ? "warn" : "debug"]("configuration_warning", { explanation: renderDiagnostic(file, warning) });
   }
   for (const note of reading.notes) {
-    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderNote(file, note) });
+    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderDiagnostic(file, note) });
   }
 }
 

@@ -7,7 +7,7 @@ import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type CheckJob, type CheckRow, judgeMachine, MACHINE } from "../../core/checks/check_row.ts";
+import { type CheckJob, type CheckRow, judgeMachine, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
@@ -37,21 +37,11 @@ export interface CheckSubjects {
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, chains, machine, config } = subjects;
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const machineJob: CheckJob = {
-    chain: MACHINE,
-    check: "key_file",
-    run: () => Promise.resolve([...judgeMachine(machine), ...subjects.databaseRows()]),
-  };
-  const signer: CheckJob = {
-    chain: hub.id.stateMachine,
-    check: "signer",
-    run: () => Promise.resolve(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
-  };
   return [
     ...ofHub.jobs,
-    signer,
+    ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry, ofHub.isReachable)),
-    machineJob,
+    ...knownRows([...judgeMachine(machine), ...subjects.databaseRows()]),
   ];
 }
 
@@ -101,13 +91,9 @@ function planChain(
       return [judgeKnownHeight(names, { ...known, storedSec }), ...rows];
     },
   });
-  const signer: CheckJob = {
-    chain: name,
-    check: "signer",
-    run: () => Promise.resolve([describeAccount(chain)]),
-  };
   // The adapter of an EVM chain checks its signer.
-  const own = entry.config.type === "substrate" ? [whileReachable(isReachable, signer)] : [];
+  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : [])
+    .map((job) => whileReachable(isReachable, job));
   return [...jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 

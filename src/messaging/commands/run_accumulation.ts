@@ -135,18 +135,12 @@ class WithdrawalPass {
 
   /** Makes payments due that wait for another attempt: the operator asks for it now. */
   #wakePayments(): void {
-    const { ledger, clock, legTo, chains } = this.#context;
+    const { ledger, legTo, chains } = this.#context;
     ledger.transaction(() => {
       for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
         const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
         if (message?.state !== "held" || !chains.has(chain)) continue;
-        const { reason, detail, commitment } = message;
-        ledger.messages.transition(commitment, chain, {
-          to: "held",
-          reason,
-          detail,
-          nextAttemptAtMs: clock.now(),
-        });
+        ledger.messages.makeDue(message);
         legTo(chain).wake.wake();
       }
     });

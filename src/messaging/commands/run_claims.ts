@@ -10,12 +10,7 @@ import {
   type ClaimRoute,
   routeName,
 } from "../fees/claims/claim_context.ts";
-import {
-  ClaimsRounds,
-  logUnreadable,
-  type PairReport,
-  type RoundReport,
-} from "../fees/claims/claims_worker.ts";
+import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
@@ -78,7 +73,6 @@ export async function runClaims(
   options: ClaimRunOptions,
   signal: AbortSignal,
 ): Promise<ClaimSummary> {
-  logUnreadable(context);
   const run = new ClaimRun(context, options);
   const limits = { ...options, maxFailures: options.waits ? Infinity : MAX_FAILURES };
   await repeatRounds(context, limits, () => run.once(signal), signal);

@@ -90,7 +90,8 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
     consensusStateId: complete.consensusStateId ?? usualHubId(complete.stateMachine),
   };
   if (complete?.consensusStateId === undefined) {
-    location.derived("consensus_state_id", config?.consensusStateId);
+    const derived = { value: config?.consensusStateId, isDerived: true };
+    location.child("consensus_state_id").applies("consensus_state_id", derived);
   }
   return { known: toKnown(location, partial), config };
 }
@@ -153,8 +154,8 @@ function readChain(sections: Sections, table: TomlTable, location: SourceLocatio
     reportType(table["type"], location.child("type"), types);
     return { known: toKnown(location, {}), config: undefined };
   }
-  const hinting = type === "substrate" ? location : location.withHints(liveHints(table));
-  const { partial, complete } = readSection<ChainValues>(table, hinting, sections[type]);
+  const hints = type === "substrate" ? {} : { hintFor: liveHints(table) };
+  const { partial, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
   return {
     known: toKnown(location, partial),
     config: complete && { section: location.section, ...complete },

@@ -9,93 +9,170 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 /** Values for the named parameters of a statement; `undefined` becomes NULL. */
 export type Parameters = Readonly<Record<string, SQLInputValue | undefined>>;
 
-/** Creates the error of a column that does not match the schema: a defect, or a file modified by another program. */
+/** How a value is kept in a column. */
+interface Column<T> {
+  /** @throws {Error} when the column does not match the schema: a defect, or a file modified by another program. */
+  read(row: Row, column: string): T;
+  write(value: T): SQLInputValue | undefined;
+}
+
+/** Creates the error of a column that does not match the schema. */
 function wrong(column: string, expected: string): Error {
   return new Error(`Column ${column}: expected ${expected}`);
 }
 
 /** A column that may be NULL, which is `undefined`. */
-function orNull<T>(read: (row: Row, column: string) => T): (row: Row, column: string) => T | undefined {
-  return (row, column) => row[column] === null ? undefined : read(row, column);
+function optional<T>({ read, write }: Column<T>): Column<T | undefined> {
+  return {
+    read: (row, column) => row[column] === null ? undefined : read(row, column),
+    write: (value) => value === undefined ? undefined : write(value),
+  };
 }
 
-/** Text of a column that is never NULL. */
-export function readText(row: Row, column: string): string {
-  const value = row[column];
-  if (typeof value !== "string") throw wrong(column, "text");
-  return value;
-}
+/** A text. */
+const text: Column<string> = {
+  read: (row, column) => {
+    const value = row[column];
+    if (typeof value !== "string") throw wrong(column, "text");
+    return value;
+  },
+  write: (value) => value,
+};
 
-/** Text or, for NULL, `undefined`. */
-export const findText = orNull(readText);
+/** An INTEGER as bigint. */
+const integer: Column<bigint> = {
+  read: (row, column) => {
+    const value = row[column];
+    if (typeof value !== "bigint") throw wrong(column, "integer");
+    return value;
+  },
+  write: (value) => value,
+};
 
-/** An INTEGER column as bigint. */
-export function readInteger(row: Row, column: string): bigint {
-  const value = row[column];
-  if (typeof value !== "bigint") throw wrong(column, "integer");
-  return value;
-}
-
-/** An INTEGER column as bigint or, for NULL, `undefined`. */
-export const findInteger = orNull(readInteger);
+/** A block height: an INTEGER. Written only from 0 to 2^63 - 1. */
+const height: Column<bigint> = { read: integer.read, write: toHeight };
 
 /** A count, id or time in milliseconds. */
-export function readNumber(row: Row, column: string): number {
-  const value = Number(readInteger(row, column));
-  if (!Number.isSafeInteger(value)) throw wrong(column, "integer below 2^53");
-  return value;
-}
+const number: Column<number> = {
+  read: (row, column) => {
+    const value = Number(integer.read(row, column));
+    if (!Number.isSafeInteger(value)) throw wrong(column, "integer below 2^53");
+    return value;
+  },
+  write: (value) => value,
+};
 
-/** A count, id or time or, for NULL, `undefined`. */
-export const findNumber = orNull(readNumber);
+/** A REAL: a sum that is approximate. */
+const real: Column<number> = {
+  read: (row, column) => {
+    const value = row[column];
+    if (typeof value !== "number") throw wrong(column, "a number");
+    return value;
+  },
+  write: (value) => value,
+};
 
-/** Bytes of a column that is never NULL. */
-export function readBytes(row: Row, column: string): Uint8Array {
-  const value = row[column];
-  if (!(value instanceof Uint8Array)) throw wrong(column, "bytes");
-  return value;
-}
+/** True or false as 1 or 0. */
+const flag: Column<boolean> = {
+  read: (row, column) => integer.read(row, column) === 1n,
+  write: (value) => value ? 1 : 0,
+};
 
-/** Bytes or, for NULL, `undefined`. */
-export const findBytes = orNull(readBytes);
+/** Bytes. */
+const bytes: Column<Uint8Array> = {
+  read: (row, column) => {
+    const value = row[column];
+    if (!(value instanceof Uint8Array)) throw wrong(column, "bytes");
+    return value;
+  },
+  write: (value) => value,
+};
 
-/** An amount or u64 kept as decimal text. */
-export function readDecimal(row: Row, column: string): bigint {
-  const text = readText(row, column);
-  if (!/^-?[0-9]+$/.test(text)) throw wrong(column, "decimal digits");
-  return BigInt(text);
-}
+/** An amount as decimal text. */
+const decimal: Column<bigint> = {
+  read: (row, column) => {
+    const digits = text.read(row, column);
+    if (!/^-?[0-9]+$/.test(digits)) throw wrong(column, "decimal digits");
+    return BigInt(digits);
+  },
+  write: (value) => value.toString(),
+};
 
-/** An amount or, for NULL, `undefined`. */
-export const findDecimal = orNull(readDecimal);
+/** A u64 as text of 20 digits, which sorts like the number. */
+const u64: Column<bigint> = { read: decimal.read, write: toU64Text };
 
 /** A 32-byte value. */
-export function readHash(row: Row, column: string): Hash256 {
-  return toHash256(readText(row, column));
-}
-
-/** A 32-byte value or, for NULL, `undefined`. */
-export const findHash = orNull(readHash);
+const hash: Column<Hash256> = {
+  read: (row, column) => toHash256(text.read(row, column)),
+  write: (value) => value,
+};
 
 /** A state machine. */
-export function readStateMachine(row: Row, column: string): StateMachine {
-  return parseStateMachine(readText(row, column));
+const stateMachine: Column<StateMachine> = {
+  read: (row, column) => parseStateMachine(text.read(row, column)),
+  write: (value) => value,
+};
+
+/** A text from a closed list. */
+function oneOf<const T extends string>(allowed: readonly T[]): Column<T> {
+  return {
+    read: (row, column) => {
+      const value = text.read(row, column);
+      const found = allowed.find((each) => each === value);
+      if (found === undefined) throw wrong(column, `one of ${allowed.join(", ")}`);
+      return found;
+    },
+    write: (value) => value,
+  };
 }
 
-/** A state machine or, for NULL, `undefined`. */
-export const findStateMachine = orNull(readStateMachine);
+/** The kinds of columns. */
+export const column = {
+  text,
+  integer,
+  height,
+  number,
+  real,
+  flag,
+  bytes,
+  decimal,
+  u64,
+  hash,
+  stateMachine,
+  oneOf,
+  optional,
+} as const;
 
-/** Text from a closed list. */
-export function readOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T {
-  const text = readText(row, column);
-  const found = allowed.find((value) => value === text);
-  if (found === undefined) throw wrong(column, `one of ${allowed.join(", ")}`);
-  return found;
-}
+/** The columns of a row's members. */
+export type Columns<T> = { readonly [Name in keyof T]-?: Column<T[Name]> };
 
-/** Text from a closed list or, for NULL, `undefined`. */
-export function findOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T | undefined {
-  return row[column] === null ? undefined : readOneOf(row, column, allowed);
+/** Conversion of whole rows: a member `madeAtHeight` is kept in the column `made_at_height`. */
+export class RowFormat<T> {
+  readonly #members: readonly (readonly [name: string, column: string, Column<unknown>])[];
+
+  constructor(columns: Columns<T>) {
+    this.#members = Object.entries<Column<unknown>>(columns)
+      .map((
+        [name, column],
+      ) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), column]);
+  }
+
+  /** Reads a row of a query, which may have more columns. */
+  readonly read = (row: Row): T => {
+    const found: Record<string, unknown> = {};
+    for (const [name, column, { read }] of this.#members) found[name] = read(row, column);
+    return found as T;
+  };
+
+  /** The columns of those members that are given, `undefined` as NULL; others are left out. */
+  write(values: Partial<T>): Parameters {
+    const given: Readonly<Record<string, unknown>> = values;
+    const row: Record<string, SQLInputValue | undefined> = {};
+    for (const [name, column, { write }] of this.#members) {
+      if (name in values) row[column] = write(given[name]);
+    }
+    return row;
+  }
 }
 
 /**

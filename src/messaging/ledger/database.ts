@@ -139,8 +139,14 @@ export class Database {
 
   /** Changes the row with a key. */
   set(table: string, key: Parameters, change: Parameters): void {
-    const [set, where] = [change, key].map((part) => Object.keys(part).map((name) => `${name} = :${name}`));
-    this.run(`UPDATE ${table} SET ${set?.join(", ")} WHERE ${where?.join(" AND ")}`, { ...key, ...change });
+    const [set, where] = [equations(change).join(", "), equations(key).join(" AND ")];
+    this.run(`UPDATE ${table} SET ${set} WHERE ${where}`, { ...key, ...change });
+  }
+
+  /** The row with a key, as `read` reads it. */
+  find<T>(table: string, key: Parameters, read: (row: Row) => T): T | undefined {
+    const row = this.row(`SELECT * FROM ${table} WHERE ${equations(key).join(" AND ")}`, key);
+    return row && read(row);
   }
 
   /** First row of a query. */
@@ -215,6 +221,19 @@ export class Database {
     this.#fault = fault;
     if (isNews) this.#onFault(fault);
   }
+}
+
+/** Part of the ledger over one table or several. */
+export class Table {
+  protected readonly db: Database;
+
+  constructor(db: Database) {
+    this.db = db;
+  }
+}
+
+function equations(values: Parameters): readonly string[] {
+  return Object.keys(values).map((name) => `${name} = :${name}`);
 }
 
 type Bound = Readonly<Record<string, Exclude<Parameters[string], undefined>>>;

@@ -2,42 +2,27 @@
  * Durable state of the messaging relayer, as its workers see it: the only shared mutable state. Opened by `open.ts`;
  * larger tables have a file each beside this one. All calls are synchronous and short.
  */
+import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Database } from "./database.ts";
-import { type Decisions, openDecisions } from "./decisions.ts";
-import { type Deliveries, openDeliveries } from "./deliveries.ts";
+import { column, type Parameters, type Row, RowFormat, toHeight } from "./columns.ts";
+import { type Database, Table } from "./database.ts";
+import { Decisions } from "./decisions.ts";
+import { Deliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
-import { type Messages, openMessages } from "./messages.ts";
+import { Messages } from "./messages.ts";
 import { prune, type Pruned } from "./retention.ts";
-import { openRewards, type Rewards } from "./rewards.ts";
+import { Rewards } from "./rewards.ts";
 import {
-  openSpending,
-  type Spending,
+  Spending,
   type SpendingPurpose,
   spendingPurposes,
   type SpendingResult,
   spendingResults,
 } from "./spending.ts";
 import { openStatistics, type Statistics } from "./statistics.ts";
-import { openSubmissions, type Submissions } from "./submissions.ts";
-import { openWithdrawals, type Withdrawals } from "./withdrawals.ts";
-import {
-  findDecimal,
-  findHash,
-  findOneOf,
-  findStateMachine,
-  readBytes,
-  readDecimal,
-  readHash,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  readText,
-  type Row,
-  toHeight,
-} from "./columns.ts";
-import type { Hash256 } from "../../core/encoding/bytes.ts";
+import { itemOutcomes } from "./submission_items.ts";
+import { Submissions } from "./submissions.ts";
+import { Withdrawals } from "./withdrawals.ts";
 
 export type { DecisionRow } from "./decisions.ts";
 export type {
@@ -121,31 +106,31 @@ const PROBE_BYTES = 1_048_576;
 
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
-  const meta = openMeta(db);
+  const meta = new Meta(db);
   return {
     meta,
-    cursors: openCursors(db),
-    messages: openMessages(db),
-    submissions: openSubmissions(db),
-    deliveries: openDeliveries(db),
-    withdrawals: openWithdrawals(db),
-    rewards: openRewards(db),
-    spending: openSpending(db),
-    suspensions: openSuspensions(db),
+    cursors: new Cursors(db),
+    messages: new Messages(db),
+    submissions: new Submissions(db),
+    deliveries: new Deliveries(db),
+    withdrawals: new Withdrawals(db),
+    rewards: new Rewards(db),
+    spending: new Spending(db),
+    suspensions: new Suspensions(db),
     statistics: openStatistics(db),
-    decisions: openDecisions(db),
-    operatorHolds: openOperatorHolds(db),
-    minedCosts: openMinedCosts(db),
+    decisions: new Decisions(db),
+    operatorHolds: new OperatorHolds(db),
+    minedCosts: new MinedCosts(db),
     transaction: (work) => db.transaction(work),
-    bindHub: (stateMachine) => {
+    bindHub: (hub) => {
       // A file that is bound already can be opened read-only.
-      if (meta.find(hubName) !== stateMachine) db.transaction(() => bindHub(db.path, meta, stateMachine));
+      if (meta.find(hubName) !== hub) db.transaction(() => bindHub(db.path, meta, hub));
     },
     fault: () => db.fault,
     watchFault: (listener) => db.watchFault(listener),
     checkWritable: () => {
-      for (const text of [" ".repeat(PROBE_BYTES), String(db.now())]) {
-        db.transaction(() => meta.write(probeName, text));
+      for (const content of [" ".repeat(PROBE_BYTES), String(db.now())]) {
+        db.transaction(() => meta.write(probeName, content));
       }
       db.noteWritten();
     },
@@ -167,82 +152,63 @@ function bindHub(path: string, meta: Meta, hub: StateMachine): void {
 }
 
 /** Named texts. Every method may throw a `LedgerFault`. */
-export interface Meta {
-  find(name: string): string | undefined;
-  write(name: string, value: string): void;
+export class Meta extends Table {
+  find(name: string): string | undefined {
+    return this.db.find("meta", { name }, (row) => column.text.read(row, "value"));
+  }
+
+  write(name: string, value: string): void {
+    this.db.put("meta", ["name"], { name, value });
+  }
 }
 
-/** Opens the named texts in a database. */
-function openMeta(db: Database): Meta {
-  return {
-    find: (name) => {
-      const row = db.row("SELECT value FROM meta WHERE name = :name", { name });
-      return row && readText(row, "value");
-    },
-    write: (name, value) => db.put("meta", ["name"], { name, value }),
-  };
-}
+const cursorFormat = new RowFormat({
+  source: column.stateMachine,
+  target: column.stateMachine,
+  scanned: column.height,
+});
 
 /** Scan cursors: heights up to which each leg has recorded every message (I1, I2). May throw a `LedgerFault`. */
-interface Cursors {
+class Cursors extends Table {
   /** Highest scanned height of `source` for the leg to `target`. */
-  find(source: StateMachine, target: StateMachine): bigint | undefined;
-  /** Moves the cursor up; a lower height leaves it where it is. Call it with the rows in one transaction. */
-  advance(source: StateMachine, target: StateMachine, height: bigint): void;
-  /** Sets the cursor, also downwards: only for an operator's `initial_height`. */
-  reset(source: StateMachine, target: StateMachine, height: bigint): void;
-  list(): { readonly source: StateMachine; readonly target: StateMachine; readonly scanned: bigint }[];
-}
+  find(source: StateMachine, target: StateMachine): bigint | undefined {
+    return this.db.find("cursor", { source, target }, cursorFormat.read)?.scanned;
+  }
 
-/** Opens the cursors in a database. */
-function openCursors(db: Database): Cursors {
-  const write =
-    (onConflict: string) => (source: StateMachine, target: StateMachine, height: bigint): void => {
-      db.run(
-        `INSERT INTO cursor (source, target, scanned, updated_at_ms) VALUES (:source, :target, :height, :now)
-       ON CONFLICT (source, target) DO UPDATE SET scanned = excluded.scanned, updated_at_ms = :now ${onConflict}`,
-        { source, target, height: toHeight(height), now: db.now() },
-      );
-    };
-  return {
-    find: (source, target) => {
-      const row = db.row("SELECT scanned FROM cursor WHERE source = :source AND target = :target", {
-        source,
-        target,
-      });
-      return row && readInteger(row, "scanned");
-    },
-    advance: write("WHERE excluded.scanned > cursor.scanned"),
-    reset: write(""),
-    list: () =>
-      db.rows("SELECT source, target, scanned FROM cursor ORDER BY source, target").map((row) => ({
-        source: readStateMachine(row, "source"),
-        target: readStateMachine(row, "target"),
-        scanned: readInteger(row, "scanned"),
-      })),
-  };
+  /** Moves the cursor up; a lower height leaves it where it is. Call it with the rows in one transaction. */
+  advance(source: StateMachine, target: StateMachine, scanned: bigint): void {
+    const old = this.find(source, target);
+    if (old === undefined || toHeight(scanned) > old) this.reset(source, target, scanned);
+  }
+
+  /** Sets the cursor, also downwards: only for an operator's `initial_height`. */
+  reset(source: StateMachine, target: StateMachine, scanned: bigint): void {
+    const row = { ...cursorFormat.write({ source, target, scanned }), updated_at_ms: this.db.now() };
+    this.db.put("cursor", ["source", "target"], row);
+  }
+
+  list(): { readonly source: StateMachine; readonly target: StateMachine; readonly scanned: bigint }[] {
+    return this.db.rows("SELECT * FROM cursor ORDER BY source, target").map(cursorFormat.read);
+  }
 }
 
 /** Subjects that are held, as the operator names them. Every method may throw a `LedgerFault`. */
-interface OperatorHolds {
-  list(): string[];
-  /** @returns false when it is held already. */
-  add(subject: string): boolean;
-  /** @returns false when it is not held. */
-  remove(subject: string): boolean;
-}
+class OperatorHolds extends Table {
+  list(): string[] {
+    return this.db.rows("SELECT subject FROM operator_hold ORDER BY subject")
+      .map((row) => column.text.read(row, "subject"));
+  }
 
-/** Opens the held subjects in a database. */
-function openOperatorHolds(db: Database): OperatorHolds {
-  return {
-    list: () =>
-      db.rows("SELECT subject FROM operator_hold ORDER BY subject").map((row) => readText(row, "subject")),
-    add: (subject) =>
-      db.insert("operator_hold", { subject, created_at_ms: db.now() }, "ON CONFLICT (subject) DO NOTHING")
-        .changes > 0,
-    remove: (subject) =>
-      db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0,
-  };
+  /** @returns false when it is held already. */
+  add(subject: string): boolean {
+    const row = { subject, created_at_ms: this.db.now() };
+    return this.db.insert("operator_hold", row, "ON CONFLICT (subject) DO NOTHING").changes > 0;
+  }
+
+  /** @returns false when it is not held. */
+  remove(subject: string): boolean {
+    return this.db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0;
+  }
 }
 
 /** A mined transaction. */
@@ -259,6 +225,18 @@ export interface MinedCost {
   readonly minedAtMs: number;
 }
 
+const minedFormat = new RowFormat<MinedCost>({
+  id: column.number,
+  chain: column.stateMachine,
+  legSource: column.optional(column.stateMachine),
+  purpose: column.oneOf(spendingPurposes),
+  result: column.oneOf(spendingResults),
+  costWei: column.decimal,
+  costUsd18: column.optional(column.decimal),
+  revenueUsd18: column.optional(column.decimal),
+  minedAtMs: column.number,
+});
+
 /** A message that a transaction carried; it is removed a month after it ended. */
 export interface CarriedMessage {
   readonly module: Uint8Array;
@@ -266,53 +244,49 @@ export interface CarriedMessage {
   readonly offeredUsd18: bigint | undefined;
 }
 
+const carriedFormat = new RowFormat({
+  module: column.bytes,
+  outcome: column.optional(column.oneOf(itemOutcomes)),
+  offeredUsd18: column.optional(column.decimal),
+});
+
 /** Costs of transactions. Every method may throw a `LedgerFault`. */
-interface MinedCosts {
+class MinedCosts extends Table {
   /** Mined at or after `sinceMs`, by id, above `afterId`. */
-  list(page: { readonly sinceMs: number; readonly afterId: number; readonly limit: number }): MinedCost[];
+  list(
+    { sinceMs, afterId, limit }: {
+      readonly sinceMs: number;
+      readonly afterId: number;
+      readonly limit: number;
+    },
+  ): MinedCost[] {
+    return this.db.rows(
+      // The first of them is found by time: what was sent long before is not read.
+      "SELECT * FROM spending WHERE id >= :fromId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0",
+      { sinceMs, fromId: afterId > 0 ? afterId + 1 : this.#findFirst(sinceMs), limit },
+    ).map(minedFormat.read);
+  }
+
+  /** Lowest id mined at or after a time; 0: none was. */
+  #findFirst(sinceMs: number): number {
+    const row = this.db.row(
+      "SELECT coalesce(min(id), 0) AS first FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs",
+      { sinceMs },
+    );
+    return row === undefined ? 0 : column.number.read(row, "first");
+  }
+
   /** Messages of a transaction, as far as they are still known. */
-  listCarried(id: number): CarriedMessage[];
-}
-
-/** Lowest id mined at or after a time; 0: none was. */
-function findFirst(db: Database, sinceMs: number): number {
-  const row = db.row(
-    "SELECT coalesce(min(id), 0) AS first FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs",
-    { sinceMs },
-  );
-  return row === undefined ? 0 : readNumber(row, "first");
-}
-
-/** Opens the costs in a database. */
-function openMinedCosts(db: Database): MinedCosts {
-  return {
-    list: ({ sinceMs, afterId, limit }) =>
-      db.rows(
-        // The first of them is found by time: what was sent long before is not read.
-        `SELECT * FROM spending WHERE id >= :fromId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0`,
-        { sinceMs, fromId: afterId > 0 ? afterId + 1 : findFirst(db, sinceMs), limit },
-      ).map((row) => ({
-        id: readNumber(row, "id"),
-        chain: readStateMachine(row, "chain"),
-        legSource: findStateMachine(row, "leg_source"),
-        purpose: readOneOf(row, "purpose", spendingPurposes),
-        result: readOneOf(row, "result", spendingResults),
-        costWei: readDecimal(row, "cost_wei"),
-        costUsd18: findDecimal(row, "cost_usd18"),
-        revenueUsd18: findDecimal(row, "revenue_usd18"),
-        minedAtMs: readNumber(row, "mined_at_ms"),
-      })),
-    listCarried: (id) =>
-      db.rows(
-        `SELECT m.module, m.offered_usd18, i.outcome FROM submission_item i
-           JOIN message m ON m.commitment = i.commitment AND m.target = i.target WHERE i.submission_id = :id`,
-        { id },
-      ).map((row) => ({
-        module: readBytes(row, "module"),
-        isHandled: findOneOf(row, "outcome", ["handled", "not_handled", "by_other", "unknown"]) === "handled",
-        offeredUsd18: findDecimal(row, "offered_usd18"),
-      })),
-  };
+  listCarried(id: number): CarriedMessage[] {
+    return this.db.rows(
+      `SELECT m.module, m.offered_usd18, i.outcome FROM submission_item i
+         JOIN message m ON m.commitment = i.commitment AND m.target = i.target WHERE i.submission_id = :id`,
+      { id },
+    ).map((row) => {
+      const { outcome, ...message } = carriedFormat.read(row);
+      return { ...message, isHandled: outcome === "handled" };
+    });
+  }
 }
 
 /** Key of a pair: sender, receiver and target. */
@@ -339,58 +313,53 @@ export interface SuspensionRow extends SuspensionKey {
   readonly updatedAtMs: number;
 }
 
+const historyFormat = new RowFormat<Omit<SuspensionRow, keyof SuspensionKey>>({
+  failures: column.number,
+  isActive: column.flag,
+  nextTryAtMs: column.number,
+  trial: column.optional(column.hash),
+  lastTransaction: column.hash,
+  updatedAtMs: column.number,
+});
+
 /** Suspended pairs; rules: `messaging/relay/limits/suspension.ts`. Every method may throw a `LedgerFault`. */
-interface Suspensions {
-  find(key: SuspensionKey): SuspensionRow | undefined;
+class Suspensions extends Table {
+  find(key: SuspensionKey): SuspensionRow | undefined {
+    return this.db.find("suspension", toPairColumns(key), toSuspension);
+  }
+
   /** Pairs on the chain whose messages are suspended now. */
-  listActive(target: StateMachine): SuspensionRow[];
+  listActive(target: StateMachine): SuspensionRow[] {
+    return this.db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target })
+      .map(toSuspension);
+  }
+
   /** Inserts the row or replaces the one of the same pair. */
-  write(row: Omit<SuspensionRow, "updatedAtMs">): void;
+  write({ target, from, to, ...history }: Omit<SuspensionRow, "updatedAtMs">): void {
+    const now = this.db.now();
+    const key = toPairColumns({ target, from, to });
+    const row = { ...key, ...historyFormat.write({ ...history, updatedAtMs: now }), created_at_ms: now };
+    this.db.put("suspension", Object.keys(key), row);
+  }
+
   /** Removes a pair and its failures. */
-  remove(key: SuspensionKey): void;
+  remove(key: SuspensionKey): void {
+    this.db.run(
+      "DELETE FROM suspension WHERE target = :target AND module_from = :module_from AND module_to = :module_to",
+      toPairColumns(key),
+    );
+  }
 }
 
-const byKey = "target = :target AND module_from = :from AND module_to = :to";
-
-/** Opens the suspended pairs in a database. */
-function openSuspensions(db: Database): Suspensions {
-  const keyOf = ({ target, from, to }: SuspensionKey) => ({ target, from, to });
-  return {
-    find: (key) => {
-      const row = db.row(`SELECT * FROM suspension WHERE ${byKey}`, keyOf(key));
-      return row && toSuspension(row);
-    },
-    listActive: (target) =>
-      db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target }).map(
-        toSuspension,
-      ),
-    write: (row) =>
-      db.put("suspension", ["target", "module_from", "module_to"], {
-        target: row.target,
-        module_from: row.from,
-        module_to: row.to,
-        failures: row.failures,
-        is_active: row.isActive ? 1 : 0,
-        next_try_at_ms: row.nextTryAtMs,
-        trial: row.trial,
-        last_transaction: row.lastTransaction,
-        created_at_ms: db.now(),
-        updated_at_ms: db.now(),
-      }),
-    remove: (key) => void db.run(`DELETE FROM suspension WHERE ${byKey}`, keyOf(key)),
-  };
+function toPairColumns({ target, from, to }: SuspensionKey): Parameters {
+  return { target, module_from: from, module_to: to };
 }
 
 function toSuspension(row: Row): SuspensionRow {
   return {
-    target: readStateMachine(row, "target"),
-    from: readBytes(row, "module_from"),
-    to: readBytes(row, "module_to"),
-    failures: readNumber(row, "failures"),
-    isActive: readNumber(row, "is_active") === 1,
-    nextTryAtMs: readNumber(row, "next_try_at_ms"),
-    trial: findHash(row, "trial"),
-    lastTransaction: readHash(row, "last_transaction"),
-    updatedAtMs: readNumber(row, "updated_at_ms"),
+    target: column.stateMachine.read(row, "target"),
+    from: column.bytes.read(row, "module_from"),
+    to: column.bytes.read(row, "module_to"),
+    ...historyFormat.read(row),
   };
 }

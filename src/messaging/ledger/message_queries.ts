@@ -1,10 +1,10 @@
 /** Queries of table `message`: what is due, held, submitted or ended. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type Parameters, readBytes, readNumber, readOneOf, readStateMachine, toU64Text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import { column, type Parameters, RowFormat, toU64Text } from "./columns.ts";
+import { type Database, Table } from "./database.ts";
 import { isOpenWithdrawal } from "./withdrawals.ts";
-import { isOpen, type MessageRow, neverMs, parseMessageRow } from "./message_rows.ts";
+import { isOpen, messageFormat, type MessageRow, neverMs } from "./message_rows.ts";
 import { type MessageReason, type MessageState, messageStates, refusedReasons } from "./message_state.ts";
 
 /** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
@@ -80,157 +80,157 @@ export interface StateCount {
   readonly count: number;
 }
 
+const countFormat = new RowFormat<StateCount>({
+  source: column.stateMachine,
+  target: column.stateMachine,
+  state: column.oneOf(messageStates),
+  count: column.number,
+});
+
 /** Queries of message rows. Every method may throw a `LedgerFault`. */
-export interface MessageQueries {
-  find(commitment: Hash256, target: StateMachine): MessageRow | undefined;
+export class MessageQueries extends Table {
+  find(commitment: Hash256, target: StateMachine): MessageRow | undefined {
+    return this.db.find("message", { commitment, target }, messageFormat.read);
+  }
+
   /** As {@link find} for several messages to one target, in the order asked for. */
-  findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[];
+  findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[] {
+    const found = new Map(
+      this.db.rows(
+        `SELECT m.* FROM json_each(:list) AS wanted
+         CROSS JOIN message AS m ON m.commitment = wanted.value AND m.target = :target`,
+        { list: JSON.stringify(commitments), target },
+      ).map((row) => [row.commitment, row]),
+    );
+    return commitments.map((commitment) => {
+      const row = found.get(commitment);
+      return row && messageFormat.read(row);
+    });
+  }
+
   /**
    * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment. Paginated by
    * `afterKey`.
    */
-  listDue(query: DueQuery): MessageRow[];
+  listDue(query: DueQuery): MessageRow[] {
+    return listDue(this.db, query);
+  }
+
   /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
-  listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
+  listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[] {
+    return page(this.db, query, { condition: "state = 'submitted'" });
+  }
+
   /** One entry per leg and state that has rows. */
-  countByState(): StateCount[];
+  countByState(): StateCount[] {
+    return this.db.rows(
+      `SELECT source, target, state, sum(count) AS count FROM message_count WHERE count > 0
+       GROUP BY source, target, state`,
+    ).map(countFormat.read);
+  }
+
   /** True when the leg has a row that can be due, expired or held: an open one. */
-  hasOpen(source: StateMachine, target: StateMachine): boolean;
+  hasOpen(source: StateMachine, target: StateMachine): boolean {
+    return findNextAttempt(this.db, source, target) !== undefined;
+  }
+
   /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
-  nextDueAt(source: StateMachine, target: StateMachine): number | undefined;
+  nextDueAt(source: StateMachine, target: StateMachine): number | undefined {
+    return nextDueAt(this.db, source, target);
+  }
+
   /**
    * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the target), due or not, by
    * timeout: they end as `timed_out`. Responses are omitted, since they can be delivered after the timeout
    * (docs/protocol/messaging.md section 8.1).
    */
   listExpired(
-    query: { source: StateMachine; target: StateMachine; nowSec: bigint; limit: number },
-  ): MessageRow[];
+    { source, target, nowSec, limit }: {
+      readonly source: StateMachine;
+      readonly target: StateMachine;
+      readonly nowSec: bigint;
+      readonly limit: number;
+    },
+  ): MessageRow[] {
+    return this.db.rows(
+      `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind <> 'getResponse'
+         AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
+      { source, target, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
+    ).map(messageFormat.read);
+  }
+
   /**
    * Rows to `target` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
    * ended. Paginated by `afterKey`.
    */
-  listDeliveredByOther(query: EndedQuery): MessageRow[];
+  listDeliveredByOther({ target, afterMs, untilMs, limit, afterKey }: EndedQuery): MessageRow[] {
+    return this.db.rows(
+      `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND target = :target
+         AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
+       ORDER BY updated_at_ms, commitment LIMIT :limit + 0`,
+      {
+        target,
+        limit,
+        from: Math.max(afterMs + 1, afterKey?.updatedAtMs ?? 0),
+        until: untilMs,
+        after: afterKey?.updatedAtMs ?? 0,
+        key: afterKey?.commitment ?? "",
+      },
+    ).map(messageFormat.read);
+  }
+
   /** Finds the open row of the response to a GET request from `source` to `target`. */
   findResponse(
     requestCommitment: Hash256,
     source: StateMachine,
     target: StateMachine,
-  ): MessageRow | undefined;
+  ): MessageRow | undefined {
+    const row = this.db.row(
+      // The plus signs leave the commitment as the only way to the row: a leg may have very many of them.
+      `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
+         AND +source = :source AND +target = :target AND ${isOpen} LIMIT 1`,
+      { source, target, requestCommitment },
+    );
+    return row && messageFormat.read(row);
+  }
+
   /**
    * Finds the row that a delivery on `target` is of, in any state: deliveries are recorded under the commitment of the
    * request, also those of responses.
    */
-  findDelivered(requestCommitment: Hash256, target: StateMachine): MessageRow | undefined;
+  findDelivered(requestCommitment: Hash256, target: StateMachine): MessageRow | undefined {
+    const row = this.db.row(
+      `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
+         AND target = :target ORDER BY state = 'delivered' DESC, updated_at_ms DESC LIMIT 1`,
+      { target, requestCommitment },
+    );
+    return this.find(requestCommitment, target) ?? (row && messageFormat.read(row));
+  }
+
   /** Senders with open rows held for `reason` that are not due yet; most recently held first, at most `limit`. */
-  listHeldSenders(query: HeldQuery): Uint8Array[];
+  listHeldSenders({ source, target, reason, nowMs, limit }: HeldQuery): Uint8Array[] {
+    return this.db.rows(
+      // The plus sign keeps SQLite from reading everything of the leg that is not due.
+      `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
+         AND +next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
+      { source, target, reason, now: nowMs, limit },
+    ).map((row) => column.bytes.read(row, "module"));
+  }
+
   /** Rows of one of the {@link listHeldSenders}, oldest first. */
-  listHeldOf(sender: Uint8Array, query: HeldQuery): MessageRow[];
+  listHeldOf(module: Uint8Array, { source, target, reason, nowMs, limit }: HeldQuery): MessageRow[] {
+    return this.db.rows(
+      `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
+         AND next_attempt_at_ms > :now AND module = :module
+       ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
+      { source, target, reason, module, now: nowMs, limit },
+    ).map(messageFormat.read);
+  }
+
   /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
-  listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[];
-}
-
-/** Opens the queries of the messages in a database. */
-export function openMessageQueries(db: Database): MessageQueries {
-  return {
-    find: (commitment, target) => findMessage(db, commitment, target),
-    findAll: (commitments, target) => findMessages(db, commitments, target),
-    listDue: (query) => listDue(db, query),
-    listSubmitted: (query) => page(db, query, { condition: "state = 'submitted'" }),
-    countByState: () =>
-      db.rows(
-        "SELECT source, target, state, sum(count) AS count FROM message_count WHERE count > 0 GROUP BY source, target, state",
-      )
-        .map((row) => ({
-          source: readStateMachine(row, "source"),
-          target: readStateMachine(row, "target"),
-          state: readOneOf(row, "state", messageStates),
-          count: readNumber(row, "count"),
-        })),
-    hasOpen: (source, target) => findNextAttempt(db, source, target) !== undefined,
-    nextDueAt: (source, target) => nextDueAt(db, source, target),
-    listExpired: ({ source, target, nowSec, limit }) =>
-      db.rows(
-        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind <> 'getResponse'
-           AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
-        { source, target, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
-      ).map(parseMessageRow),
-    listDeliveredByOther: ({ target, afterMs, untilMs, limit, afterKey }) =>
-      db.rows(
-        `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND target = :target
-           AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
-         ORDER BY updated_at_ms, commitment LIMIT :limit + 0`,
-        {
-          target,
-          limit,
-          from: Math.max(afterMs + 1, afterKey?.updatedAtMs ?? 0),
-          until: untilMs,
-          after: afterKey?.updatedAtMs ?? 0,
-          key: afterKey?.commitment ?? "",
-        },
-      ).map(parseMessageRow),
-    findResponse: (requestCommitment, source, target) => {
-      const row = db.row(
-        // The plus signs leave the commitment as the only way to the row: a leg may have very many of them.
-        `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
-           AND +source = :source AND +target = :target AND ${isOpen} LIMIT 1`,
-        { source, target, requestCommitment },
-      );
-      return row && parseMessageRow(row);
-    },
-    findDelivered: (requestCommitment, target) => {
-      const row = db.row(
-        `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
-           AND target = :target ORDER BY state = 'delivered' DESC, updated_at_ms DESC LIMIT 1`,
-        { target, requestCommitment },
-      );
-      return findMessage(db, requestCommitment, target) ?? (row && parseMessageRow(row));
-    },
-    listHeldSenders: ({ source, target, reason, nowMs, limit }) =>
-      db.rows(
-        // The plus sign keeps SQLite from reading everything of the leg that is not due.
-        `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
-           AND +next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
-        { source, target, reason, now: nowMs, limit },
-      ).map((row) => readBytes(row, "module")),
-    listHeldOf: (module, { source, target, reason, nowMs, limit }) =>
-      db.rows(
-        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
-           AND next_attempt_at_ms > :now AND module = :module
-         ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
-        { source, target, reason, module, now: nowMs, limit },
-      ).map(parseMessageRow),
-    listRefusedSenders: (source, target) =>
-      db.rows(refusedSenders, { source, target }).map((row) => readBytes(row, "module")),
-  };
-}
-
-/** Finds a message by its key. */
-export function findMessage(db: Database, commitment: Hash256, target: StateMachine): MessageRow | undefined {
-  const row = db.row("SELECT * FROM message WHERE commitment = :commitment AND target = :target", {
-    commitment,
-    target,
-  });
-  return row && parseMessageRow(row);
-}
-
-/** Finds several messages to one target, in the order asked for. */
-export function findMessages(
-  db: Database,
-  commitments: readonly Hash256[],
-  target: StateMachine,
-): (MessageRow | undefined)[] {
-  const found = new Map(
-    db.rows(
-      `SELECT m.* FROM json_each(:list) AS wanted
-       CROSS JOIN message AS m ON m.commitment = wanted.value AND m.target = :target`,
-      { list: JSON.stringify(commitments), target },
-    ).map((row) => [row.commitment, row]),
-  );
-  return commitments.map((commitment) => {
-    const row = found.get(commitment);
-    return row && parseMessageRow(row);
-  });
+  listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[] {
+    return this.db.rows(refusedSenders, { source, target }).map((row) => column.bytes.read(row, "module"));
+  }
 }
 
 function listDue(db: Database, query: DueQuery): MessageRow[] {
@@ -291,7 +291,7 @@ function page(
       commitment: after === undefined ? "" : after.commitment,
     },
   );
-  return rows.map(parseMessageRow);
+  return rows.map(messageFormat.read);
 }
 
 function nextDueAt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
@@ -306,5 +306,5 @@ function findNextAttempt(db: Database, source: StateMachine, target: StateMachin
      ORDER BY next_attempt_at_ms LIMIT 1`,
     { source, target },
   );
-  return row && readNumber(row, "due");
+  return row && column.number.read(row, "due");
 }

@@ -1,20 +1,7 @@
 /** Rows of table `message`: one per message and target, from first sight to a terminal state. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findDecimal,
-  findNumber,
-  findOneOf,
-  findText,
-  readBytes,
-  readDecimal,
-  readHash,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  type Row,
-} from "./columns.ts";
+import { column, RowFormat } from "./columns.ts";
 import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
 
 /** Value of `nextAttemptAtMs` for rows that are never due on their own. */
@@ -79,31 +66,29 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
 /** Condition of rows that may be due. Must be written as in the indexes, or SQLite does not use them. */
 export const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
 
-/** Converts a row of a query. */
-export function parseMessageRow(row: Row): MessageRow {
-  return {
-    commitment: readHash(row, "commitment"),
-    target: readStateMachine(row, "target"),
-    source: readStateMachine(row, "source"),
-    kind: readOneOf(row, "kind", ["post", "get", "getResponse"]),
-    requestCommitment: readHash(row, "request_commitment"),
-    requestSource: readStateMachine(row, "request_source"),
-    requestDest: readStateMachine(row, "request_dest"),
-    module: readBytes(row, "module"),
-    nonce: readDecimal(row, "nonce"),
-    timeoutSec: readDecimal(row, "timeout_sec"),
-    seenAtHeight: readInteger(row, "seen_at_height"),
-    encoded: readBytes(row, "encoded"),
-    state: readOneOf(row, "state", messageStates),
-    reason: findOneOf(row, "reason", messageReasons),
-    detail: findText(row, "detail"),
-    requiredUsd18: findDecimal(row, "required_usd18"),
-    offeredUsd18: findDecimal(row, "offered_usd18"),
-    attempts: readNumber(row, "attempts"),
-    refusals: readNumber(row, "refusals"),
-    batchLimit: findNumber(row, "batch_limit"),
-    nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
-    createdAtMs: readNumber(row, "created_at_ms"),
-    updatedAtMs: readNumber(row, "updated_at_ms"),
-  };
-}
+/** Columns of the table. */
+export const messageFormat = new RowFormat<MessageRow>({
+  commitment: column.hash,
+  target: column.stateMachine,
+  source: column.stateMachine,
+  kind: column.oneOf(["post", "get", "getResponse"]),
+  requestCommitment: column.hash,
+  requestSource: column.stateMachine,
+  requestDest: column.stateMachine,
+  module: column.bytes,
+  nonce: column.u64,
+  timeoutSec: column.u64,
+  seenAtHeight: column.height,
+  encoded: column.bytes,
+  state: column.oneOf(messageStates),
+  reason: column.optional(column.oneOf(messageReasons)),
+  detail: column.optional(column.text),
+  requiredUsd18: column.optional(column.decimal),
+  offeredUsd18: column.optional(column.decimal),
+  attempts: column.number,
+  refusals: column.number,
+  batchLimit: column.optional(column.number),
+  nextAttemptAtMs: column.number,
+  createdAtMs: column.number,
+  updatedAtMs: column.number,
+});

@@ -1,9 +1,9 @@
 /** Searches of table `message` for operators, and table `message_change`: what happened to each message, and when. */
 import type { Hash256, Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { findOneOf, findText, type Parameters, readHash, readNumber, readOneOf } from "./columns.ts";
-import type { Database } from "./database.ts";
-import { isOpen, type MessageRow, parseMessageRow } from "./message_rows.ts";
+import { column, type Parameters, RowFormat } from "./columns.ts";
+import { isOpen, messageFormat, type MessageRow } from "./message_rows.ts";
+import { MessageQueries } from "./message_queries.ts";
 import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
 
 /** Selection of rows; an absent field matches everything. */
@@ -31,110 +31,114 @@ export interface MessageChangeRow {
   readonly atMs: number;
 }
 
-/** Searches for operators: not for workers, since they may read the whole table. */
-export interface MessageSearch {
+/** Rows that one page reads at most. */
+const PAGE_ROWS = 10_000;
+
+const changeFormat = new RowFormat<MessageChangeRow>({
+  state: column.oneOf(messageStates),
+  reason: column.optional(column.oneOf(messageReasons)),
+  detail: column.optional(column.text),
+  atMs: column.number,
+});
+
+const reasonFormat = new RowFormat({
+  reason: column.optional(column.oneOf(messageReasons)),
+  count: column.number,
+});
+
+/** Queries of table `message`, with searches for operators: not for workers, since they may read the whole table. */
+export class MessageSearch extends MessageQueries {
   /** Rows that match, most recently found first. */
-  search(filter: MessageFilter, limit: number): MessageRow[];
+  search(filter: MessageFilter, limit: number): MessageRow[] {
+    const { sql, parameters } = toCondition(filter);
+    // Rows are read once it is known which: most conditions are answered by an index alone.
+    return this.db.rows(
+      `SELECT * FROM message WHERE rowid IN (
+         SELECT rowid FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0) ORDER BY rowid DESC`,
+      { ...parameters, limit },
+    ).map(messageFormat.read);
+  }
+
   /**
    * Rows that match among those of one stretch of the table, most recently found first, and where the next page begins:
    * as quick for a filter that matches nothing as for any other.
    */
   page(
     filter: MessageFilter,
-    page: { readonly limit: number; readonly before?: number | undefined },
-  ): { readonly rows: readonly MessageRow[]; readonly next: number | undefined };
+    { limit, before }: { readonly limit: number; readonly before?: number | undefined },
+  ): { readonly rows: readonly MessageRow[]; readonly next: number | undefined } {
+    const newest = this.db.row("SELECT coalesce(max(rowid), 0) AS newest FROM message");
+    const below = before ?? (newest === undefined ? 0 : column.number.read(newest, "newest")) + 1;
+    const { sql, parameters } = toCondition(filter);
+    const found = this.db.rows(
+      `SELECT *, rowid AS position FROM message WHERE rowid < :below AND rowid >= :from AND ${sql}
+       ORDER BY rowid DESC LIMIT :limit + 0`,
+      { ...parameters, below, from: below - PAGE_ROWS, limit },
+    );
+    const last = found.at(-1);
+    const isFull = last !== undefined && found.length === limit;
+    const end = isFull ? column.number.read(last, "position") : below - PAGE_ROWS;
+    return { rows: found.map(messageFormat.read), next: end > 1 ? end : undefined };
+  }
+
   /** Number of rows that match. */
-  count(filter: MessageFilter): number;
+  count(filter: MessageFilter): number {
+    const { sql, parameters } = toCondition(filter);
+    const row = this.db.row(`SELECT count(*) AS count FROM message WHERE ${sql}`, parameters);
+    return row === undefined ? 0 : column.number.read(row, "count");
+  }
+
   /** Rows of a message on all legs, and those of the responses to a GET request; oldest first. */
-  listLegs(commitment: Hash256): MessageRow[];
+  listLegs(commitment: Hash256): MessageRow[] {
+    return this.db.rows(
+      `SELECT *, rowid AS position FROM message WHERE commitment = :commitment
+       UNION SELECT *, rowid AS position FROM message WHERE kind = 'getResponse' AND request_commitment = :commitment
+       ORDER BY position`,
+      { commitment },
+    ).map(messageFormat.read);
+  }
+
   /** Commitments of messages and hashes of our transactions that begin with a text; ten at most. */
-  listHashes(prefix: Hex): Hash256[];
+  listHashes(prefix: Hex): Hash256[] {
+    return this.db.rows(
+      `SELECT commitment AS hash FROM message WHERE commitment >= :prefix AND commitment < :end
+       UNION SELECT hash FROM submission WHERE hash >= :prefix AND hash < :end LIMIT 10`,
+      { prefix, end: `${prefix}g` }, // above every digit
+    ).map((row) => column.hash.read(row, "hash"));
+  }
+
   /** Changes of a row, oldest first; the first one and the last 50. */
-  listChanges(commitment: Hash256, target: StateMachine): MessageChangeRow[];
-}
+  listChanges(commitment: Hash256, target: StateMachine): MessageChangeRow[] {
+    return this.db.rows(
+      // That it was found needs no row when nothing else is to be said of it.
+      `SELECT 1 AS number, 'seen' AS state, NULL AS reason, NULL AS detail, created_at_ms AS at_ms FROM message
+       WHERE commitment = :commitment AND target = :target AND NOT EXISTS (SELECT 1 FROM message_change c
+         WHERE c.commitment = :commitment AND c.target = :target AND c.number = 1)
+       UNION ALL SELECT number, state, reason, detail, at_ms FROM message_change
+       WHERE commitment = :commitment AND target = :target ORDER BY number`,
+      { commitment, target },
+    ).map(changeFormat.read);
+  }
 
-/** Rows that one page reads at most. */
-const PAGE_ROWS = 10_000;
-
-/** Opens the searches in a database. */
-export function openMessageSearch(db: Database): MessageSearch {
-  return {
-    search: (filter, limit) => {
-      const { sql, parameters } = toCondition(filter);
-      // Rows are read once it is known which: most conditions are answered by an index alone.
-      return db.rows(
-        `SELECT * FROM message WHERE rowid IN (
-           SELECT rowid FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0) ORDER BY rowid DESC`,
-        { ...parameters, limit },
-      ).map(parseMessageRow);
-    },
-    page: (filter, { limit, before }) => {
-      const newest = db.row("SELECT coalesce(max(rowid), 0) AS newest FROM message", {});
-      const below = before ?? (newest === undefined ? 0 : readNumber(newest, "newest")) + 1;
-      const { sql, parameters } = toCondition(filter);
-      const found = db.rows(
-        `SELECT *, rowid AS position FROM message WHERE rowid < :below AND rowid >= :from AND ${sql}
-         ORDER BY rowid DESC LIMIT :limit + 0`,
-        { ...parameters, below, from: below - PAGE_ROWS, limit },
-      );
-      const last = found.at(-1);
-      const end = last !== undefined && found.length === limit
-        ? readNumber(last, "position")
-        : below - PAGE_ROWS;
-      return { rows: found.map(parseMessageRow), next: end > 1 ? end : undefined };
-    },
-    count: (filter) => {
-      const { sql, parameters } = toCondition(filter);
-      const row = db.row(`SELECT count(*) AS count FROM message WHERE ${sql}`, parameters);
-      return row === undefined ? 0 : readNumber(row, "count");
-    },
-    listLegs: (commitment) =>
-      db.rows(
-        `SELECT *, rowid AS position FROM message WHERE commitment = :commitment
-         UNION SELECT *, rowid AS position FROM message WHERE kind = 'getResponse' AND request_commitment = :commitment
-         ORDER BY position`,
-        { commitment },
-      ).map(parseMessageRow),
-    listHashes: (prefix) =>
-      db.rows(
-        `SELECT commitment AS hash FROM message WHERE commitment >= :prefix AND commitment < :end
-         UNION SELECT hash FROM submission WHERE hash >= :prefix AND hash < :end LIMIT 10`,
-        { prefix, end: `${prefix}g` }, // above every digit
-      ).map((row) => readHash(row, "hash")),
-    listChanges: (commitment, target) =>
-      db.rows(
-        // That it was found needs no row when nothing else is to be said of it.
-        `SELECT 1 AS number, 'seen' AS state, NULL AS reason, NULL AS detail, created_at_ms AS at_ms FROM message
-         WHERE commitment = :commitment AND target = :target AND NOT EXISTS (SELECT 1 FROM message_change c
-           WHERE c.commitment = :commitment AND c.target = :target AND c.number = 1)
-         UNION ALL SELECT number, state, reason, detail, at_ms FROM message_change
-         WHERE commitment = :commitment AND target = :target ORDER BY number`,
-        { commitment, target },
-      ).map((row) => ({
-        state: readOneOf(row, "state", messageStates),
-        reason: findOneOf(row, "reason", messageReasons),
-        detail: findText(row, "detail"),
-        atMs: readNumber(row, "at_ms"),
-      })),
-  };
-}
-
-/** Makes the open rows that match due now; returns their number by reason. */
-export function wakeMatching(
-  db: Database,
-  filter: MessageFilter,
-): readonly { readonly reason: MessageReason | undefined; readonly count: number }[] {
-  const { sql, parameters } = toCondition(filter);
-  const found = db.rows(
-    `SELECT reason, count(*) AS count FROM message WHERE ${isOpen} AND ${sql} GROUP BY reason ORDER BY reason`,
-    parameters,
-  ).map((row) => ({ reason: findOneOf(row, "reason", messageReasons), count: readNumber(row, "count") }));
-  db.run(
-    `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-     WHERE ${isOpen} AND next_attempt_at_ms > :now AND ${sql}`,
-    { ...parameters, now: db.now() },
-  );
-  return found;
+  /**
+   * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
+   * count, too.
+   */
+  wakeMatching(
+    filter: MessageFilter,
+  ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[] {
+    const { sql, parameters } = toCondition(filter);
+    const found = this.db.rows(
+      `SELECT reason, count(*) AS count FROM message WHERE ${isOpen} AND ${sql} GROUP BY reason ORDER BY reason`,
+      parameters,
+    ).map(reasonFormat.read);
+    this.db.run(
+      `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+       WHERE ${isOpen} AND next_attempt_at_ms > :now AND ${sql}`,
+      { ...parameters, now: this.db.now() },
+    );
+    return found;
+  }
 }
 
 function toCondition(

@@ -1,11 +1,10 @@
 /** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
+import { type Parameters, toDecimal } from "./columns.ts";
 import type { Database } from "./database.ts";
-import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
-import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
-import { type MessageFilter, type MessageSearch, openMessageSearch, wakeMatching } from "./message_search.ts";
+import { isOpen, messageFormat, type MessageRow, type NewMessage } from "./message_rows.ts";
+import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
 import {
   listPredecessors,
@@ -29,91 +28,128 @@ export interface MessageChange {
 }
 
 /** Message rows. Every method may throw a `LedgerFault`. */
-export interface Messages extends MessageQueries, MessageSearch {
+export class Messages extends MessageSearch {
   /** Inserts the row; `known` when (commitment, target) already exists, which is left unchanged. */
-  record(message: NewMessage): "new" | "known";
+  record(message: NewMessage): "new" | "known" {
+    const now = this.db.now();
+    const { attempts = 0, nextAttemptAtMs = now } = message;
+    const row = { ...message, attempts, nextAttemptAtMs, createdAtMs: now, updatedAtMs: now };
+    const onConflict = "ON CONFLICT (commitment, target) DO NOTHING";
+    return this.db.insert("message", messageFormat.write(row), onConflict).changes === 0 ? "known" : "new";
+  }
+
   /**
    * Changes a row; returns the changed row.
    * @throws {Error} a defect: no such row, or an illegal change of state.
    */
-  transition(commitment: Hash256, target: StateMachine, change: MessageChange): MessageRow;
+  transition(commitment: Hash256, target: StateMachine, change: MessageChange): MessageRow {
+    const row = this.db.row(
+      `${changeSql} WHERE commitment = :commitment AND target = :target AND state IN (${
+        predecessorsSql[change.to]
+      })
+       RETURNING *`,
+      { ...changeParameters(change, this.db.now()), commitment, target },
+    );
+    if (row !== undefined) return messageFormat.read(row);
+    throw this.#findDefect([commitment], target, change.to);
+  }
+
   /**
    * As {@link transition} for several messages to one target; none is changed unless all may be.
    * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
    */
-  transitionAll(commitments: readonly Hash256[], target: StateMachine, change: MessageChange): void;
+  transitionAll(commitments: readonly Hash256[], target: StateMachine, change: MessageChange): void {
+    this.#changeAll(commitments, target, { change, condition: `state IN (${predecessorsSql[change.to]})` });
+  }
+
   /**
    * Changes open messages to one target to `ready` and at once to `submitted`, which is written; none is changed unless
    * all may be.
    * @throws {Error} a defect: no such row, or one that is not open. Call it within a ledger transaction.
    */
-  submitAll(commitments: readonly Hash256[], target: StateMachine): void;
+  submitAll(commitments: readonly Hash256[], target: StateMachine): void {
+    this.#changeAll(commitments, target, { change: { to: "submitted" }, condition: isOpen });
+  }
+
+  /** @param condition of the rows that may be changed so */
+  #changeAll(
+    commitments: readonly Hash256[],
+    target: StateMachine,
+    { change, condition }: { readonly change: MessageChange; readonly condition: string },
+  ): void {
+    const { changes } = this.db.run(
+      `${changeSql} WHERE target = :target AND commitment IN (SELECT value FROM json_each(:list)) AND ${condition}`,
+      { ...changeParameters(change, this.db.now()), target, list: JSON.stringify(commitments) },
+    );
+    if (changes !== commitments.length) throw this.#findDefect(commitments, target, change.to);
+  }
+
+  /** Why not all of these could be changed. */
+  #findDefect(commitments: readonly Hash256[], target: StateMachine, to: MessageState): Error {
+    for (const [index, old] of this.findAll(commitments, target).entries()) {
+      if (old === undefined) return new Error(`No message ${commitments[index]} to ${target}`);
+      // Rows that could be changed are changed until the transaction is rolled back.
+      if (old.state !== to) nextMessageState(old.state, to); // throws with the reason
+    }
+    return new Error(`Illegal change of ${commitments.length} messages to ${target}: not all may be ${to}`);
+  }
+
   /** Records the revenue that messages to one target offered at the last decision, dollars x 10^18. */
   noteOffers(
     target: StateMachine,
     offers: readonly { readonly commitment: Hash256; readonly offeredUsd18: bigint }[],
-  ): void;
-  /** Removes the batch limit of open rows held for `reason` and makes them due now; returns their number. */
-  liftBatchLimits(source: StateMachine, target: StateMachine, reason: MessageReason): number;
-  /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
-  wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
-  /** As {@link wake}, for the messages of all sources. */
-  wakeAll(target: StateMachine, reason: MessageReason): number;
-  /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */
-  wakeFromFuture(): number;
-  /** Takes back the ends of rows that were rejected for `reason`, which may be over; returns their number. */
-  reopen(reason: MessageReason): number;
-  /**
-   * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
-   * count, too.
-   */
-  wakeMatching(
-    filter: MessageFilter,
-  ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[];
-}
+  ): void {
+    this.db.run(
+      `UPDATE message SET offered_usd18 = item.value ->> 1 FROM json_each(:list) AS item
+       WHERE target = :target AND commitment = item.value ->> 0`,
+      {
+        target,
+        list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
+      },
+    );
+  }
 
-/** The messages in a database. */
-export function openMessages(db: Database): Messages {
-  return {
-    ...openMessageQueries(db),
-    ...openMessageSearch(db),
-    record: (message) => record(db, message),
-    transition: (commitment, target, change) => transition(db, { commitment, target }, change),
-    transitionAll: (commitments, target, change) =>
-      changeAll(db, { commitments, target }, {
-        change,
-        condition: `state IN (${predecessorsSql[change.to]})`,
-      }),
-    submitAll: (commitments, target) =>
-      changeAll(db, { commitments, target }, { change: { to: "submitted" }, condition: isOpen }),
-    noteOffers: (target, offers) =>
-      void db.run(
-        `UPDATE message SET offered_usd18 = item.value ->> 1 FROM json_each(:list) AS item
-         WHERE target = :target AND commitment = item.value ->> 0`,
-        {
-          target,
-          list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
-        },
-      ),
-    liftBatchLimits: (source, target, reason) =>
-      db.run(
-        `UPDATE message SET batch_limit = NULL, next_attempt_at_ms = min(next_attempt_at_ms, :now),
-           updated_at_ms = :now
-         WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
-        { source, target, reason, now: db.now() },
-      ).changes,
-    wakeMatching: (filter) => wakeMatching(db, filter),
-    wakeFromFuture: () => wakeFromFuture(db),
-    reopen: (reason) =>
-      db.run(
-        `UPDATE message SET state = 'seen', reason = NULL, detail = NULL, next_attempt_at_ms = :now, updated_at_ms = :now
-         WHERE state = 'rejected' AND reason = :reason`,
-        { reason, now: db.now() },
-      ).changes,
-    wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: db.now() }),
-    wake: (source, target, reason) =>
-      wake(db, "source = :source AND target = :target", { source, target, reason, now: db.now() }),
-  };
+  /** Removes the batch limit of open rows held for `reason` and makes them due now; returns their number. */
+  liftBatchLimits(source: StateMachine, target: StateMachine, reason: MessageReason): number {
+    return this.db.run(
+      `UPDATE message SET batch_limit = NULL, next_attempt_at_ms = min(next_attempt_at_ms, :now), updated_at_ms = :now
+       WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
+      { source, target, reason, now: this.db.now() },
+    ).changes;
+  }
+
+  /** Makes one row due now that waits; its state and reason stay. */
+  makeDue({ commitment, target }: Pick<MessageRow, "commitment" | "target">): void {
+    this.db.run(
+      `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+       WHERE commitment = :commitment AND target = :target AND ${isOpen}`,
+      { commitment, target, now: this.db.now() },
+    );
+  }
+
+  /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
+  wake(source: StateMachine, target: StateMachine, reason: MessageReason): number {
+    return wake(this.db, "source = :source AND target = :target", { source, target, reason });
+  }
+
+  /** As {@link wake}, for the messages of all sources. */
+  wakeAll(target: StateMachine, reason: MessageReason): number {
+    return wake(this.db, "target = :target", { target, reason });
+  }
+
+  /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */
+  wakeFromFuture(): number {
+    return wakeFromFuture(this.db);
+  }
+
+  /** Takes back the ends of rows that were rejected for `reason`, which may be over; returns their number. */
+  reopen(reason: MessageReason): number {
+    return this.db.run(
+      `UPDATE message SET state = 'seen', reason = NULL, detail = NULL, next_attempt_at_ms = :now, updated_at_ms = :now
+       WHERE state = 'rejected' AND reason = :reason`,
+      { reason, now: this.db.now() },
+    ).changes;
+  }
 }
 
 /** Makes the open rows that wait for `reason` due now; returns how many there were. */
@@ -122,36 +158,8 @@ function wake(db: Database, legs: string, parameters: Parameters): number {
     // The plus sign keeps SQLite from reading everything of the leg that is not due.
     `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
      WHERE ${legs} AND ${isOpen} AND reason = :reason AND +next_attempt_at_ms > :now`,
-    parameters,
+    { ...parameters, now: db.now() },
   ).changes;
-}
-
-function record(db: Database, message: NewMessage): "new" | "known" {
-  const now = db.now();
-  const { changes } = db.insert("message", {
-    commitment: message.commitment,
-    target: message.target,
-    source: message.source,
-    kind: message.kind,
-    request_commitment: message.requestCommitment,
-    request_source: message.requestSource,
-    request_dest: message.requestDest,
-    module: message.module,
-    nonce: toU64Text(message.nonce),
-    timeout_sec: toU64Text(message.timeoutSec),
-    seen_at_height: toHeight(message.seenAtHeight),
-    encoded: message.encoded,
-    state: message.state,
-    reason: message.reason,
-    detail: message.detail,
-    required_usd18: toDecimal(message.requiredUsd18),
-    offered_usd18: toDecimal(message.offeredUsd18),
-    attempts: message.attempts ?? 0,
-    next_attempt_at_ms: message.nextAttemptAtMs ?? now,
-    created_at_ms: now,
-    updated_at_ms: now,
-  }, "ON CONFLICT (commitment, target) DO NOTHING");
-  return changes === 0 ? "known" : "new";
 }
 
 /** Predecessors of each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
@@ -178,42 +186,4 @@ function changeParameters(change: MessageChange, nowMs: number): Parameters {
     offeredUsd18: toDecimal(change.offeredUsd18),
     now: nowMs,
   };
-}
-
-/** @param condition of the rows that may be changed so */
-function changeAll(
-  db: Database,
-  { commitments, target }: { commitments: readonly Hash256[]; target: StateMachine },
-  { change, condition }: { readonly change: MessageChange; readonly condition: string },
-): void {
-  const { changes } = db.run(
-    `${changeSql} WHERE target = :target AND commitment IN (SELECT value FROM json_each(:list))
-       AND ${condition}`,
-    { ...changeParameters(change, db.now()), target, list: JSON.stringify(commitments) },
-  );
-  if (changes === commitments.length) return;
-  for (const [index, old] of findMessages(db, commitments, target).entries()) {
-    if (old === undefined) throw new Error(`No message ${commitments[index]} to ${target}`);
-    // Rows that could be changed are changed until the transaction is rolled back.
-    if (old.state !== change.to) nextMessageState(old.state, change.to); // throws with the reason
-  }
-  throw new Error(`${commitments.length} messages to ${target} were to change, ${changes} did`);
-}
-
-function transition(
-  db: Database,
-  key: { commitment: Hash256; target: StateMachine },
-  change: MessageChange,
-): MessageRow {
-  const row = db.row(
-    `${changeSql}
-     WHERE commitment = :commitment AND target = :target AND state IN (${predecessorsSql[change.to]})
-     RETURNING *`,
-    { ...changeParameters(change, db.now()), commitment: key.commitment, target: key.target },
-  );
-  if (row !== undefined) return parseMessageRow(row);
-  const old = findMessage(db, key.commitment, key.target);
-  if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.target}`);
-  nextMessageState(old.state, change.to); // throws with the reason
-  throw new Error(`Message ${key.commitment} to ${key.target} was not written`);
 }

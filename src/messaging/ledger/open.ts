@@ -6,8 +6,8 @@ import { LedgerFault } from "./fault.ts";
 import { copyAndClose } from "./file_copy.ts";
 import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { migrations, migrations as allMigrations } from "./migrations/all.ts";
-import { checkAtStart, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
+import { checkAtStart, migrate, readSchemaVersion, shrink } from "./schema.ts";
+import { migrations } from "./tables.ts";
 import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -29,8 +29,8 @@ export interface OpenDeps {
    * by the traces of Litestream.
    */
   readonly isReplicated?: boolean | undefined;
-  /** Migrations; all known ones when absent. For tests of upgrades. */
-  readonly migrations?: readonly Migration[];
+  /** Steps of the tables; all known ones when absent. For tests of upgrades. */
+  readonly migrations?: readonly string[];
 }
 
 /** A file to open. */
@@ -60,9 +60,9 @@ export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Da
   refuseMissing(path);
   let version = 0;
   const db = connect({ path, clock, readOnly: true }, (opened) => {
-    version = readSchemaVersion(opened, allMigrations);
+    version = readSchemaVersion(opened, migrations);
   });
-  if (version === allMigrations.length) return db;
+  if (version === migrations.length) return db;
   db.close();
   const text = version === 0
     ? "it is empty: no relayer has used it yet"
@@ -81,7 +81,7 @@ function refuseMissing(path: string): void {
 
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
-  const steps = deps.migrations ?? allMigrations;
+  const steps = deps.migrations ?? migrations;
   const file = { path, clock: deps.clock };
   refuseWrongPlace(path);
   const lock = lockOwn(file, steps);
@@ -108,7 +108,7 @@ function hasLitestream(db: Database): boolean {
 }
 
 /** Takes the lock of a database that is ours or empty: other files are not changed, and nothing is left beside them. */
-function lockOwn(file: FileToOpen, steps: readonly Migration[]): FileLock {
+function lockOwn(file: FileToOpen, steps: readonly string[]): FileLock {
   const db = connect(file, (opened) => void readSchemaVersion(opened, steps));
   try {
     return takeLock(file.path);
@@ -118,7 +118,7 @@ function lockOwn(file: FileToOpen, steps: readonly Migration[]): FileLock {
 }
 
 /** Opens a database whose lock this process has. */
-function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
+function openLocked(file: FileToOpen, steps: readonly string[]): Database {
   const db = connect(file, (opened) => {
     opened.execute("PRAGMA auto_vacuum = INCREMENTAL");
     opened.row("PRAGMA journal_mode = WAL");
@@ -145,7 +145,7 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
  */
 function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
   return connect({ path, clock }, (db) => {
-    readSchemaVersion(db, allMigrations);
+    readSchemaVersion(db, migrations);
     refuseHeld(path);
     tryWriting(db);
   });
@@ -198,7 +198,7 @@ function fileSize(path: string): bigint {
 }
 
 /** Copies a file whose tables are about to be migrated next to itself. */
-function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps["log"]): void {
+function copyOlder(file: FileToOpen, steps: readonly string[], log: OpenDeps["log"]): void {
   const db = connect(file, () => {});
   try {
     const version = readSchemaVersion(db, steps);

@@ -45,7 +45,7 @@ export function prune(db: Database, nowMs: number): Pruned {
          SELECT s.id FROM submission s
          WHERE s.state IN ('final', 'failed', 'replaced', 'dropped') AND s.updated_at_ms < :before
            AND NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.submission_id = s.id
-             AND w.state IN ('requested', 'dispatched', 'delivering'))
+             AND w.state IN ('requested', 'dispatched'))
          LIMIT ${chunk})`,
       nowMs - journalMs,
     ),
@@ -85,7 +85,7 @@ const MIN_TIME_MS = 1_000_000_000_000;
 const WAITING = [
   ["message", "next_attempt_at_ms", isOpen],
   ["suspension", "next_try_at_ms", "is_active = 1"],
-  ["reward", "next_attempt_at_ms", "state IN ('pending', 'claiming')"],
+  ["reward", "next_attempt_at_ms", "state = 'pending'"],
 ] as const;
 
 /** Rows whose age decides something. */

@@ -2,35 +2,20 @@
  * Table `reward`: claims for authority set rotations and listed hub requests (docs/protocol/messaging.md section 17).
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findText,
-  readBytes,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  readText,
-  type Row,
-  toHeight,
-} from "./columns.ts";
-import type { Database } from "./database.ts";
-
-/** `rotation`: `reference` is the set id in decimal. `request`: `reference` is the commitment. */
-export type RewardKind = "rotation" | "request";
-
-/** `refused`: the hub will never pay it. */
-export type RewardState = "pending" | "claiming" | "claimed" | "refused";
+import { column, type Parameters, RowFormat } from "./columns.ts";
+import { Table } from "./database.ts";
 
 /** Key of a reward. */
 export interface RewardKey {
-  readonly kind: RewardKind;
+  /** `rotation`: `reference` is the set id in decimal. `request`: `reference` is the commitment. */
+  readonly kind: "rotation" | "request";
   /** Chain on which the work was done. */
   readonly chain: StateMachine;
   readonly reference: string;
 }
 
 /** Reward that we earned. */
-export interface NewReward extends RewardKey {
+interface NewReward extends RewardKey {
   /** Block of `chain` that proves it. */
   readonly height: bigint;
   /** The request, for kind `request`; empty for rotations. */
@@ -39,7 +24,8 @@ export interface NewReward extends RewardKey {
 
 /** Stored reward. */
 export interface RewardRow extends NewReward {
-  readonly state: RewardState;
+  /** `refused`: the hub will never pay it. */
+  readonly state: "pending" | "claimed" | "refused";
   readonly attempts: number;
   readonly nextAttemptAtMs: number;
   readonly detail: string | undefined;
@@ -48,102 +34,60 @@ export interface RewardRow extends NewReward {
 }
 
 /** Changes of a reward; absent members are kept, `detail` is replaced. */
-export interface RewardChange {
-  readonly state: RewardState;
-  readonly attempts?: number | undefined;
-  readonly nextAttemptAtMs?: number | undefined;
-  readonly detail?: string | undefined;
-}
+type RewardChange =
+  & Pick<RewardRow, "state">
+  & Partial<Pick<RewardRow, "attempts" | "nextAttemptAtMs" | "detail">>;
+
+const format = new RowFormat<RewardRow>({
+  kind: column.oneOf(["rotation", "request"]),
+  chain: column.stateMachine,
+  reference: column.text,
+  height: column.height,
+  payload: column.bytes,
+  state: column.oneOf(["pending", "claimed", "refused"]),
+  attempts: column.number,
+  nextAttemptAtMs: column.number,
+  detail: column.optional(column.text),
+  createdAtMs: column.number,
+  updatedAtMs: column.number,
+});
 
 /** The rewards. Every method may throw a `LedgerFault`. */
-export interface Rewards {
-  /** Inserts the row; `known` rows are left unchanged. */
-  record(reward: NewReward): "new" | "known";
-  find(key: RewardKey): RewardRow | undefined;
-  /** Rows neither claimed nor refused, lowest height first (oldest first, so that none starves). */
-  listOpen(chain?: StateMachine): RewardRow[];
-  /** @throws {Error} a defect: no such row, or a claimed or refused one is changed. */
-  update(key: RewardKey, change: RewardChange): RewardRow;
-}
-
-const byKey = "kind = :kind AND chain = :chain AND reference = :reference";
-
-// Must be written as in the index, or SQLite does not use it.
-const isOpen = "state IN ('pending', 'claiming')";
-
-/** The rewards in a database. */
-export function openRewards(db: Database): Rewards {
-  return {
-    record: ({ kind, chain, reference, height, payload }) => {
-      const now = db.now();
-      const times = { next_attempt_at_ms: now, created_at_ms: now, updated_at_ms: now };
-      const row = {
-        kind,
-        chain,
-        reference,
-        height: toHeight(height),
-        payload,
-        state: "pending",
-        attempts: 0,
-        ...times,
-      };
-      const { changes } = db.insert("reward", row, "ON CONFLICT (kind, chain, reference) DO NOTHING");
-      return changes === 0 ? "known" : "new";
-    },
-    find: (key) => find(db, key),
-    listOpen: (chain) =>
-      (chain === undefined
-        ? db.rows(`SELECT * FROM reward WHERE ${isOpen} ORDER BY height, chain, reference`)
-        : db.rows(`SELECT * FROM reward WHERE ${isOpen} AND chain = :chain ORDER BY height, reference`, {
-          chain,
-        }))
-        .map(toReward),
-    update: (key, change) => update(db, key, change),
-  };
-}
-
-function find(db: Database, { kind, chain, reference }: RewardKey): RewardRow | undefined {
-  const row = db.row(`SELECT * FROM reward WHERE ${byKey}`, { kind, chain, reference });
-  return row && toReward(row);
-}
-
-function update(db: Database, key: RewardKey, change: RewardChange): RewardRow {
-  const old = find(db, key);
-  const name = `${key.kind} ${key.reference} of ${key.chain}`;
-  if (old === undefined) throw new Error(`No reward: ${name}`);
-  if (old.state !== change.state && (old.state === "claimed" || old.state === "refused")) {
-    throw new Error(`Illegal change of reward ${name}: ${old.state} to ${change.state}`);
+export class Rewards extends Table {
+  /** Inserts the row; a known one is left unchanged. */
+  record(reward: NewReward): void {
+    const now = this.db.now();
+    const times = { nextAttemptAtMs: now, createdAtMs: now, updatedAtMs: now };
+    const row = format.write({ ...reward, ...times, state: "pending", attempts: 0 });
+    this.db.insert("reward", row, "ON CONFLICT (kind, chain, reference) DO NOTHING");
   }
-  const next: RewardRow = {
-    ...old,
-    state: change.state,
-    attempts: change.attempts ?? old.attempts,
-    nextAttemptAtMs: change.nextAttemptAtMs ?? old.nextAttemptAtMs,
-    detail: change.detail,
-    updatedAtMs: db.now(),
-  };
-  db.set("reward", { kind: key.kind, chain: key.chain, reference: key.reference }, {
-    state: next.state,
-    attempts: next.attempts,
-    next_attempt_at_ms: next.nextAttemptAtMs,
-    detail: next.detail,
-    updated_at_ms: next.updatedAtMs,
-  });
-  return next;
+
+  find(key: RewardKey): RewardRow | undefined {
+    return this.db.find("reward", columnsOf(key), format.read);
+  }
+
+  /** Rows neither claimed nor refused, lowest height first (oldest first, so that none starves). */
+  listOpen(): RewardRow[] {
+    return this.db.rows(
+      // The condition must be written as in the index, or SQLite does not use it.
+      "SELECT * FROM reward WHERE state = 'pending' ORDER BY height, chain, reference",
+    ).map(format.read);
+  }
+
+  /** @throws {Error} a defect: no such row, or a claimed or refused one is changed. */
+  update(key: RewardKey, change: RewardChange): RewardRow {
+    const old = this.find(key);
+    const name = `${key.kind} ${key.reference} of ${key.chain}`;
+    if (old === undefined) throw new Error(`No reward: ${name}`);
+    if (old.state !== change.state && old.state !== "pending") {
+      throw new Error(`Illegal change of reward ${name}: ${old.state} to ${change.state}`);
+    }
+    const changed = { detail: undefined, ...change, updatedAtMs: this.db.now() };
+    this.db.set("reward", columnsOf(key), format.write(changed));
+    return { ...old, ...changed };
+  }
 }
 
-function toReward(row: Row): RewardRow {
-  return {
-    kind: readOneOf(row, "kind", ["rotation", "request"]),
-    chain: readStateMachine(row, "chain"),
-    reference: readText(row, "reference"),
-    height: readInteger(row, "height"),
-    payload: readBytes(row, "payload"),
-    state: readOneOf(row, "state", ["pending", "claiming", "claimed", "refused"]),
-    attempts: readNumber(row, "attempts"),
-    nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
-    detail: findText(row, "detail"),
-    createdAtMs: readNumber(row, "created_at_ms"),
-    updatedAtMs: readNumber(row, "updated_at_ms"),
-  };
+function columnsOf({ kind, chain, reference }: RewardKey): Parameters {
+  return { kind, chain, reference };
 }

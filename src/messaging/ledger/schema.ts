@@ -1,5 +1,5 @@
 /** Schema version of a file, and migration to the newest. Does not access files: copies are made by `open.ts`. */
-import { readNumber, readText } from "./columns.ts";
+import { column } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
 import { DatabaseSync } from "node:sqlite";
@@ -23,7 +23,7 @@ const referenceTables: ReadonlySet<string> = new Set([
  * Version of the tables in the file, which are exactly those of that version; 0: it is empty.
  * @throws {LedgerFault} `newer_schema`, `reference_schema` or `foreign_schema`.
  */
-export function readSchemaVersion(db: Database, steps: readonly Migration[]): number {
+export function readSchemaVersion(db: Database, steps: readonly string[]): number {
   const version = readPragma(db, "user_version");
   if (version > 0 && readPragma(db, "application_id") === applicationId) {
     if (version <= steps.length) {
@@ -40,7 +40,7 @@ export function readSchemaVersion(db: Database, steps: readonly Migration[]): nu
   const tables = db.rows(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
   )
-    .map((row) => readText(row, "name"));
+    .map((row) => column.text.read(row, "name"));
   if (version === 0 && tables.length === 0) return 0;
   throw foreignFile(db.path, tables);
 }
@@ -52,9 +52,9 @@ const SCHEMA =
  * Refuses a file with views, triggers or tables that its version does not have: what a query does is decided by the
  * file then. Other programs may have plain tables of their own in it.
  */
-function refuseOtherSchema(db: Database, steps: readonly Migration[]): void {
+function refuseOtherSchema(db: Database, steps: readonly string[]): void {
   const model = new DatabaseSync(":memory:");
-  for (const { sql } of steps) model.exec(sql);
+  for (const sql of steps) model.exec(sql);
   const ours = new Map(model.prepare(SCHEMA).all().map((row) => [`${row.type} ${row.name}`, row]));
   const tables = new Set([...ours.values()].map(({ tbl_name: table }) => table));
   model.close();
@@ -94,21 +94,15 @@ function foreignFile(path: string, tables: readonly string[]): LedgerFault {
 function readPragma(db: Database, name: "user_version" | "application_id"): number {
   const row = db.row(`PRAGMA ${name}`);
   if (row === undefined) throw new Error(`No value for PRAGMA ${name}`);
-  return readNumber(row, name);
+  return column.number.read(row, name);
 }
 
-/**
- * Applies the migrations above `from`, each in one transaction: a failing one leaves the file at the previous version.
- * @throws {Error} a defect when the steps are not numbered 1, 2, 3, ...
- */
-export function migrate(db: Database, steps: readonly Migration[], from: number): void {
-  steps.forEach((step, index) => {
-    if (step.version !== index + 1) throw new Error(`Migration ${step.version} is out of order`);
-  });
-  for (const step of steps.slice(from)) {
+/** Applies the steps above `from`, each in one transaction: a failing one leaves the file at the previous version. */
+export function migrate(db: Database, steps: readonly string[], from: number): void {
+  for (const [index, sql] of [...steps.entries()].slice(from)) {
     db.transaction(() => {
-      db.execute(step.sql);
-      db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${step.version};`);
+      db.execute(sql);
+      db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${index + 1};`);
     });
   }
 }
@@ -164,18 +158,6 @@ export function checkAtStart(db: Database, sizeBytes: bigint): void {
  * "Retention").
  */
 export function shrink(db: Database): void {
-  const read = (name: string): number => readNumber(db.row(`PRAGMA ${name}`) ?? {}, name);
+  const read = (name: string): number => column.number.read(db.row(`PRAGMA ${name}`) ?? {}, name);
   if (read("freelist_count") * 2 > read("page_count")) db.rows("PRAGMA incremental_vacuum");
-}
-
-/**
- * Migration from one version of the tables to the next. Migrations only go forward and are never changed once released.
- */
-export interface Migration {
-  /** Version of the tables after this step; steps are numbered 1, 2, 3, ... */
-  readonly version: number;
-  /** Purpose of the migration. */
-  readonly title: string;
-  /** Statements; run in one transaction. */
-  readonly sql: string;
 }

@@ -5,22 +5,8 @@
 import type { SignedSubmission, SpentGas } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findDecimal,
-  findInteger,
-  findNumber,
-  findOneOf,
-  findStateMachine,
-  readDecimal,
-  readHash,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  type Row,
-  toDecimal,
-} from "./columns.ts";
-import type { Database } from "./database.ts";
+import { column, RowFormat } from "./columns.ts";
+import { type Database, Table } from "./database.ts";
 
 /** Every {@link SpendingPurpose}. */
 export const spendingPurposes = [
@@ -136,30 +122,6 @@ export interface LossSum {
   readonly unpriced: number;
 }
 
-/** Spending records. Every method may throw a `LedgerFault`. */
-export interface Spending {
-  find(id: number): SpendingRow | undefined;
-  /** Records the cost and revenue of a mined transaction. @throws {Error} a defect: no such row. */
-  note(id: number, spent: Spent): void;
-  /** Completes rows of a chain that were recorded without a price. */
-  price(chain: StateMachine, price27: bigint): void;
-  /**
-   * Updates the revenue after a fee of a delivery was recorded: its transaction earned at least the sum of the known
-   * fees.
-   * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: unknown
-   */
-  learnRevenue(
-    chain: StateMachine,
-    hash: Hash256,
-    toUsd18: (source: StateMachine, fee: bigint) => bigint | undefined,
-  ): void;
-  /** Rows mined after `sinceMs`, oldest first. */
-  listMined(chain: StateMachine, sinceMs: number): SpendingRow[];
-  /** Chains with such rows. */
-  listChains(sinceMs: number): StateMachine[];
-  sumLoss(chain: StateMachine, sinceMs: number): LossSum;
-}
-
 /** A price of 1 x 10^27 makes 1 wei 10^-18 dollars, which is 1 in dollars x 10^18. */
 const PRICE_UNIT = 10n ** 27n;
 
@@ -169,42 +131,98 @@ const MICRO = 10n ** 12n;
 // Must be written as in the index, or SQLite does not use it.
 const isMined = "mined_at_ms IS NOT NULL";
 
-/** Opens the spending records in a database. */
-export function openSpending(db: Database): Spending {
-  return {
-    find: (id) => findSpending(db, id),
-    note: (id, spent) => note(db, id, spent),
-    price: (chain, price27) => {
-      const rows = db.rows(
-        `SELECT * FROM spending WHERE chain = :chain AND ${isMined} AND loss_micro_usd IS NULL`,
-        { chain },
-      ).map(toSpending);
-      for (const row of rows) write(db, { ...row, price27 });
-    },
-    learnRevenue: (chain, hash, toUsd18) => {
-      const row = db.row(`SELECT * FROM spending WHERE chain = :chain AND hash = :hash AND ${isMined}`, {
-        chain,
-        hash,
-      });
-      if (row === undefined) return;
-      const known = toSpending(row);
-      const sum = sumFees(db, known.id, toUsd18);
-      if (sum === undefined || (known.revenueUsd18 !== undefined && sum <= known.revenueUsd18)) return;
-      write(db, { ...known, revenueUsd18: sum });
-    },
-    listMined: (chain, sinceMs) =>
-      db.rows(
-        `SELECT * FROM spending WHERE chain = :chain AND ${isMined} AND mined_at_ms > :since ORDER BY mined_at_ms, id`,
-        { chain, since: sinceMs },
-      ).map(toSpending),
-    listChains: (sinceMs) =>
-      db.rows(
-        // The plus sign leads SQLite to the index by time: it would read all rows, since those are sorted.
-        `SELECT DISTINCT +chain AS chain FROM spending WHERE ${isMined} AND mined_at_ms > :since ORDER BY 1`,
-        { since: sinceMs },
-      ).map((row) => readStateMachine(row, "chain")),
-    sumLoss: (chain, sinceMs) => sumLoss(db, chain, sinceMs),
-  };
+const format = new RowFormat<SpendingRow>({
+  id: column.number,
+  chain: column.stateMachine,
+  hash: column.hash,
+  legSource: column.optional(column.stateMachine),
+  purpose: column.oneOf(spendingPurposes),
+  rule: column.oneOf(spendingRules),
+  maxCostWei: column.decimal,
+  offeredUsd18: column.optional(column.decimal),
+  result: column.optional(column.oneOf(spendingResults)),
+  gasUsed: column.optional(column.decimal),
+  gasPriceWei: column.optional(column.decimal),
+  dataCostWei: column.optional(column.decimal),
+  costWei: column.optional(column.decimal),
+  price27: column.optional(column.decimal),
+  costUsd18: column.optional(column.decimal),
+  revenueUsd18: column.optional(column.decimal),
+  lossMicroUsd: column.optional(column.integer),
+  minedAtMs: column.optional(column.number),
+});
+
+/** Spending records. Every method may throw a `LedgerFault`. */
+export class Spending extends Table {
+  find(id: number): SpendingRow | undefined {
+    return findSpending(this.db, id);
+  }
+
+  /** Records the cost and revenue of a mined transaction. @throws {Error} a defect: no such row. */
+  note(id: number, spent: Spent): void {
+    note(this.db, id, spent);
+  }
+
+  /** Completes rows of a chain that were recorded without a price. */
+  price(chain: StateMachine, price27: bigint): void {
+    const rows = this.db.rows(
+      `SELECT * FROM spending WHERE chain = :chain AND ${isMined} AND loss_micro_usd IS NULL`,
+      { chain },
+    ).map(format.read);
+    for (const row of rows) write(this.db, { ...row, price27 });
+  }
+
+  /**
+   * Updates the revenue after a fee of a delivery was recorded: its transaction earned at least the sum of the known
+   * fees.
+   * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: unknown
+   */
+  learnRevenue(
+    chain: StateMachine,
+    hash: Hash256,
+    toUsd18: (source: StateMachine, fee: bigint) => bigint | undefined,
+  ): void {
+    const row = this.db.row(`SELECT * FROM spending WHERE chain = :chain AND hash = :hash AND ${isMined}`, {
+      chain,
+      hash,
+    });
+    if (row === undefined) return;
+    const known = format.read(row);
+    const sum = sumFees(this.db, known.id, toUsd18);
+    if (sum === undefined || (known.revenueUsd18 !== undefined && sum <= known.revenueUsd18)) return;
+    write(this.db, { ...known, revenueUsd18: sum });
+  }
+
+  /** Rows mined after `sinceMs`, oldest first. */
+  listMined(chain: StateMachine, sinceMs: number): SpendingRow[] {
+    return this.db.rows(
+      `SELECT * FROM spending WHERE chain = :chain AND ${isMined} AND mined_at_ms > :since ORDER BY mined_at_ms, id`,
+      { chain, since: sinceMs },
+    ).map(format.read);
+  }
+
+  /** Chains with such rows. */
+  listChains(sinceMs: number): StateMachine[] {
+    return this.db.rows(
+      // The plus sign leads SQLite to the index by time: it would read all rows, since those are sorted.
+      `SELECT DISTINCT +chain AS chain FROM spending WHERE ${isMined} AND mined_at_ms > :since ORDER BY 1`,
+      { since: sinceMs },
+    ).map((row) => column.stateMachine.read(row, "chain"));
+  }
+
+  /** Losses of a chain since a time. */
+  sumLoss(chain: StateMachine, sinceMs: number): LossSum {
+    const row = this.db.row(
+      `SELECT coalesce(sum(loss_micro_usd), 0) AS loss_micro_usd, coalesce(sum(loss_micro_usd IS NULL), 0) AS unpriced
+       FROM spending WHERE chain = :chain AND ${isMined} AND mined_at_ms > :since`,
+      { chain, since: sinceMs },
+    );
+    if (row === undefined) throw new Error("A sum has a row");
+    return {
+      lossMicroUsd: column.integer.read(row, "loss_micro_usd"),
+      unpriced: column.number.read(row, "unpriced"),
+    };
+  }
 }
 
 /** Maximum cost of a submission, and the rule that allows it. */
@@ -220,24 +238,12 @@ export interface NewAllowance {
 /** Records the maximum cost of a submission. Part of recording it. */
 export function openAllowance(
   db: Database,
-  { id, submission, legSource, purpose, allowance }: NewAllowance,
+  { id, submission, legSource, purpose, allowance: { rule, offeredUsd18 } }: NewAllowance,
 ): void {
-  const price = submission.gasPriceWei ?? 0n;
-  db.run(
-    `INSERT INTO spending (id, chain, hash, leg_source, purpose, rule, max_cost_wei, offered_usd18, created_at_ms)
-     VALUES (:id, :chain, :hash, :legSource, :purpose, :rule, :maxCostWei, :offeredUsd18, :now)`,
-    {
-      id,
-      chain: submission.chain,
-      hash: submission.hash,
-      legSource,
-      purpose,
-      rule: allowance.rule,
-      maxCostWei: toDecimal((submission.gasLimit ?? 0n) * price + (submission.dataCostWei ?? 0n)),
-      offeredUsd18: toDecimal(allowance.offeredUsd18),
-      now: db.now(),
-    },
-  );
+  const { chain, hash, gasLimit = 0n, gasPriceWei = 0n, dataCostWei = 0n } = submission;
+  const maxCostWei = gasLimit * gasPriceWei + dataCostWei;
+  const row = format.write({ id, chain, hash, legSource, purpose, rule, maxCostWei, offeredUsd18 });
+  db.insert("spending", { ...row, created_at_ms: db.now() });
 }
 
 /** Reverts the spending of a submission whose block was reorganised. */
@@ -269,27 +275,11 @@ function note(db: Database, id: number, spent: Spent): void {
 }
 
 function write(db: Database, row: SpendingRow): void {
-  const { costWei, price27, revenueUsd18 } = row;
-  if (costWei === undefined) throw new Error(`Submission ${row.id} is in no block`);
+  const { id, purpose, costWei, price27, revenueUsd18 } = row;
+  if (costWei === undefined) throw new Error(`Submission ${id} is in no block`);
   const costUsd18 = costWei === 0n ? 0n : price27 === undefined ? undefined : costWei * price27 / PRICE_UNIT;
-  db.run(
-    `UPDATE spending SET result = :result, gas_used = :gasUsed, gas_price_wei = :gasPriceWei,
-       data_cost_wei = :dataCostWei, cost_wei = :costWei, price27 = :price27, cost_usd18 = :costUsd18,
-       revenue_usd18 = :revenueUsd18, loss_micro_usd = :lossMicroUsd, mined_at_ms = :minedAtMs WHERE id = :id`,
-    {
-      id: row.id,
-      result: row.result,
-      gasUsed: toDecimal(row.gasUsed),
-      gasPriceWei: toDecimal(row.gasPriceWei),
-      dataCostWei: toDecimal(row.dataCostWei),
-      costWei: toDecimal(costWei),
-      price27: toDecimal(price27),
-      costUsd18: toDecimal(costUsd18),
-      revenueUsd18: toDecimal(revenueUsd18),
-      lossMicroUsd: costUsd18 === undefined ? undefined : lossOf(row.purpose, costUsd18, revenueUsd18 ?? 0n),
-      minedAtMs: row.minedAtMs,
-    },
-  );
+  const lossMicroUsd = costUsd18 === undefined ? undefined : lossOf(purpose, costUsd18, revenueUsd18 ?? 0n);
+  db.set("spending", { id }, format.write({ ...row, costUsd18, lossMicroUsd }));
 }
 
 /**
@@ -298,16 +288,6 @@ function write(db: Database, row: SpendingRow): void {
 function lossOf(purpose: SpendingPurpose, costUsd18: bigint, revenueUsd18: bigint): bigint {
   if (purpose === "payment_delivery" || revenueUsd18 >= costUsd18) return 0n;
   return (costUsd18 - revenueUsd18 + MICRO - 1n) / MICRO;
-}
-
-function sumLoss(db: Database, chain: StateMachine, sinceMs: number): LossSum {
-  const row = db.row(
-    `SELECT coalesce(sum(loss_micro_usd), 0) AS loss, coalesce(sum(loss_micro_usd IS NULL), 0) AS unpriced
-     FROM spending WHERE chain = :chain AND ${isMined} AND mined_at_ms > :since`,
-    { chain, since: sinceMs },
-  );
-  if (row === undefined) throw new Error("A sum has a row");
-  return { lossMicroUsd: readInteger(row, "loss"), unpriced: readNumber(row, "unpriced") };
 }
 
 /** Sums the known fees of the deliveries of a transaction; `undefined`: none is known. */
@@ -322,35 +302,11 @@ function sumFees(
        JOIN delivery d ON d.commitment = i.request_commitment AND d.dest = i.target AND d.tx_hash = p.hash
      WHERE i.submission_id = :id AND d.fee IS NOT NULL`,
     { id },
-  ).map((row) => toUsd18(readStateMachine(row, "source"), readDecimal(row, "fee")))
+  ).map((row) => toUsd18(column.stateMachine.read(row, "source"), column.decimal.read(row, "fee")))
     .reduce((sum, fee) => fee === undefined ? sum : (sum ?? 0n) + fee, undefined);
 }
 
 /** Finds the spending of a submission. */
 export function findSpending(db: Database, id: number): SpendingRow | undefined {
-  const row = db.row("SELECT * FROM spending WHERE id = :id", { id });
-  return row && toSpending(row);
-}
-
-function toSpending(row: Row): SpendingRow {
-  return {
-    id: readNumber(row, "id"),
-    chain: readStateMachine(row, "chain"),
-    hash: readHash(row, "hash"),
-    legSource: findStateMachine(row, "leg_source"),
-    purpose: readOneOf(row, "purpose", spendingPurposes),
-    rule: readOneOf(row, "rule", spendingRules),
-    maxCostWei: readDecimal(row, "max_cost_wei"),
-    offeredUsd18: findDecimal(row, "offered_usd18"),
-    result: findOneOf(row, "result", spendingResults),
-    gasUsed: findDecimal(row, "gas_used"),
-    gasPriceWei: findDecimal(row, "gas_price_wei"),
-    dataCostWei: findDecimal(row, "data_cost_wei"),
-    costWei: findDecimal(row, "cost_wei"),
-    price27: findDecimal(row, "price27"),
-    costUsd18: findDecimal(row, "cost_usd18"),
-    revenueUsd18: findDecimal(row, "revenue_usd18"),
-    lossMicroUsd: findInteger(row, "loss_micro_usd"),
-    minedAtMs: findNumber(row, "mined_at_ms"),
-  };
+  return db.find("spending", { id }, format.read);
 }

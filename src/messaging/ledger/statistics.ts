@@ -3,16 +3,7 @@
  * approximate: they are for people and charts.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findDecimal,
-  findOneOf,
-  findText,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  readText,
-  type Row,
-} from "./columns.ts";
+import { column, type Columns, type Row, RowFormat } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { claimStates } from "./deliveries.ts";
 import { messageReasons, messageStates, terminalMessageStates } from "./message_state.ts";
@@ -38,22 +29,15 @@ const whole = (column: string): string => `coalesce(sum(CAST(${column} AS REAL))
 /** Sums amounts in the smallest units of a token. */
 const units = (column: string): string => `coalesce(sum(CAST(${column} AS REAL)), 0.0)`;
 
-/** Readers of columns by their names, which are those of the members. */
-type Readers = Readonly<Record<string, (row: Row, column: string) => unknown>>;
+const reads = <T>(columns: Columns<T>): (row: Row) => T => new RowFormat(columns).read;
 
-/** A row as its readers read it. */
-type Read<R extends Readers> = { readonly [Name in keyof R]: ReturnType<R[Name]> };
-
-const reads = <const R extends Readers>(readers: R) => (row: Row): Read<R> =>
-  Object.fromEntries(Object.entries(readers).map(([name, read]) => [name, read(row, name)])) as Read<R>;
-
-const leg = { source: readStateMachine, target: readStateMachine };
-const stage = { target: readStateMachine, tookMs: readNumber };
+const leg = { source: column.stateMachine, target: column.stateMachine };
+const stage = { target: column.stateMachine, tookMs: column.number };
 const claims = {
-  source: readStateMachine,
-  state: (row: Row, name: string) => readOneOf(row, name, claimStates),
-  count: readNumber,
-  feeUnits: readReal,
+  source: column.stateMachine,
+  state: column.oneOf(claimStates),
+  count: column.number,
+  feeUnits: column.real,
 };
 
 /** Opens the statistics of a database. */
@@ -69,14 +53,14 @@ const countMessages = (db: Database) => ({
     db.rows(
       `SELECT source, target, state, nullif(reason, '') AS reason, count,
          (SELECT min(m.created_at_ms) FROM message m WHERE m.source = c.source AND m.target = c.target
-           AND m.state = c.state AND m.reason IS nullif(c.reason, '') AND m.${isUnfinished}) AS oldestMs
+           AND m.state = c.state AND m.reason IS nullif(c.reason, '') AND m.${isUnfinished}) AS oldest_ms
        FROM message_count c WHERE count > 0 AND ${isUnfinished} ORDER BY source, target, state, c.reason`,
     ).map(reads({
       ...leg,
-      state: (row, name) => readOneOf(row, name, messageStates),
-      reason: (row, name) => findOneOf(row, name, messageReasons),
-      count: readNumber,
-      oldestMs: readNumber,
+      state: column.oneOf(messageStates),
+      reason: column.optional(column.oneOf(messageReasons)),
+      count: column.number,
+      oldestMs: column.number,
     })),
   /** Messages by leg and state that ended within the period. */
   countEnded: (period: Period) =>
@@ -88,7 +72,7 @@ const countMessages = (db: Database) => ({
        FROM message_count c WHERE c.count > 0 AND ${isEnded} GROUP BY source, target, state`,
       period,
     ).map(
-      reads({ ...leg, state: (row, name) => readOneOf(row, name, terminalMessageStates), count: readNumber }),
+      reads({ ...leg, state: column.oneOf(terminalMessageStates), count: column.number }),
     )
       .filter(({ count }) => count > 0),
   /** Messages that we delivered within the period, by leg and hour of the clock (hours since 1970). */
@@ -98,21 +82,21 @@ const countMessages = (db: Database) => ({
        WHERE ${isEnded} AND state = 'delivered' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
        GROUP BY source, target, hour`,
       period,
-    ).map(reads({ ...leg, hour: readNumber, value: readNumber })),
+    ).map(reads({ ...leg, hour: column.number, value: column.number })),
   /** The last messages that we delivered, newest first. */
   listLastDelivered: (limit: number) =>
     db.rows(
-      `SELECT source, target, commitment, created_at_ms AS seenAtMs, updated_at_ms AS deliveredAtMs,
+      `SELECT source, target, commitment, created_at_ms AS seen_at_ms, updated_at_ms AS delivered_at_ms,
          (SELECT tx_hash FROM delivery d WHERE d.commitment = message.request_commitment AND d.dest = message.target) AS hash
        FROM message WHERE ${isEnded} AND state = 'delivered' ORDER BY updated_at_ms DESC LIMIT :limit + 0`,
       { limit },
     ).map(
       reads({
         ...leg,
-        commitment: readText,
-        hash: findText,
-        seenAtMs: readNumber,
-        deliveredAtMs: readNumber,
+        commitment: column.text,
+        hash: column.optional(column.text),
+        seenAtMs: column.number,
+        deliveredAtMs: column.number,
       }),
     ),
 });
@@ -122,36 +106,48 @@ const sumTransactions = (db: Database) => ({
   sumMined: (period: Period) =>
     db.rows(
       `SELECT chain, purpose, result, count(*) AS count, ${whole("cost_wei")} AS spent,
-         ${whole("cost_usd18")} AS spentUsd, ${whole("revenue_usd18")} AS earnedUsd,
-         ${whole("offered_usd18")} AS offeredUsd
+         ${whole("cost_usd18")} AS spent_usd, ${whole("revenue_usd18")} AS earned_usd,
+         ${whole("offered_usd18")} AS offered_usd
        FROM spending WHERE ${isMined} GROUP BY chain, purpose, result`,
       period,
     ).map(reads({
-      ...{ chain: readStateMachine, purpose: readText, result: readText, count: readNumber },
-      ...{ spent: readReal, spentUsd: readReal, earnedUsd: readReal, offeredUsd: readReal },
+      ...{ chain: column.stateMachine, purpose: column.text, result: column.text, count: column.number },
+      ...{ spent: column.real, spentUsd: column.real, earnedUsd: column.real, offeredUsd: column.real },
     })),
   /** Profit in dollars and gas price in gwei of transactions mined within the period, by chain and hour of the clock. */
   sumMinedByHour: (period: Period) =>
     db.rows(
-      `SELECT chain, mined_at_ms / 3600000 AS hour, avg(CAST(gas_price_wei AS REAL)) / 1e9 AS gasPriceGwei,
-         ${whole("revenue_usd18")} - ${whole("cost_usd18")} AS profitUsd
+      `SELECT chain, mined_at_ms / 3600000 AS hour, avg(CAST(gas_price_wei AS REAL)) / 1e9 AS gas_price_gwei,
+         ${whole("revenue_usd18")} - ${whole("cost_usd18")} AS profit_usd
        FROM spending WHERE ${isMined} GROUP BY chain, hour`,
       period,
-    ).map(reads({ chain: readStateMachine, hour: readNumber, profitUsd: readReal, gasPriceGwei: readReal })),
+    ).map(
+      reads({
+        chain: column.stateMachine,
+        hour: column.number,
+        profitUsd: column.real,
+        gasPriceGwei: column.real,
+      }),
+    ),
   /** Transactions mined within the period, with the times of their lives. */
   listMinedTransactions: (period: Period) =>
     db.rows(
-      `SELECT chain, created_at_ms AS signedAtMs, mined_at_ms AS minedAtMs,
+      `SELECT chain, created_at_ms AS signed_at_ms, mined_at_ms AS mined_at_ms,
          (SELECT count(*) FROM submission_item i WHERE i.submission_id = spending.id) AS messages
        FROM spending WHERE ${isMined}`,
       period,
     ).map(
-      reads({ chain: readStateMachine, messages: readNumber, signedAtMs: readNumber, minedAtMs: readNumber }),
+      reads({
+        chain: column.stateMachine,
+        messages: column.number,
+        signedAtMs: column.number,
+        minedAtMs: column.number,
+      }),
     ),
   /** From the first sight of each message to the transaction with it, of transactions signed within the period. */
   listWaitsForSending: (period: Period) =>
     db.rows(
-      `SELECT p.chain AS target, p.created_at_ms - m.created_at_ms AS tookMs FROM spending p
+      `SELECT p.chain AS target, p.created_at_ms - m.created_at_ms AS took_ms FROM spending p
          JOIN submission_item i ON i.submission_id = p.id
          JOIN message m ON m.commitment = i.commitment AND m.target = i.target
        WHERE p.created_at_ms > :afterMs AND p.created_at_ms <= :untilMs`,
@@ -160,7 +156,7 @@ const sumTransactions = (db: Database) => ({
   /** From block to finality, of transactions that became final within the period. */
   listWaitsForFinality: (period: Period) =>
     db.rows(
-      `SELECT s.chain AS target, s.updated_at_ms - p.mined_at_ms AS tookMs FROM submission s
+      `SELECT s.chain AS target, s.updated_at_ms - p.mined_at_ms AS took_ms FROM submission s
          JOIN spending p ON p.id = s.id
        WHERE s.state IN ('final', 'failed', 'replaced', 'dropped') AND s.state = 'final'
          AND s.updated_at_ms > :afterMs AND s.updated_at_ms <= :untilMs AND p.mined_at_ms IS NOT NULL`,
@@ -171,24 +167,24 @@ const sumTransactions = (db: Database) => ({
   /** Cost of the transactions of a chain mined within the period, wei, and when the first was; `undefined`: none was. */
   sumSpent: (chain: StateMachine, period: Period) =>
     db.rows(
-      `SELECT sum(CAST(cost_wei AS REAL)) AS costWei, min(mined_at_ms) AS sinceMs FROM spending
+      `SELECT sum(CAST(cost_wei AS REAL)) AS cost_wei, min(mined_at_ms) AS since_ms FROM spending
        WHERE chain = :chain AND ${isMined} GROUP BY chain`,
       { chain, ...period },
-    ).map(reads({ costWei: readReal, sinceMs: readNumber }))[0],
+    ).map(reads({ costWei: column.real, sinceMs: column.number }))[0],
 });
 
 const sumFees = (db: Database) => ({
   /** Deliveries whose fees are still to be claimed, or cannot be; fees in units of the source's fee token. */
   sumUnclaimed: () =>
     db.rows(
-      `SELECT source, claim_state AS state, count(*) AS count, ${units("fee")} AS feeUnits
+      `SELECT source, claim_state AS state, count(*) AS count, ${units("fee")} AS fee_units
        FROM delivery INDEXED BY delivery_open_claim
        WHERE claim_state IN ('unclaimed', 'claiming', 'lost', 'unclaimable') GROUP BY source, claim_state`,
     ).map(reads(claims)),
   /** Deliveries that were claimed within the period. */
   sumClaimed: (period: Period) =>
     db.rows(
-      `SELECT source, claim_state AS state, count(*) AS count, ${units("fee")} AS feeUnits FROM delivery
+      `SELECT source, claim_state AS state, count(*) AS count, ${units("fee")} AS fee_units FROM delivery
        WHERE claim_state = 'claimed' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
        GROUP BY source, claim_state`,
       period,
@@ -199,21 +195,21 @@ const sumFees = (db: Database) => ({
       `SELECT chain, ${units("amount")} AS units FROM withdrawal
        WHERE state = 'done' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs GROUP BY chain`,
       period,
-    ).map(reads({ chain: readStateMachine, units: readReal })),
+    ).map(reads({ chain: column.stateMachine, units: column.real })),
 });
 
 /** Unresolved transactions are few: they are summed here, where a nonce is a number. */
 const sumInFlight = (db: Database) => {
   const rows = db.rows(
-    `SELECT s.chain, s.account, s.nonce, s.created_at_ms AS atMs, s.state FROM submission s
+    `SELECT s.chain, s.account, s.nonce, s.created_at_ms AS at_ms, s.state FROM submission s
      WHERE ${isUnresolved} ORDER BY s.chain, s.id`,
   ).map(
     reads({
-      chain: readStateMachine,
-      account: findText,
-      nonce: findDecimal,
-      atMs: readNumber,
-      state: readText,
+      chain: column.stateMachine,
+      account: column.optional(column.text),
+      nonce: column.optional(column.decimal),
+      atMs: column.number,
+      state: column.text,
     }),
   );
   return [...Map.groupBy(rows, ({ chain }) => chain)].flatMap(([chain, all]) => {
@@ -238,10 +234,4 @@ function countGaps(nonces: readonly bigint[]): number {
   const [first] = held;
   const last = held.at(-1);
   return first === undefined || last === undefined ? 0 : Number(last - first) + 1 - held.length;
-}
-
-function readReal(row: Row, column: string): number {
-  const value = row[column];
-  if (typeof value !== "number") throw new Error(`Column ${column}: expected a number`);
-  return value;
 }

@@ -2,8 +2,8 @@
 import type { SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { findOneOf, readHash, readNumber, readStateMachine, type Row, toU64Text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import { column, RowFormat, toU64Text } from "./columns.ts";
+import { type Database, Table } from "./database.ts";
 
 /** Message (or claimed delivery) that a submission carries. */
 export interface SubmissionItem {
@@ -13,7 +13,7 @@ export interface SubmissionItem {
 }
 
 /** Every {@link ItemOutcome}. */
-const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
+export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
 
 /** Outcome of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
 export type ItemOutcome = typeof itemOutcomes[number];
@@ -23,57 +23,50 @@ export interface SubmissionItemRow extends SubmissionItem {
   readonly outcome: ItemOutcome | undefined;
 }
 
-/** Items of the submissions. Every method may throw a `LedgerFault`. */
-export interface SubmissionItems {
-  /** In the order in which they were recorded. */
-  itemsOf(id: number): SubmissionItemRow[];
-  settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
-  /** As {@link settleItem} for several items of one submission. */
-  settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
-  /**
-   * Clears the outcomes of all items: the submission's block was reorganised. Messages that another submission carries
-   * by now stay with that one (I5).
-   */
-  reopenItems(id: number): void;
-}
+const format = new RowFormat<SubmissionItemRow>({
+  commitment: column.hash,
+  requestCommitment: column.hash,
+  target: column.stateMachine,
+  outcome: column.optional(column.oneOf(itemOutcomes)),
+});
 
 /** Condition of submissions whose outcome is open. Must be written as in the index, or SQLite does not use it. */
 export const isUnresolved = "s.state IN ('signed', 'broadcast', 'included')";
 
-/** Opens the items of the submissions in a database. */
-export function openSubmissionItems(db: Database): SubmissionItems {
-  return {
-    itemsOf: (id) =>
-      db.rows("SELECT * FROM submission_item WHERE submission_id = :id ORDER BY position", { id }).map(
-        toItem,
-      ),
-    settleItem: (id, commitment, outcome) => {
-      const { changes } = db.run(
-        "UPDATE submission_item SET outcome = :outcome WHERE submission_id = :id AND commitment = :commitment",
-        { id, commitment, outcome },
-      );
-      if (changes === 0) throw new Error(`Submission ${id} does not carry ${commitment}`);
-    },
-    settleItems: (id, commitments, outcome) => {
-      const { changes } = db.run(
-        `UPDATE submission_item SET outcome = :outcome
-         WHERE submission_id = :id AND commitment IN (SELECT value FROM json_each(:list))`,
-        { id, list: JSON.stringify(commitments), outcome },
-      );
-      if (changes !== commitments.length) throw new Error(`Submission ${id} does not carry all of these`);
-    },
-    reopenItems: (id) =>
-      void db.run(
-        `UPDATE submission_item AS mine SET outcome = CASE WHEN EXISTS (
-           SELECT 1 FROM submission_item i JOIN submission s ON s.id = i.submission_id
-             JOIN submission own ON own.id = mine.submission_id
-           WHERE i.commitment = mine.commitment AND i.target = mine.target AND i.outcome IS NULL AND s.id <> own.id
-             AND s.kind = 'delivery' AND ${isUnresolved}
-             AND (own.nonce IS NULL OR s.nonce IS NOT own.nonce OR s.account IS NOT own.account)
-         ) THEN 'not_handled' END WHERE mine.submission_id = :id`,
-        { id },
-      ),
-  };
+/** Items of the submissions. Every method may throw a `LedgerFault`. */
+export class SubmissionItems extends Table {
+  /** In the order in which they were recorded. */
+  itemsOf(id: number): SubmissionItemRow[] {
+    return this.db.rows("SELECT * FROM submission_item WHERE submission_id = :id ORDER BY position", { id })
+      .map(format.read);
+  }
+
+  /** Records the outcome of items of one submission. @throws {Error} a defect: it does not carry all of them. */
+  settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void {
+    const { changes } = this.db.run(
+      `UPDATE submission_item SET outcome = :outcome
+       WHERE submission_id = :id AND commitment IN (SELECT value FROM json_each(:list))`,
+      { id, list: JSON.stringify(commitments), outcome },
+    );
+    if (changes !== commitments.length) throw new Error(`Submission ${id} does not carry all of these`);
+  }
+
+  /**
+   * Clears the outcomes of all items: the submission's block was reorganised. Messages that another submission carries
+   * by now stay with that one (I5).
+   */
+  reopenItems(id: number): void {
+    this.db.run(
+      `UPDATE submission_item AS mine SET outcome = CASE WHEN EXISTS (
+         SELECT 1 FROM submission_item i JOIN submission s ON s.id = i.submission_id
+           JOIN submission own ON own.id = mine.submission_id
+         WHERE i.commitment = mine.commitment AND i.target = mine.target AND i.outcome IS NULL AND s.id <> own.id
+           AND s.kind = 'delivery' AND ${isUnresolved}
+           AND (own.nonce IS NULL OR s.nonce IS NOT own.nonce OR s.account IS NOT own.account)
+       ) THEN 'not_handled' END WHERE mine.submission_id = :id`,
+      { id },
+    );
+  }
 }
 
 /** Records the items of a new submission. */
@@ -110,19 +103,5 @@ export function refuseSecondAttempt(
     },
   );
   if (row === undefined) return;
-  const [commitment, target, id] = [
-    readHash(row, "commitment"),
-    readStateMachine(row, "target"),
-    readNumber(row, "id"),
-  ];
-  throw new Error(`Message ${commitment} to ${target} is under way in submission ${id}`);
-}
-
-function toItem(row: Row): SubmissionItemRow {
-  return {
-    commitment: readHash(row, "commitment"),
-    requestCommitment: readHash(row, "request_commitment"),
-    target: readStateMachine(row, "target"),
-    outcome: findOneOf(row, "outcome", itemOutcomes),
-  };
+  throw new Error(`Message ${row.commitment} to ${row.target} is under way in submission ${row.id}`);
 }

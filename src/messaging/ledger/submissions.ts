@@ -2,24 +2,7 @@
 import type { BlockRef, SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findDecimal,
-  findHash,
-  findInteger,
-  findNumber,
-  findStateMachine,
-  findText,
-  readBytes,
-  readHash,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  type Row,
-  toDecimal,
-  toHeight,
-  toU64Text,
-} from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import {
   type Allowance,
@@ -32,11 +15,10 @@ import {
 } from "./spending.ts";
 import {
   isUnresolved,
-  openSubmissionItems,
   recordItems,
   refuseSecondAttempt,
   type SubmissionItem,
-  type SubmissionItems,
+  SubmissionItems,
 } from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
@@ -105,219 +87,181 @@ export interface SubmissionChange {
   readonly detail?: string | undefined;
 }
 
-/** Journal of submissions. Every method may throw a `LedgerFault`. */
-export interface Submissions extends SubmissionItems {
-  /**
-   * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted` in
-   * the same ledger transaction.
-   * @throws {Error} a defect: an item of a delivery is unsettled in another unresolved delivery without the same
-   * account and nonce (I5), or `replaces` names no submission.
-   */
-  record(entry: NewSubmission): number;
-  find(id: number): SubmissionRow | undefined;
-  findByHash(chain: StateMachine, hash: Hash256): SubmissionRow | undefined;
-  /** Submissions of the chain whose outcome is open, oldest first. */
-  listUnresolved(chain: StateMachine): SubmissionRow[];
-  /** As {@link listUnresolved} without mined ones and without their bytes: cheap enough for frequent calls. */
-  listInFlight(chain: StateMachine): InFlight[];
-  /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
-  listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
-  /**
-   * Dropped submissions that may be mined anyway: below their nonce one was mined since then, and at it none is
-   * open or mined.
-   */
-  listGivenUp(chain: StateMachine, sinceMs: number): SubmissionRow[];
-  /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
-  findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
-  /** Nonces of the account that its submissions with an open outcome hold. */
-  listHeldNonces(chain: StateMachine, account: string): bigint[];
-  /** Submissions that ever carried the commitment to `target`, oldest first. */
-  listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[];
-  /**
-   * @throws {Error} a defect: unknown id or illegal change (`final` and `failed` are permanent, other results may
-   * change).
-   */
-  update(id: number, change: SubmissionChange): SubmissionRow;
-}
-
 const states: readonly SubmissionState[] = [...unresolvedSubmissionStates, ...resolvedSubmissionStates];
 
 /** Submissions whose nonce is used, or will be by them or their replacements. */
 const holdsNonce = `(s.state IN ('signed', 'broadcast', 'included', 'final', 'replaced')
   OR (s.state = 'failed' AND s.block_height IS NOT NULL))`;
 
+const signedFormat = new RowFormat<Omit<SignedSubmission, "dataCostWei">>({
+  hash: column.hash,
+  chain: column.stateMachine,
+  raw: column.bytes,
+  account: column.optional(column.text),
+  nonce: column.optional(column.u64),
+  gasPriceWei: column.optional(column.decimal),
+  gasLimit: column.optional(column.decimal),
+  madeAtHeight: column.height,
+});
+
+const format = new RowFormat<Omit<SubmissionRow, "submission" | "block">>({
+  id: column.number,
+  kind: column.oneOf(submissionKinds),
+  legSource: column.optional(column.stateMachine),
+  state: column.oneOf(states),
+  replaces: column.optional(column.number),
+  replacedBy: column.optional(column.number),
+  detail: column.optional(column.text),
+  broadcasts: column.number,
+  createdAtMs: column.number,
+  updatedAtMs: column.number,
+});
+
+const inFlightFormat = new RowFormat<InFlight>({
+  id: column.number,
+  kind: column.oneOf(submissionKinds),
+  state: column.oneOf(["signed", "broadcast"]),
+  nonce: column.optional(column.u64),
+});
+
+function toSubmission(row: Row): SubmissionRow {
+  const isInBlock = row.block_height !== null && row.block_hash !== null;
+  const block = isInBlock
+    ? { height: column.height.read(row, "block_height"), hash: column.hash.read(row, "block_hash") }
+    : undefined;
+  return { ...format.read(row), submission: signedFormat.read(row), block };
+}
+
 const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces = s.id) AS replaced_by
   FROM submission s`;
 
-/** Opens the journal in a database. */
-export function openSubmissions(db: Database): Submissions {
-  const list = (condition: string, parameters: Parameters<Database["rows"]>[1]): SubmissionRow[] =>
-    db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
-  return {
-    ...openSubmissionItems(db),
-    record: (entry) => record(db, entry),
-    find: (id) => find(db, id),
-    findByHash: (chain, hash) => list("s.chain = :chain AND s.hash = :hash", { chain, hash }).at(-1),
-    listUnresolved: (chain) => list(`s.chain = :chain AND ${isUnresolved}`, { chain }),
-    listInFlight: (chain) =>
-      db.rows(
-        `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
-           AND s.state <> 'included' ORDER BY s.id`,
-        { chain },
-      ).map((row): InFlight => ({
-        id: readNumber(row, "id"),
-        kind: readOneOf(row, "kind", submissionKinds),
-        state: readOneOf(row, "state", ["signed", "broadcast"]),
-        nonce: findDecimal(row, "nonce"),
-      })),
-    listByNonce: (chain, account, nonce) =>
-      list("s.chain = :chain AND s.account = :account AND s.nonce = :nonce", {
-        chain,
-        account,
-        nonce: toU64Text(nonce),
-      }),
-    listGivenUp: (chain, sinceMs) =>
-      list(
-        `s.chain = :chain AND s.state = 'dropped' AND s.nonce IS NOT NULL AND NOT EXISTS (SELECT 1 FROM submission o
-           WHERE o.chain = s.chain AND o.account = s.account AND o.nonce = s.nonce
-             AND (o.block_height IS NOT NULL OR o.state IN ('signed', 'broadcast')))
-         AND EXISTS (SELECT 1 FROM submission m WHERE m.chain = s.chain AND m.account = s.account
-             AND m.nonce < s.nonce AND m.block_height IS NOT NULL AND m.updated_at_ms >= :sinceMs)`,
-        { chain, sinceMs },
-      ),
-    findHighestNonce: (chain, account) => {
-      const row = db.row(
-        `SELECT nonce FROM submission s WHERE chain = :chain AND account = :account AND nonce IS NOT NULL
-           AND ${holdsNonce} ORDER BY s.nonce DESC LIMIT 1`,
-        { chain, account },
-      );
-      return row && findDecimal(row, "nonce");
-    },
-    listHeldNonces: (chain, account) =>
-      db.rows(
-        `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
-        { chain, account },
-      ).flatMap((row) => findDecimal(row, "nonce") ?? []),
-    listByItem: (commitment, target) =>
-      list(
-        "s.id IN (SELECT submission_id FROM submission_item WHERE commitment = :commitment AND target = :target)",
-        { commitment, target },
-      ),
-    update: (id, change) => update(db, id, change),
-  };
-}
-
-function find(db: Database, id: number): SubmissionRow | undefined {
-  const row = db.row(`${select} WHERE s.id = :id`, { id });
-  return row && toSubmission(row);
-}
-
-function record(db: Database, entry: NewSubmission): number {
-  const { submission } = entry;
-  if (entry.replaces !== undefined && find(db, entry.replaces) === undefined) {
-    throw new Error(`No submission ${entry.replaces} that could be replaced`);
+/** Journal of submissions. Every method may throw a `LedgerFault`. */
+export class Submissions extends SubmissionItems {
+  #list(condition: string, parameters: Parameters): SubmissionRow[] {
+    return this.db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
   }
-  if (entry.kind === "delivery") refuseSecondAttempt(db, entry);
-  const { lastId } = db.run(
-    `INSERT INTO submission (chain, kind, account, nonce, hash, raw, gas_price_wei, gas_limit, made_at_height,
-       leg_source, state, replaces, broadcasts, created_at_ms, updated_at_ms)
-     VALUES (:chain, :kind, :account, :nonce, :hash, :raw, :gasPriceWei, :gasLimit, :madeAtHeight,
-       :legSource, 'signed', :replaces, 0, :now, :now)`,
-    {
-      chain: submission.chain,
-      kind: entry.kind,
-      account: submission.account,
-      nonce: submission.nonce === undefined ? undefined : toU64Text(submission.nonce),
-      hash: submission.hash,
-      raw: submission.raw,
-      gasPriceWei: toDecimal(submission.gasPriceWei),
-      gasLimit: toDecimal(submission.gasLimit),
-      madeAtHeight: toHeight(submission.madeAtHeight),
-      legSource: entry.legSource,
-      replaces: entry.replaces,
-      now: db.now(),
-    },
-  );
-  recordItems(db, lastId, entry.items);
-  openAllowance(db, {
-    id: lastId,
-    submission,
-    legSource: entry.legSource,
-    purpose: purposeOf(db, entry),
-    allowance: allow(db, entry),
-  });
-  return lastId;
-}
 
-function update(db: Database, id: number, change: SubmissionChange): SubmissionRow {
-  const old = find(db, id);
-  if (old === undefined) throw new Error(`No submission ${id}`);
-  // Final results stay, dropped submissions may still be mined, and nothing becomes unsent again.
-  const isEnded = old.state === "final" || old.state === "failed";
-  if (old.state !== change.state && (isEnded || change.state === "signed")) {
-    throw new Error(`Illegal change of submission ${id}: ${old.state} to ${change.state}`);
+  /**
+   * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted` in
+   * the same ledger transaction.
+   * @throws {Error} a defect: an item of a delivery is unsettled in another unresolved delivery without the same
+   * account and nonce (I5), or `replaces` names no submission.
+   */
+  record(entry: NewSubmission): number {
+    const { submission, kind, items, replaces, legSource } = entry;
+    if (replaces !== undefined && this.find(replaces) === undefined) {
+      throw new Error(`No submission ${replaces} that could be replaced`);
+    }
+    if (kind === "delivery") refuseSecondAttempt(this.db, entry);
+    const now = this.db.now();
+    const state = { state: "signed", broadcasts: 0, createdAtMs: now, updatedAtMs: now } as const;
+    const { lastId: id } = this.db.insert("submission", {
+      ...signedFormat.write(submission),
+      ...format.write({ kind, legSource, replaces, ...state }),
+    });
+    recordItems(this.db, id, items);
+    const purpose = purposeOf(this.db, entry);
+    openAllowance(this.db, { id, submission, legSource, purpose, allowance: allow(this.db, entry) });
+    return id;
   }
-  const isBroadcast = change.state === "broadcast";
-  const block = isBroadcast ? undefined : change.block ?? old.block;
-  const next: SubmissionRow = {
-    ...old,
-    state: change.state,
-    block,
-    detail: change.detail ?? old.detail,
-    broadcasts: old.broadcasts + (isBroadcast ? 1 : 0),
-    updatedAtMs: db.now(),
-  };
-  db.run(
-    `UPDATE submission SET state = :state, block_height = :height, block_hash = :hash, detail = :detail,
-       broadcasts = :broadcasts, updated_at_ms = :now WHERE id = :id`,
-    {
-      id,
-      state: next.state,
-      height: block?.height,
-      hash: block?.hash,
-      detail: next.detail,
-      broadcasts: next.broadcasts,
-      now: next.updatedAtMs,
-    },
-  );
-  if (isBroadcast && old.block !== undefined) takeBackSpent(db, id);
-  const isOver = change.state === "final" || change.state === "failed";
-  if (isOver && old.submission.gasLimit === undefined) {
-    noteFree(db, id, change.state === "final" ? "done" : "reverted");
+
+  find(id: number): SubmissionRow | undefined {
+    return this.#list("s.id = :id", { id })[0];
   }
-  return next;
+
+  findByHash(chain: StateMachine, hash: Hash256): SubmissionRow | undefined {
+    return this.#list("s.chain = :chain AND s.hash = :hash", { chain, hash }).at(-1);
+  }
+
+  /** Submissions of the chain whose outcome is open, oldest first. */
+  listUnresolved(chain: StateMachine): SubmissionRow[] {
+    return this.#list(`s.chain = :chain AND ${isUnresolved}`, { chain });
+  }
+
+  /** As {@link listUnresolved} without mined ones and without their bytes: cheap enough for frequent calls. */
+  listInFlight(chain: StateMachine): InFlight[] {
+    return this.db.rows(
+      `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
+         AND s.state <> 'included' ORDER BY s.id`,
+      { chain },
+    ).map(inFlightFormat.read);
+  }
+
+  /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
+  listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[] {
+    const key = { chain, account, nonce: toU64Text(nonce) };
+    return this.#list("s.chain = :chain AND s.account = :account AND s.nonce = :nonce", key);
+  }
+
+  /**
+   * Dropped submissions that may be mined anyway: below their nonce one was mined since then, and at it none is
+   * open or mined.
+   */
+  listGivenUp(chain: StateMachine, sinceMs: number): SubmissionRow[] {
+    return this.#list(
+      `s.chain = :chain AND s.state = 'dropped' AND s.nonce IS NOT NULL AND NOT EXISTS (SELECT 1 FROM submission o
+         WHERE o.chain = s.chain AND o.account = s.account AND o.nonce = s.nonce
+           AND (o.block_height IS NOT NULL OR o.state IN ('signed', 'broadcast')))
+       AND EXISTS (SELECT 1 FROM submission m WHERE m.chain = s.chain AND m.account = s.account
+           AND m.nonce < s.nonce AND m.block_height IS NOT NULL AND m.updated_at_ms >= :sinceMs)`,
+      { chain, sinceMs },
+    );
+  }
+
+  /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
+  findHighestNonce(chain: StateMachine, account: string): bigint | undefined {
+    const row = this.db.row(
+      `SELECT nonce FROM submission s WHERE chain = :chain AND account = :account AND nonce IS NOT NULL
+         AND ${holdsNonce} ORDER BY s.nonce DESC LIMIT 1`,
+      { chain, account },
+    );
+    return row && column.u64.read(row, "nonce");
+  }
+
+  /** Nonces of the account that its submissions with an open outcome hold. */
+  listHeldNonces(chain: StateMachine, account: string): bigint[] {
+    return this.db.rows(
+      `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
+      { chain, account },
+    ).flatMap((row) => column.optional(column.u64).read(row, "nonce") ?? []);
+  }
+
+  /** Submissions that ever carried the commitment to `target`, oldest first. */
+  listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[] {
+    return this.#list(
+      "s.id IN (SELECT submission_id FROM submission_item WHERE commitment = :commitment AND target = :target)",
+      { commitment, target },
+    );
+  }
+
+  /**
+   * @throws {Error} a defect: unknown id or illegal change (`final` and `failed` are permanent, other results may
+   * change).
+   */
+  update(id: number, { state, block: changedBlock, detail: changedDetail }: SubmissionChange): SubmissionRow {
+    const old = this.find(id);
+    if (old === undefined) throw new Error(`No submission ${id}`);
+    // Final results stay, dropped submissions may still be mined, and nothing becomes unsent again.
+    if (old.state !== state && (isOver(old.state) || state === "signed")) {
+      throw new Error(`Illegal change of submission ${id}: ${old.state} to ${state}`);
+    }
+    const isBroadcast = state === "broadcast";
+    const block = isBroadcast ? undefined : changedBlock ?? old.block;
+    const broadcasts = old.broadcasts + (isBroadcast ? 1 : 0);
+    const changed = { state, detail: changedDetail ?? old.detail, broadcasts, updatedAtMs: this.db.now() };
+    const place = { block_height: block && toHeight(block.height), block_hash: block?.hash };
+    this.db.set("submission", { id }, { ...format.write(changed), ...place });
+    if (isBroadcast && old.block !== undefined) takeBackSpent(this.db, id);
+    if (isOver(state) && old.submission.gasLimit === undefined) {
+      noteFree(this.db, id, state === "final" ? "done" : "reverted");
+    }
+    return { ...old, ...changed, block };
+  }
 }
 
-function toSubmission(row: Row): SubmissionRow {
-  return {
-    id: readNumber(row, "id"),
-    submission: {
-      hash: readHash(row, "hash"),
-      chain: readStateMachine(row, "chain"),
-      raw: readBytes(row, "raw"),
-      account: findText(row, "account"),
-      nonce: findDecimal(row, "nonce"),
-      gasPriceWei: findDecimal(row, "gas_price_wei"),
-      gasLimit: findDecimal(row, "gas_limit"),
-      madeAtHeight: readInteger(row, "made_at_height"),
-    },
-    kind: readOneOf(row, "kind", submissionKinds),
-    legSource: findStateMachine(row, "leg_source"),
-    state: readOneOf(row, "state", states),
-    block: toBlock(row),
-    replaces: findNumber(row, "replaces"),
-    replacedBy: findNumber(row, "replaced_by"),
-    detail: findText(row, "detail"),
-    broadcasts: readNumber(row, "broadcasts"),
-    createdAtMs: readNumber(row, "created_at_ms"),
-    updatedAtMs: readNumber(row, "updated_at_ms"),
-  };
-}
-
-function toBlock(row: Row): BlockRef | undefined {
-  const height = findInteger(row, "block_height");
-  const hash = findHash(row, "block_hash");
-  return height === undefined || hash === undefined ? undefined : { height, hash };
+/** True for results that stay. */
+function isOver(state: SubmissionState): state is "final" | "failed" {
+  return state === "final" || state === "failed";
 }
 
 /** Rule of a submission: its own, that of what it replaces, or that of its kind. */

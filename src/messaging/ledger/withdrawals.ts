@@ -4,25 +4,8 @@
  */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import {
-  findBytes,
-  findDecimal,
-  findHash,
-  findNumber,
-  findText,
-  type Parameters,
-  readBytes,
-  readDecimal,
-  readInteger,
-  readNumber,
-  readOneOf,
-  readStateMachine,
-  type Row,
-  toDecimal,
-  toHeight,
-  toU64Text,
-} from "./columns.ts";
-import type { Database } from "./database.ts";
+import { column, type Parameters, type Row, RowFormat } from "./columns.ts";
+import { Table } from "./database.ts";
 
 /** States that still need work. */
 export const openWithdrawalStates = ["requested", "dispatched"] as const;
@@ -34,7 +17,7 @@ const withdrawalStates = [...openWithdrawalStates, "done", "void"] as const;
 export type WithdrawalState = typeof withdrawalStates[number];
 
 /** Withdrawal as recorded before the extrinsic is submitted (or when one of an earlier run is found on the hub). */
-export interface NewWithdrawal {
+interface NewWithdrawal {
   readonly chain: StateMachine;
   /** Address whose balance is withdrawn. */
   readonly address: Uint8Array;
@@ -63,35 +46,55 @@ export interface WithdrawalRow extends Omit<NewWithdrawal, "state"> {
   readonly id: number;
   readonly state: WithdrawalState;
   readonly dispatch: WithdrawalDispatch | undefined;
+  /** Journal entry of the extrinsic. */
   readonly submissionId: number | undefined;
   readonly detail: string | undefined;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** Changes of a withdrawal; absent members are kept, `detail` is replaced. */
-export interface WithdrawalChange {
-  readonly state: WithdrawalState;
-  readonly dispatch?: WithdrawalDispatch | undefined;
-  /** Amount that the hub paid out, which may exceed the balance at the time of the request. */
-  readonly amount?: bigint | undefined;
-  /** Journal entry of the extrinsic. */
-  readonly submissionId?: number | undefined;
-  readonly detail?: string | undefined;
+/**
+ * Changes of a withdrawal; absent members are kept, `detail` is replaced. `amount`: what the hub paid out, which may
+ * exceed the balance at the time of the request.
+ */
+type WithdrawalChange =
+  & Pick<WithdrawalRow, "state">
+  & Partial<Pick<WithdrawalRow, "dispatch" | "amount" | "submissionId" | "detail">>;
+
+/** Row without the members of its dispatch, which are columns of their own. */
+type PlainRow = Omit<WithdrawalRow, "dispatch">;
+
+const format = new RowFormat<PlainRow>({
+  id: column.number,
+  chain: column.stateMachine,
+  address: column.bytes,
+  nonce: column.optional(column.u64),
+  beneficiary: column.optional(column.bytes),
+  amount: column.decimal,
+  hubBlock: column.height,
+  state: column.oneOf(withdrawalStates),
+  submissionId: column.optional(column.number),
+  detail: column.optional(column.text),
+  createdAtMs: column.number,
+  updatedAtMs: column.number,
+});
+
+const dispatchFormat = new RowFormat({
+  commitment: column.hash,
+  encoded: column.bytes,
+  dispatchHubBlock: column.height,
+});
+
+function toWithdrawal(row: Row): WithdrawalRow {
+  if (row.commitment === null) return { ...format.read(row), dispatch: undefined };
+  const { dispatchHubBlock: hubBlock, ...post } = dispatchFormat.read(row);
+  return { ...format.read(row), dispatch: { ...post, hubBlock } };
 }
 
-/** Withdrawal rows. Every method may throw a `LedgerFault`. */
-export interface Withdrawals {
-  /** Inserts the row, returns its id. A dispatch with a known commitment returns that row's id instead. */
-  record(withdrawal: NewWithdrawal): number;
-  find(id: number): WithdrawalRow | undefined;
-  findByCommitment(commitment: Hash256): WithdrawalRow | undefined;
-  /** Rows that need work, oldest first; of all chains unless one is named. */
-  listOpen(chain?: StateMachine): WithdrawalRow[];
-  /** Newest rows first, in any state. */
-  listRecent(limit: number): WithdrawalRow[];
-  /** @throws {Error} a defect: unknown id, an illegal change of state, or `dispatched` without its dispatch. */
-  update(id: number, change: WithdrawalChange): WithdrawalRow;
+function toColumns({ dispatch, ...row }: Partial<WithdrawalRow>): Parameters {
+  if (dispatch === undefined) return format.write(row);
+  const { hubBlock: dispatchHubBlock, ...post } = dispatch;
+  return { ...format.write(row), ...dispatchFormat.write({ ...post, dispatchHubBlock }) };
 }
 
 /** Source: docs/protocol/messaging.md section 16.4. */
@@ -103,108 +106,56 @@ const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> 
 };
 
 /** Condition of open rows; it must be written as in the index, or SQLite does not use it. */
-export const isOpenWithdrawal = "state IN ('requested', 'dispatched', 'delivering')";
+export const isOpenWithdrawal = "state IN ('requested', 'dispatched')";
 
-/** Opens the withdrawals in a database. */
-export function openWithdrawals(db: Database): Withdrawals {
-  const list = (rest: string, parameters: Parameters): WithdrawalRow[] =>
-    db.rows(`SELECT * FROM withdrawal ${rest}`, parameters).map(toWithdrawal);
-  const find = (id: number): WithdrawalRow | undefined => list("WHERE id = :id", { id })[0];
-  const findByCommitment: Withdrawals["findByCommitment"] = (commitment) =>
-    list("WHERE commitment = :commitment", { commitment })[0];
-  return {
-    find,
-    findByCommitment,
-    record: (withdrawal) => {
-      const { dispatch } = withdrawal;
-      const known = dispatch && findByCommitment(dispatch.commitment);
-      return known === undefined ? insert(db, withdrawal) : known.id;
-    },
-    listOpen: (chain) =>
-      chain === undefined
-        ? list(`WHERE ${isOpenWithdrawal} ORDER BY id`, {})
-        : list(`WHERE chain = :chain AND ${isOpenWithdrawal} ORDER BY id`, { chain }),
-    listRecent: (limit) => list("ORDER BY id DESC LIMIT :limit + 0", { limit }),
-    update: (id, change) => {
-      const old = find(id);
-      if (old === undefined) throw new Error(`No withdrawal ${id}`);
-      return update(db, old, change);
-    },
-  };
-}
-
-function insert(db: Database, withdrawal: NewWithdrawal): number {
-  const now = db.now();
-  return db.insert("withdrawal", {
-    chain: withdrawal.chain,
-    address: withdrawal.address,
-    nonce: withdrawal.nonce === undefined ? undefined : toU64Text(withdrawal.nonce),
-    beneficiary: withdrawal.beneficiary,
-    amount: toDecimal(withdrawal.amount),
-    hub_block: toHeight(withdrawal.hubBlock),
-    state: withdrawal.state,
-    ...dispatchColumns(withdrawal.dispatch),
-    attempts: 0,
-    next_attempt_at_ms: now,
-    created_at_ms: now,
-    updated_at_ms: now,
-  }).lastId;
-}
-
-function dispatchColumns(dispatch: WithdrawalDispatch | undefined): Parameters {
-  return {
-    commitment: dispatch?.commitment,
-    encoded: dispatch?.encoded,
-    dispatch_hub_block: dispatch && toHeight(dispatch.hubBlock),
-  };
-}
-
-function update(db: Database, old: WithdrawalRow, change: WithdrawalChange): WithdrawalRow {
-  if (!successors[old.state].includes(change.state)) {
-    throw new Error(`Illegal change of withdrawal ${old.id}: ${old.state} to ${change.state}`);
+/** Withdrawal rows. Every method may throw a `LedgerFault`. */
+export class Withdrawals extends Table {
+  /** Inserts the row, returns its id. A dispatch with a known commitment returns that row's id instead. */
+  record(withdrawal: NewWithdrawal): number {
+    const { dispatch } = withdrawal;
+    const known = dispatch && this.findByCommitment(dispatch.commitment);
+    if (known !== undefined) return known.id;
+    const now = this.db.now();
+    const row = toColumns({ ...withdrawal, dispatch, createdAtMs: now, updatedAtMs: now });
+    return this.db.insert("withdrawal", row).lastId;
   }
-  const next: WithdrawalRow = {
-    ...old,
-    state: change.state,
-    amount: change.amount ?? old.amount,
-    dispatch: change.dispatch ?? old.dispatch,
-    submissionId: change.submissionId ?? old.submissionId,
-    detail: change.detail,
-    updatedAtMs: db.now(),
-  };
-  if (next.dispatch === undefined && next.state !== "requested" && next.state !== "void") {
-    throw new Error(`Withdrawal ${old.id} cannot be ${next.state} without its dispatch`);
-  }
-  db.set("withdrawal", { id: old.id }, {
-    state: next.state,
-    amount: toDecimal(next.amount),
-    ...dispatchColumns(next.dispatch),
-    submission_id: next.submissionId,
-    detail: next.detail,
-    updated_at_ms: next.updatedAtMs,
-  });
-  return next;
-}
 
-function toWithdrawal(row: Row): WithdrawalRow {
-  const commitment = findHash(row, "commitment");
-  return {
-    id: readNumber(row, "id"),
-    chain: readStateMachine(row, "chain"),
-    address: readBytes(row, "address"),
-    nonce: findDecimal(row, "nonce"),
-    beneficiary: findBytes(row, "beneficiary"),
-    amount: readDecimal(row, "amount"),
-    hubBlock: readInteger(row, "hub_block"),
-    state: readOneOf(row, "state", withdrawalStates),
-    dispatch: commitment === undefined ? undefined : {
-      commitment,
-      encoded: readBytes(row, "encoded"),
-      hubBlock: readInteger(row, "dispatch_hub_block"),
-    },
-    submissionId: findNumber(row, "submission_id"),
-    detail: findText(row, "detail"),
-    createdAtMs: readNumber(row, "created_at_ms"),
-    updatedAtMs: readNumber(row, "updated_at_ms"),
-  };
+  find(id: number): WithdrawalRow | undefined {
+    return this.db.find("withdrawal", { id }, toWithdrawal);
+  }
+
+  findByCommitment(commitment: Hash256): WithdrawalRow | undefined {
+    return this.db.find("withdrawal", { commitment }, toWithdrawal);
+  }
+
+  /** Rows that need work, oldest first; of all chains unless one is named. */
+  listOpen(chain?: StateMachine): WithdrawalRow[] {
+    const ofChain = chain === undefined ? "" : "AND chain = :chain";
+    return this.db.rows(
+      `SELECT * FROM withdrawal WHERE ${isOpenWithdrawal} ${ofChain} ORDER BY id`,
+      chain === undefined ? {} : { chain },
+    ).map(toWithdrawal);
+  }
+
+  /** Newest rows first, in any state. */
+  listRecent(limit: number): WithdrawalRow[] {
+    return this.db.rows("SELECT * FROM withdrawal ORDER BY id DESC LIMIT :limit + 0", { limit })
+      .map(toWithdrawal);
+  }
+
+  /** @throws {Error} a defect: unknown id, an illegal change of state, or `dispatched` without its dispatch. */
+  update(id: number, change: WithdrawalChange): WithdrawalRow {
+    const old = this.find(id);
+    if (old === undefined) throw new Error(`No withdrawal ${id}`);
+    if (!successors[old.state].includes(change.state)) {
+      throw new Error(`Illegal change of withdrawal ${id}: ${old.state} to ${change.state}`);
+    }
+    const changed = { detail: undefined, ...change, updatedAtMs: this.db.now() };
+    const next: WithdrawalRow = { ...old, ...changed };
+    if (next.dispatch === undefined && next.state !== "requested" && next.state !== "void") {
+      throw new Error(`Withdrawal ${id} cannot be ${next.state} without its dispatch`);
+    }
+    this.db.set("withdrawal", { id }, toColumns(changed));
+    return next;
+  }
 }

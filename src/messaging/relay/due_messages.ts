@@ -255,7 +255,6 @@ async function wakeAffordable(work: Admission): Promise<void> {
   const { leg, allowances } = work;
   const { messages } = leg.ledger;
   const held = toHeldQuery(leg);
-  const { nowMs } = held;
   const senders = messages.listHeldSenders({ ...held, limit: MAX_WATCHED });
   if (senders.length === 0) return;
   await readLimits(work, senders);
@@ -267,13 +266,7 @@ async function wakeAffordable(work: Admission): Promise<void> {
       ) {
         const [found] = toCandidate(row);
         if (found === undefined || left.admit(toHex(sender), found.message) !== undefined) break;
-        const { reason, detail } = row;
-        messages.transition(row.commitment, row.target, {
-          to: row.state,
-          reason,
-          detail,
-          nextAttemptAtMs: nowMs,
-        });
+        messages.makeDue(row);
       }
     }
   });
@@ -326,8 +319,7 @@ export async function holdUnspendable(leg: LegRun, facts: DueInput): Promise<boo
   const stop = findSpendingStop(leg);
   if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
   const { ready, rows } = listReady(leg, facts);
-  const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: ready, receipts });
+  const open = await endDelivered(leg, ready);
   const nowMs = leg.clock.now();
   leg.ledger.transaction(() => {
     for (const { row } of open) {

@@ -288,6 +288,13 @@ export function hold(
   });
 }
 
+/** Holds those of the candidates that are open still, in a transaction of their own. */
+export function holdOpen(context: TargetContext, candidates: readonly Candidate[], why: HoldWhy): void {
+  context.ledger.transaction(() => {
+    for (const { row } of stillOpen(context, candidates)) hold(context, row, why);
+  });
+}
+
 /** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
 export function decideForGood(
   context: RelayDeps,

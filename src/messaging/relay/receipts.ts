@@ -16,7 +16,7 @@ import type { Message } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext } from "./leg.ts";
 import {
   type Candidate,
-  hold,
+  holdOpen,
   parseRow,
   stillOpen,
   toCandidate,
@@ -29,16 +29,17 @@ import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
  * endpoints disagree about its receipt.
+ * @param receipts of the candidates, as one endpoint has just shown them; read when absent
  */
 export async function endDelivered(
   leg: LegRun,
-  work: {
-    readonly candidates: readonly Candidate[];
-    readonly receipts: readonly (Uint8Array | undefined)[];
-  },
+  candidates: readonly Candidate[],
+  receipts?: readonly (Uint8Array | undefined)[],
 ): Promise<readonly Candidate[]> {
-  const seen = work.candidates.filter((_, index) => work.receipts[index] !== undefined);
-  if (seen.length === 0) return stillOpen(leg, work.candidates);
+  const shown = receipts ??
+    await leg.target.reads.fetchReceipts(candidates.map(({ message }) => message), leg.signal);
+  const seen = candidates.filter((_, index) => shown[index] !== undefined);
+  if (seen.length === 0) return stillOpen(leg, candidates);
   const certain = await leg.target.certain.fetchCertainReceipts(
     seen.map(({ message }) => message),
     {},
@@ -46,19 +47,15 @@ export async function endDelivered(
   );
   const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
   const open = await endConfirmed(leg, {
-    candidates: work.candidates,
+    candidates,
     receiptOf: (message) => {
       const found = certainOf.get(message);
       return found?.kind === "certain" ? found.value : undefined;
     },
   });
   const doubtful = open.filter(({ message }) => certainOf.get(message)?.kind === "unsure");
-  leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, doubtful)) {
-      const detail = "its receipt is not confirmed yet";
-      hold(leg, row, { reason: "race", retryClass: "transient", detail });
-    }
-  });
+  const detail = "its receipt is not confirmed yet";
+  holdOpen(leg, doubtful, { reason: "race", retryClass: "transient", detail });
   return open.filter((candidate) => !doubtful.includes(candidate));
 }
 

@@ -55,19 +55,11 @@ export async function startCursor(
     knownForSec: knownForSec(leg),
   });
   if (start.skipped !== undefined) {
-    leg.log.warn("blocks_skipped.initial_height", {
-      leg: legName(leg),
-      from: start.skipped.from,
-      to: start.skipped.to,
-    });
+    leg.log.warn("blocks_skipped.initial_height", { leg: legName(leg), ...start.skipped });
   }
   let { scanned } = start;
   if (start.because === "cursor") {
-    scanned = await boundCatchUp(timeOf, {
-      scanned,
-      observed: view.height,
-      nowSec: view.nowSec,
-    });
+    scanned = await boundCatchUp(timeOf, { scanned, observed: view.height, nowSec: view.nowSec });
     if (scanned > start.scanned) {
       leg.log.warn("blocks_skipped.age", {
         leg: legName(leg),
@@ -113,31 +105,38 @@ export async function scanLeg(
   const startMs = leg.clock.now();
   const first = leg.ledger.cursors.find(source, target);
   if (first === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
-  let scanned = first;
   let found = 0;
-  for (;;) {
-    const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
-    if (chunk === undefined) return { found, isComplete: true };
-    const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
-    if (isEnough) return { found, isComplete: false };
-    const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
-    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+  for await (const { events, to } of readChunks(leg, { from: first + 1n, to: view.height }, width)) {
     const funded = events.some(({ kind }) => kind === "funded");
     const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
       for (const event of slice) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));
       }
-      if (isLast) leg.ledger.cursors.advance(source, target, chunk.to);
+      if (isLast) leg.ledger.cursors.advance(source, target, to);
     });
     found += fresh.length;
+    const [done, total] = [Number(to - first), Number(view.height - first)];
+    leg.log.progress?.({ task: legName(leg), done, total, unit: "blocks" });
+    const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
+    if (isEnough && to < view.height) return { found, isComplete: false };
+  }
+  return { found, isComplete: true };
+}
+
+/** Reads a range of blocks of the source, as many at once as `width` allows; each part with its last block. */
+async function* readChunks(
+  leg: LegRun,
+  { from, to }: ScannedBlocks,
+  width: ScanWidth,
+): AsyncGenerator<{ readonly events: readonly ChainEvent[]; readonly to: bigint }> {
+  for (let scanned = from - 1n;;) {
+    const chunk = nextChunk(scanned, to, width.next(leg.source.limits.blocksPerEventQuery));
+    if (chunk === undefined) return;
+    const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
+    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    yield { events, to: chunk.to };
     scanned = chunk.to;
-    leg.log.progress?.({
-      task: legName(leg),
-      done: Number(chunk.to - first),
-      total: Number(view.height - first),
-      unit: "blocks",
-    });
   }
 }
 
@@ -220,8 +219,7 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   // The fee of a GET request pays for the delivery of its response to the chain where the fee was paid.
   const row = asked ?? messages.findResponse(commitment, leg.settings.hub, leg.source.id.stateMachine);
   if (row?.state !== "held" || row.reason !== "unprofitable" || !isRaiseWorthATry(fee18, row)) return;
-  const { reason } = row;
-  messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
+  messages.makeDue(row);
 }
 
 function logFound(leg: Leg, row: NewMessage): void {
@@ -314,12 +312,7 @@ async function endWaiting(leg: LegRun): Promise<number> {
   for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
     const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);
     const seen = part.filter((_, index) => receipts[index] !== undefined);
-    if (seen.length === 0) continue;
-    const open = await endDelivered(leg, {
-      candidates: seen,
-      receipts: receipts.filter((receipt) => receipt !== undefined),
-    });
-    ended += seen.length - open.length;
+    if (seen.length > 0) ended += seen.length - (await endDelivered(leg, seen)).length;
   }
   return ended;
 }
@@ -349,17 +342,11 @@ export async function recordMissed(leg: LegRun, { from, to }: ScannedBlocks): Pr
   const last = cursor === undefined || cursor > to ? to : cursor;
   if (cursor === undefined || from > last) return { read: undefined, messages: 0, missed: [] };
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
-  const width = new ScanWidth();
   const missed: Hash256[] = [];
   let messages = 0;
-  for (let scanned = from - 1n;;) {
-    const chunk = nextChunk(scanned, last, width.next(leg.source.limits.blocksPerEventQuery));
-    if (chunk === undefined) break;
-    const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
-    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+  for await (const { events } of readChunks(leg, { from, to: last }, new ScanWidth())) {
     messages += events.filter(({ kind }) => kind === "message").length;
     missed.push(...await recordInSlices(leg, { events, view }));
-    scanned = chunk.to;
   }
   if (missed.length > 0) leg.wake.wake();
   return { read: { from, to: last }, messages, missed };

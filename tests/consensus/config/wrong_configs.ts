@@ -1,5 +1,5 @@
 /** Wrong configuration files of the consensus relayer; wrong_configs.txt has the lines that must be said about them. */
-import { OTHER_TRIES, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
+import { GOOD_TOML, OTHER_TRIES, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
 import { editorOf, inMemory, type WrongConfig } from "../../support/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
@@ -373,7 +373,7 @@ consensus = { type = "polygon" }
     ] as const
   ),
   // Polkadot Hub.
-  ...[["KUSAMA", "420420417"], ["POLKADOT", "420420419"]].map(([relay, chainId]) =>
+  ...["KUSAMA", "POLKADOT"].map((relay) =>
     [
       `Polkadot Hub as ${relay}-1000`,
       `${GOOD_CONSENSUS_TOML}
@@ -409,4 +409,70 @@ consensus_state_id = "PAS0"
     GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION
       .replace("[paseo-hub.host]", '[paseo-hub.consensus]\ntype = "parachain"'),
   ],
+  ["the file of the messaging relayer", GOOD_TOML],
+];
+
+const SOLOCHAIN = `
+[solochain]
+type = "substrate"
+state_machine = "SUBSTRATE-cere"
+hashing = "Blake2"
+rpc_ws = "wss://cere.example.org"
+consensus_state_id = "CERE"
+`;
+/** {@link GOOD_CONSENSUS_TOML} with a chain that follows the hub. */
+export const FOLLOWER_TOML = GOOD_CONSENSUS_TOML + SOLOCHAIN;
+/** {@link GOOD_CONSENSUS_TOML} with a hub of type `beefy`. */
+export const BEEFY_TOML = edited(['"grandpa"', '"beefy"'], [part("hub.grandpa", "hub.substrate"), ""]);
+/** {@link GOOD_CONSENSUS_TOML} with a chain of which nothing can be proved. */
+export const UNPROVABLE_TOML = edited(
+  ['state_machine = "EVM-11155111"\nrpc_urls', 'state_machine = "EVM-137"\nrpc_urls'],
+  ['"ETH0"', '"POLY"'],
+);
+/** {@link GOOD_CONSENSUS_TOML} with the L1's id of rollups. */
+export const L1_IDS_TOML = edited(['"ARB0"', '"ETH0"'], ['"OPT0"', '"ETH0"']);
+/** {@link GOOD_CONSENSUS_TOML} with numbers that are replaced. */
+export const CUT_TOML = edited(
+  ["slot_duration = 6000", "slot_duration = 6000\nconsensus_update_frequency = 6000000000000000"],
+  ["consensus_update_frequency = 60\n", "consensus_update_frequency = 2147484\n"],
+  ['signer = "keys/hub"', 'signer = "keys/hub"\nmax_concurent_queries = 0'],
+);
+
+/** Files that can be used, and of which something is said. */
+export const remarkedConsensusConfigs: readonly WrongConfig[] = [
+  [
+    "watched chains under names that never get updates",
+    watching(`[
+      [["EVM-421614", "ARB0"], 500], [["EVM-5", "ETH0"], 500], [["KUSAMA-4009", "PAS0"], 500],
+      [["EVM-97", "BSC0"], 500], [["EVM-97", "BSC0"], 600],
+    ]`),
+  ],
+  ["the L1's id on rollups", L1_IDS_TOML],
+  ["an L1 without a section", edited([part("sepolia", "arbitrum"), ""])],
+  ["periods that no timer holds, and 0 queries", CUT_TOML],
+  ["nothing to prove of an evm chain, with a host section", UNPROVABLE_TOML],
+  [
+    "nothing to prove of an evm chain, without a host section",
+    UNPROVABLE_TOML.replace(part("sepolia.host", "arbitrum"), ""),
+  ],
+  [
+    "other ids than the live hub's",
+    edited(['"BSC0"', '"BSC1"'], ['l1_consensus_state_id = "ETH0"', 'l1_consensus_state_id = "ETH1"']),
+  ],
+  [
+    "a queue of proofs",
+    BEEFY_TOML.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]'),
+  ],
+  ["heads without the hub's", edited(["para_ids = [4009]", "para_ids = [1000, 2000]"])],
+  ["no heads", edited(["para_ids = [4009]", "para_ids = []"])],
+  [
+    "foreign and misspelt keys",
+    edited(
+      ["[relayer]\n", "[relayer]\nchallenge_period = 300\nminimum_profit_percentage = 0\n"],
+      ["[arbitrum.host]\n", '[arbitrum.host]\nstate_machine = "EVM-421614"\n'],
+      ["[optimism.host]\n", "[optimism.host]\nproposer_config = {}\n"],
+      ["[chapel.host]\n", "[chapel.host]\nepoch_lenght = 5\n"],
+    ),
+  ],
+  ["a host section of a Substrate chain", `${FOLLOWER_TOML}\n[solochain.host]\nepoch_length = 5\n`],
 ];

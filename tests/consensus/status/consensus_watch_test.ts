@@ -1,4 +1,4 @@
-/** The status server of a consensus relayer over real HTTP, with workers on targets in memory. */
+/** What the status server of a consensus relayer answers, with workers on targets in memory. */
 import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
@@ -11,13 +11,11 @@ import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
-import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
-import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
+import { readerOf, readReasons, type ReadStatus } from "../../support/status_reader.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
 const START_MS = Date.UTC(2026, 0, 2);
@@ -38,7 +36,7 @@ interface Scene {
   readonly hub: MemoryTarget;
   readonly watch: ConsensusWatch;
   readonly prover: ScriptedProver;
-  readonly get: (path: string) => Promise<Response>;
+  readonly get: ReadStatus;
 }
 
 async function withServer(
@@ -56,43 +54,24 @@ async function withServer(
   const stop = new AbortController();
   const shared = { clock, random: fixedRandomness(0), log, notifier: new HeightNotifier() };
   const worker = chainWorker({ ...shared, hub, observer: watch.updates }, prover);
-  let port = 0;
-  const openListener = (
-    ...args: Parameters<typeof platformListener>
-  ): ReturnType<typeof platformListener> => {
-    const listener = platformListener(...args);
-    port = listener.port;
-    return listener;
-  };
-  const address = { host: "127.0.0.1", port: 0 };
-  const code = await serveStatus({ openListener, log, address, sources: watch.sources() }, async () => {
-    watch.plan({ hub, proved: [prover] });
-    const running = worker.run(stop.signal).catch(() => {});
-    try {
-      await work({ clock, hub, watch, prover, get: (path) => fetch(`http://127.0.0.1:${port}${path}`) });
-    } finally {
-      stop.abort(new Error("stop"));
-      await clock.settle();
-      await running;
-    }
-    return exitCodes.ok;
-  });
-  assert.equal(code, exitCodes.ok);
-}
-
-async function readCodes(get: Scene["get"]): Promise<readonly [number, readonly string[]]> {
-  const answer = await get("/readyz");
-  const { reasons }: { readonly reasons: readonly { readonly code: string }[] } = await answer.json();
-  return [answer.status, reasons.map(({ code }) => code)];
+  watch.plan({ hub, proved: [prover] });
+  const running = worker.run(stop.signal).catch(() => {});
+  try {
+    await work({ clock, hub, watch, prover, get: readerOf(watch.sources()) });
+  } finally {
+    stop.abort(new Error("stop"));
+    await clock.settle();
+    await running;
+  }
 }
 
 Deno.test("consensus watch: an accepted update is counted with its size, and the light client's age begins there", () =>
   withServer((prover) => prover.find = (look) => updateTo(BigInt(look * 10), false), async (scene) => {
     const { get, watch, clock } = scene;
-    assert.deepEqual(await readCodes(get), [503, ["starting"]]);
+    assert.deepEqual(await readReasons(get), [503, ["starting"]]);
     watch.open();
     await clock.advance(30_000);
-    assert.deepEqual(await readCodes(get), [200, []]);
+    assert.deepEqual(await readReasons(get), [200, []]);
     const text = await (await get("/metrics")).text();
     const route = `chain="EVM-1",target="${scene.hub.id.stateMachine}"`;
     assert.match(
@@ -130,14 +109,14 @@ Deno.test("consensus watch: polls that fail are told after a minute with why and
     }, async ({ get, watch, clock }) => {
     watch.open();
     await clock.advance(50_000);
-    assert.deepEqual(await readCodes(get), [200, []]);
+    assert.deepEqual(await readReasons(get), [200, []]);
     await clock.advance(20_000);
-    assert.deepEqual(await readCodes(get), [200, ["polls_failing"]]);
+    assert.deepEqual(await readReasons(get), [200, ["polls_failing"]]);
     const text = formatConsensusStatus(JSON.parse(await (await get("/status.json")).text()));
     assert.match(text, /eth_call on EVM-1: timeout \(a\.example\)\..* Tried again in \d+ s\./);
     assert.doesNotMatch(text, /Nothing is in the way/);
     await clock.advance(16 * 60_000);
-    assert.deepEqual(await readCodes(get), [503, ["polls_failing"]]);
+    assert.deepEqual(await readReasons(get), [503, ["polls_failing"]]);
   }));
 
 Deno.test("consensus watch: a light client that has expired, and a chain whose endpoints name no new block, are told", () =>
@@ -154,9 +133,9 @@ Deno.test("consensus watch: a light client that has expired, and a chain whose e
       watch.endpoints.noteRequest(request);
       await clock.advance(60_000);
     }
-    assert.deepEqual(await readCodes(get), [503, ["light_client_expired", "chain_stopped"]]);
+    assert.deepEqual(await readReasons(get), [503, ["light_client_expired", "chain_stopped"]]);
     watch.endpoints.noteRequest({ ...request, head: 6n });
-    assert.deepEqual(await readCodes(get), [503, ["light_client_expired"]]);
+    assert.deepEqual(await readReasons(get), [503, ["light_client_expired"]]);
     stop.abort();
     await looking;
   }));
@@ -166,11 +145,11 @@ Deno.test("consensus watch: a light client without an update for six hours, and 
     watch.open();
     watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, seen);
     watch.updates.noteClient(hub.id.stateMachine, toConsensusStateId("NONE"), { ...seen, isFrozen: true });
-    assert.deepEqual(await readCodes(get), [200, []]);
+    assert.deepEqual(await readReasons(get), [200, []]);
     await clock.advance(6 * HOUR_MS + 1);
-    assert.deepEqual(await readCodes(get), [503, ["light_client_stalled"]]);
+    assert.deepEqual(await readReasons(get), [503, ["light_client_stalled"]]);
     watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, { ...seen, isFrozen: true });
-    assert.deepEqual(await readCodes(get), [503, ["light_client_frozen", "light_client_stalled"]]);
+    assert.deepEqual(await readReasons(get), [503, ["light_client_frozen", "light_client_stalled"]]);
     assert.match(await (await get("/")).text(), /<span class="bad">frozen<\/span>/);
   }));
 

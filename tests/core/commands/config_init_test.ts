@@ -45,7 +45,7 @@ function check(text: string): { readonly problems: readonly string[]; readonly r
   const { problems, warnings, notes } = parseMessagingConfig(files, text);
   return {
     problems: problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`),
-    rest: [...warnings.map((warning) => renderDiagnostic("r", warning)), ...notes.map((note) => note.text)],
+    rest: [...warnings, ...notes].map((each) => renderDiagnostic("r", each)),
   };
 }
 

@@ -34,7 +34,7 @@ import {
   proofKeysParam,
   stateMachineHeightParam,
   stateMachineIdParam,
-} from "../../../devnet/hub/rpc/ismp_params.ts";
+} from "../../../devnet/hub/rpc/ismp_methods.ts";
 import { RpcError } from "../../../devnet/hub/rpc/json_rpc.ts";
 
 const commitment = toHash256("33".repeat(32));

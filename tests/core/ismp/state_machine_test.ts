@@ -22,7 +22,7 @@ import {
   toConsensusStateId,
   toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { isSubstrate } from "../../../devnet/hub/pallets/is_substrate.ts";
+import { isSubstrate } from "../../../devnet/hub/pallets/state_machines.ts";
 
 function refuses(run: () => unknown, code: IdentifierErrorCode): void {
   throws(run, (error) => error instanceof IdentifierError && error.code === code);

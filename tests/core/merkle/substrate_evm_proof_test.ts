@@ -10,7 +10,7 @@ import {
   recordKey,
   slotKey,
   trieIdOf,
-} from "../../../devnet/revive/contract_tries.ts";
+} from "../../../devnet/revive/mirrored_blocks.ts";
 import {
   concatBytes,
   fromHex,

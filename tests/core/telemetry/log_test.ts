@@ -4,10 +4,10 @@ import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
+import type { LogFields } from "../../../src/core/telemetry/log.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
-import { isJournalStream } from "../../../src/core/telemetry/output.ts";
 import { ProgressLine } from "../../../src/core/telemetry/progress.ts";
-import { type ByteOutput, openOutput } from "../../../src/core/telemetry/output.ts";
+import { isJournalStream, type LineOutput, openOutput } from "../../../src/core/telemetry/output.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 interface Scene {
@@ -236,42 +236,27 @@ Deno.test("log: counts of repeated lines come before the line that ends the trou
   ]);
 });
 
-Deno.test("log: other places, codes and levels are other lines; infos are never held back", () => {
-  const { lines, log } = newScene();
-  for (const chain of ["EVM-1", "EVM-56", "EVM-1"]) log.error("poll_failed", { chain });
-  log.warn("poll_failed", { chain: "EVM-1" });
-  log.error("poll_failed", { chain: "EVM-1", error: fault });
-  log.info("messages_counted");
-  log.info("messages_counted");
-  equal(lines.length, 6);
-});
+const lies = (endpoint: string): Error => Object.assign(new Error("It lies"), { code: "bad_data", endpoint });
 
-Deno.test("log: what is said of one receiver holds back nothing that is said of another", () => {
-  const { lines, log } = newScene({ format: "json" });
-  for (const to of ["SUBSTRATE-aaaa", "SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]) {
-    log.with({ to, chain: "KUSAMA-4009" }).error("client_unusable.frozen", {
-      error: new Error("It is frozen"),
-    });
+/** Values in which two errors differ that are two lines: the first, the first again, the other. */
+const DIFFERENT: readonly (readonly [one: LogFields, other: LogFields])[] = [
+  [{ chain: "EVM-1" }, { chain: "EVM-56" }],
+  [{ to: "SUBSTRATE-aaaa" }, { to: "SUBSTRATE-bbbb" }],
+  [{ endpoint: "a:1" }, { endpoint: "b:2" }],
+  [{ error: lies("a:1") }, { error: lies("b:2") }],
+  [{ explanation: "a" }, { explanation: "b" }],
+  [{}, { error: fault }],
+];
+
+Deno.test("log: errors that differ in place, explanation or error are other lines, as are levels and infos", () => {
+  for (const [one, other] of DIFFERENT) {
+    const { lines, log } = newScene();
+    for (const fields of [one, one, other]) log.error("poll_failed", fields);
+    equal(lines.length, 2, JSON.stringify(other));
+    log.warn("poll_failed", one);
+    for (let time = 0; time < 2; time++) log.info("messages_counted");
+    equal(lines.length, 5);
   }
-  deepEqual(parsed(lines).map(({ to }) => to), ["SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]);
-});
-
-Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
-  const { lines, log } = newScene({ format: "json" });
-  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid.contradiction", { endpoint });
-  deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
-  for (const endpoint of ["a:1", "a:1", "b:2"]) {
-    log.error("endpoint_data_invalid.contradiction", {
-      error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }),
-    });
-  }
-  equal(lines.length, 4);
-});
-
-Deno.test("log: an event with another explanation is another line", () => {
-  const { lines, log } = newScene();
-  for (const explanation of ["a", "a", "b"]) log.warn("check_warning", { chain: "EVM-1", explanation });
-  equal(lines.length, 2);
 });
 
 Deno.test("log: the memory of repeated lines is bounded", () => {
@@ -300,58 +285,56 @@ Deno.test("log: a value that cannot be shown costs its line's values only", () =
   equal(lines.length, 2);
 });
 
-function target(write: (bytes: Uint8Array) => number, isTerminal = false): ByteOutput {
-  return { writeSync: write, isTerminal: () => isTerminal };
+/** An output, and what it has written; `write` decides how much of it is taken. */
+function newOutput(
+  { isTerminal = false, write = ({ length }: Uint8Array): number => length } = {},
+): { readonly output: LineOutput; readonly writes: string[] } {
+  const writes: string[] = [];
+  const output = openOutput({
+    isTerminal: () => isTerminal,
+    writeSync: (bytes) => {
+      const count = write(bytes);
+      writes.push(new TextDecoder().decode(bytes.subarray(0, count)));
+      return count;
+    },
+  });
+  return { output, writes };
 }
 
 Deno.test("output: writes whole lines through short writes and full pipes", () => {
-  let text = "";
   let calls = 0;
-  const output = openOutput(target((bytes) => {
-    if (++calls % 2 === 0) throw new Deno.errors.WouldBlock("full");
-    text += new TextDecoder().decode(bytes.subarray(0, 3));
-    return Math.min(3, bytes.length);
-  }));
+  const { output, writes } = newOutput({
+    write: ({ length }) => {
+      if (++calls % 2 === 0) throw new Deno.errors.WouldBlock("full");
+      return Math.min(3, length);
+    },
+  });
   output.write("hello world");
   output.flush();
-  equal(text, "hello world\n");
+  equal(writes.join(""), "hello world\n");
 });
 
-Deno.test("output: a reader that is gone is no reason to stop", () => {
-  let calls = 0;
-  const output = openOutput(target(() => {
-    calls++;
-    throw new Deno.errors.BrokenPipe("gone");
-  }));
-  output.write("a");
-  output.flush();
-  output.write("b");
-  output.flush();
-  equal(calls, 1);
-});
-
-Deno.test("output: a full disk costs the lines that it does not take, not the ones after them", () => {
-  const taken: string[] = [];
-  let isFull = true;
-  const output = openOutput(target((bytes) => {
-    if (isFull) throw Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
-    taken.push(new TextDecoder().decode(bytes));
-    return bytes.length;
-  }));
-  output.write("a");
-  output.flush();
-  isFull = false;
-  output.write("b");
-  output.flush();
-  deepEqual(taken, ["b\n"]);
+Deno.test("output: a reader that is gone is no reason to stop, and a full disk costs only what it does not take", () => {
+  const full = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+  for (const [error, taken] of [[new Deno.errors.BrokenPipe("gone"), []], [full, ["b\n"]]] as const) {
+    let isOver = false;
+    const { output, writes } = newOutput({
+      write: ({ length }) => {
+        if (!isOver) throw error;
+        return length;
+      },
+    });
+    output.write("a");
+    output.flush();
+    isOver = true;
+    output.write("b");
+    output.flush();
+    deepEqual(writes, taken);
+  }
 });
 
 Deno.test("output: lines of one stretch of work go out together at its end, in order, each once", async () => {
-  const writes: string[] = [];
-  const output = openOutput(target((bytes) => {
-    writes.push(new TextDecoder().decode(bytes));
-    return bytes.length;
-  }));
+  const { output, writes } = newOutput();
   output.write("a");
   output.write("b");
   deepEqual(writes, []);
@@ -364,13 +347,9 @@ Deno.test("output: lines of one stretch of work go out together at its end, in o
 });
 
 Deno.test("output: much of one stretch of work is not gathered without bound", () => {
-  let length = 0;
-  const output = openOutput(target((bytes) => {
-    length += bytes.length;
-    return bytes.length;
-  }));
+  const { output, writes } = newOutput();
   for (let line = 0; line < 100; line++) output.write("x".repeat(999));
-  ok(length >= 60_000, `${length}`);
+  ok(writes.join("").length >= 60_000);
 });
 
 Deno.test("output: an error is written at once", () => {
@@ -380,14 +359,6 @@ Deno.test("output: an error is written at once", () => {
   log.error("chain_suspended");
   equal(seen.length, 3);
   equal(seen.at(-1), "flush");
-});
-
-Deno.test("output: says whether people watch", () => {
-  const write = (bytes: Uint8Array): number => bytes.length;
-  deepEqual([true, false].map((isTerminal) => openOutput(target(write, isTerminal)).isTerminal), [
-    true,
-    false,
-  ]);
 });
 
 Deno.test("log: the level can be changed while the program runs, for every log that was made before", () => {
@@ -469,21 +440,16 @@ Deno.test("progress: long work has a line with rate and time left, of several th
 
 Deno.test("output: a status line stays below the others on a terminal, and is nothing elsewhere", async () => {
   for (const isTerminal of [true, false]) {
-    let text = "";
-    const output = openOutput({
-      writeSync: (bytes) => {
-        text += new TextDecoder().decode(bytes);
-        return bytes.length;
-      },
-      isTerminal: () => isTerminal,
-    });
+    const { output, writes } = newOutput({ isTerminal });
+    equal(output.isTerminal, isTerminal);
     output.write("one");
     await Promise.resolve();
     output.status("10 of 20");
     output.write("two");
     output.flush();
     output.status(undefined);
-    equal(text, isTerminal ? "one\n10 of 20\r\x1b[2Ktwo\n10 of 20\r\x1b[2K" : "one\ntwo\n");
+    const whole = isTerminal ? "one\n10 of 20\r\x1b[2Ktwo\n10 of 20\r\x1b[2K" : "one\ntwo\n";
+    equal(writes.join(""), whole);
   }
 });
 

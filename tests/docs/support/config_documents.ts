@@ -6,16 +6,21 @@ import { writeMessagingSchema } from "../../../src/messaging/config/config_file.
 
 import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { goodFiles, wrongConsensusConfigs } from "../../consensus/config/wrong_configs.ts";
-import { wrongConfigs } from "../../messaging/config/wrong_configs.ts";
-import { describeAllWrong } from "../../support/wrong_configs.ts";
+import {
+  goodFiles,
+  remarkedConsensusConfigs,
+  wrongConsensusConfigs,
+} from "../../consensus/config/wrong_configs.ts";
+import { remarkedConfigs, wrongConfigs } from "../../messaging/config/wrong_configs.ts";
+import { describeConfigs } from "../../support/wrong_configs.ts";
 
-/** Everything that is said of wrong files. */
-const messagingProblems = (): string => describeAllWrong("relayer.toml", wrongConfigs, parseMessagingConfig);
+/** Everything that is said of wrong and of remarkable files. */
+const messagingProblems = (): string =>
+  describeConfigs("relayer.toml", [...wrongConfigs, ...remarkedConfigs], parseMessagingConfig);
 const consensusProblems = (): string =>
-  describeAllWrong(
+  describeConfigs(
     "consensus.toml",
-    wrongConsensusConfigs,
+    [...wrongConsensusConfigs, ...remarkedConsensusConfigs],
     (_, text) => parseConsensusConfig(goodFiles, text),
   );
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
+import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { edited, GOOD_TOML } from "./wrong_configs.ts";
 
 const HEX = "0123456789abcdef";
@@ -22,7 +22,7 @@ function printed(toml: string, file: string): string {
   const reading = parseMessagingConfig({ readFile: () => new TextEncoder().encode(file) }, toml);
   return [
     ...[...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic("relayer.toml", problem)),
-    ...reading.notes.map((note) => renderNote("relayer.toml", note)),
+    ...reading.notes.map((note) => renderDiagnostic("relayer.toml", note)),
     JSON.stringify(reading, (_, value) => typeof value === "bigint" ? String(value) : value),
     inspect(reading, { depth: 20, showHidden: true }),
     Deno.inspect(reading, { depth: 20, showHidden: true }),

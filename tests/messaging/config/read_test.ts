@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
+import type {
+  EvmChainConfig,
+  MessagingConfig,
+  SubstrateChainConfig,
+} from "../../../src/messaging/config/schema.ts";
+import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { FileError, inMemory } from "../../support/wrong_configs.ts";
-import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
+import { edited, GOOD_TOML, plus, remarkedConfigs, SOURCE_TOML, wrongConfigs } from "./wrong_configs.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
@@ -16,22 +20,19 @@ function accept(toml: string, files: ConfigFiles = inMemory()): MessagingConfig 
   return config;
 }
 
-function warningsOf(reading: ConfigResult<unknown>): string[] {
-  return reading.warnings.map((warning) => renderDiagnostic("relayer.toml", warning));
-}
+const LISTED = '["EVM-31337", "KUSAMA-2000"]';
 
-function plus(section: string, ...lines: string[]): string {
-  return edited([`[${section}]\n`, `[${section}]\n${lines.join("\n")}\n`]);
-}
-
-Deno.test("configuration: each wrong file is refused, and no line about it shows a key of that file (F26)", () => {
-  assert.equal(new Set(wrongConfigs.map(([name]) => name)).size, wrongConfigs.length);
-  for (const [name, toml, files] of wrongConfigs) {
+Deno.test("configuration: wrong files are refused, remarkable ones are not, and no line shows a key of them (F26)", () => {
+  const all = [...wrongConfigs, ...remarkedConfigs];
+  assert.equal(new Set(all.map(([name]) => name)).size, all.length);
+  for (const [index, [name, toml, files]] of all.entries()) {
     const reading = parseMessagingConfig(inMemory(files), toml);
-    assert.equal(reading.config, undefined, name);
-    const lines = [...reading.problems.map((each) => renderDiagnostic("r", each)), ...warningsOf(reading)];
+    assert.equal(reading.config === undefined, index < wrongConfigs.length, name);
+    const { problems, warnings, notes } = reading;
     const secret = /[\r\n]|ac0974bec3|hubrpckey|evmrpckey|evmrpcpassword|ETHERSCANKEY|bottom drive/;
-    for (const line of lines) assert.doesNotMatch(line, secret, name);
+    for (const each of [...problems, ...warnings, ...notes]) {
+      assert.doesNotMatch(renderDiagnostic("r", each), secret, name);
+    }
   }
 });
 
@@ -116,362 +117,121 @@ Deno.test("configuration: chain entries keep the order of the file and get their
   });
 });
 
-Deno.test("configuration: retry_frequency is another name of unprofitable_retry_frequency, and both are too many", () => {
-  for (const name of ["unprofitable_retry_frequency", "retry_frequency"]) {
-    const { config, warnings } = parseMessagingConfig(inMemory(), plus("relayer", `${name} = 300`));
-    assert.deepEqual([config?.relayer.unprofitableRetryFrequencySec, warnings], [300, []]);
-  }
-  const both = parseMessagingConfig(
-    inMemory(),
-    plus("relayer", "retry_frequency = 300", "unprofitable_retry_frequency = 300"),
-  );
-  assert.deepEqual(both.problems.map((problem) => renderDiagnostic("relayer.toml", problem)), [
-    "relayer.toml:7: [relayer].retry_frequency: found a second name of `unprofitable_retry_frequency`, which is in " +
-    "line 8, expected either `unprofitable_retry_frequency` or `retry_frequency`",
-  ]);
-});
+const KEY_64 = "01" + "00".repeat(31) + "ab".repeat(32);
 
-Deno.test("configuration: percentages above 100 are used as they are, with a word about basis points", () => {
-  const rows = [
-    ["minimum_profit_percentage = 0", "minimum_profit_percentage = 100", 0],
-    ["minimum_profit_percentage = 0", "minimum_profit_percentage = 500", 1],
-    ['type = "evm"', 'type = "evm"\ngas_price_buffer = 200', 1],
-  ] as const;
-  for (const [from, to, count] of rows) {
-    const { problems, warnings } = parseMessagingConfig(inMemory(), edited([from, to]));
-    assert.deepEqual([problems.length, warnings.length], [0, count], to);
-    assert.ok(warnings.every(({ hint }) => /basis points here: .* write (5|2)$/.test(hint ?? "")), to);
-  }
-  assert.equal(
-    accept(edited(["minimum_profit_percentage = 0", "minimum_profit_percentage = 500"])).relayer
-      .minimumProfitPercent,
-    500,
-  );
-});
+/** Optional keys at the ends of their ranges, and what the program has for them. */
+const optional: readonly (readonly [string, (config: MessagingConfig) => unknown, unknown])[] = [
+  [plus("hub", "max_rpc_payload_size = 0xffff_ffff"), ({ hub }) => hub.maxRpcPayloadSizeBytes, 4_294_967_295],
+  [plus("hub", "max_concurent_queries = 1"), ({ hub }) => hub.maxConcurrentQueries, 1],
+  [plus("hub", "initial_height = 18446744073709551615"), ({ hub }) => hub.initialHeight, 2n ** 64n - 1n],
+  [plus("hub", "poll_interval = 2147483"), ({ hub }) => hub.pollIntervalSec, 2_147_483],
+  [plus("hub", "token_price = 0.035"), ({ hub }) => hub.tokenPrice, 0.035],
+  [plus("hub", `signer = "${KEY}"`), ({ hub }) => hub.signer?.reveal(), `0x${KEY}`],
+  [plus("hub", `signer = "${KEY_64}"`), ({ hub }) => hub.signer?.reveal(), `0x${KEY_64}`],
+  [edited(["[hub]", "[hyperbridge]"]), ({ hub }) => hub.section, "hyperbridge"],
+  [edited(["KUSAMA-4009", "POLKADOT-3367"]), ({ hub }) => hub.consensusStateId, "DOT0"],
+  [
+    edited(["[hub]", '[hub]\nconsensus_state_id = "SOLO"'], ['"KUSAMA-2000"\n', '"SUBSTRATE-cere"\n'], [
+      ', "KUSAMA-2000"',
+      "",
+    ]),
+    ({ hub }) => hub.consensusStateId,
+    "SOLO",
+  ],
+  [edited(["percentage = 0", "percentage = 1_000_000"]), profitOf, 1_000_000],
+  [plus("relayer", "withdrawal_frequency = 1"), ({ relayer }) => relayer.withdrawalFrequencySec, 1],
+  [plus("relayer", "minimum_withdrawal_amount = 12.5"), withdrawalOf, 12.5],
+  [plus("relayer", "minimum_withdrawal_amount = 0"), withdrawalOf, 0],
+  [plus("relayer", "minimum_withdrawal_amount = 250"), withdrawalOf, 250],
+  [plus("relayer", "unprofitable_retry_frequency = 60"), retryOf, 60],
+  [plus("relayer", "retry_frequency = 60"), retryOf, 60],
+  [plus("relayer", "maximum_daily_loss = 2.5"), ({ relayer }) => relayer.maximumDailyLoss, 2.5],
+  [plus("relayer", "disable_fee_accumulation = true"), ({ relayer }) => relayer.disableFeeAccumulation, true],
+  [plus("relayer", "module_filter = []"), ({ relayer }) => relayer.moduleFilter, undefined],
+  [edited([LISTED, "[]"]), ({ relayer }) => relayer.deliveryEndpoints, undefined],
+  [edited([LISTED, '["evm1", "KUSAMA-2000"]']), endpointsOf, ["EVM-31337", "KUSAMA-2000"]],
+  [SOURCE_TOML, endpointsOf, ["KUSAMA-2000"]],
+  [SOURCE_TOML, (config) => evmOf(config).signer, undefined],
+  [plus("evm1", "query_batch_size = 1000"), (config) => evmOf(config).queryBatchSizeBlocks, 1000],
+  [plus("evm1", "tracing_batch_size = 1"), (config) => evmOf(config).tracingBatchSize, 1],
+  [plus("evm1", "gas_price_buffer = 1000"), (config) => evmOf(config).gasPriceBufferPercent, 1000],
+  [plus("evm1", 'client_type = "Erigon"'), (config) => evmOf(config).clientType, "Erigon"],
+  [plus("evm1", "initial_height = 0"), (config) => evmOf(config).initialHeight, 0n],
+  [plus("evm1", "poll_interval = 1"), (config) => evmOf(config).pollIntervalSec, 1],
+  [edited(["ETHERSCANKEY1", ""]), (config) => evmOf(config).etherscanApiKey, undefined],
+  [
+    edited([`0x${"1".repeat(40)}`, `0x${"aB".repeat(20)}`]),
+    (config) => evmOf(config).ismpHost,
+    `0x${"ab".repeat(20)}`,
+  ],
+  [plus("para", "max_rpc_payload_size = 1"), (config) => paraOf(config).maxRpcPayloadSizeBytes, 1],
+  [plus("para", "max_concurent_queries = 2"), (config) => paraOf(config).maxConcurrentQueries, 2],
+  [plus("para", "poll_interval = 3"), (config) => paraOf(config).pollIntervalSec, 3],
+  [plus("para", "initial_height = 4"), (config) => paraOf(config).initialHeight, 4n],
+  [plus("para", "fee_token_decimals = 0"), (config) => paraOf(config).feeTokenDecimals, 0],
+  [
+    plus("para", `signer = "0x${KEY.toUpperCase()}"`),
+    (config) => paraOf(config).signer?.reveal(),
+    `0x${KEY}`,
+  ],
+];
 
-const SIGNER_LINE = `signer = "0x${KEY}"\n`;
+function profitOf({ relayer }: MessagingConfig): unknown {
+  return relayer.minimumProfitPercent;
+}
 
-Deno.test("configuration: a chain that is only a source needs no signer, and nothing is delivered to it", () => {
-  const source = edited([SIGNER_LINE, "inbound_only = true\n"]);
-  const [evm] = accept(source).chains;
-  assert(evm?.type === "evm");
-  assert.deepEqual([evm.inboundOnly, evm.signer], [true, undefined]);
-  assert.deepEqual(accept(source).relayer.deliveryEndpoints, ["KUSAMA-2000"]);
-  assert.deepEqual(warningsOf(parseMessagingConfig(inMemory(), source)), [
-    'relayer.toml:8: [relayer].delivery_endpoints[0]: found "EVM-31337", a chain with inbound_only = true, which is ' +
-    "ignored, expected a configured chain other than the hub",
-  ]);
-  const all = parseMessagingConfig(inMemory(), source.replace('["EVM-31337", "KUSAMA-2000"]', "[]"));
-  assert.deepEqual([all.problems, all.warnings], [[], []]);
-  // A signer that is named anyway is neither read nor used.
-  const named = parseMessagingConfig(
-    inMemory(),
-    plus("evm1", "inbound_only = true").replace(SIGNER_LINE, 'signer = "/no/such/file"\n'),
-  );
-  const [first] = named.config?.chains ?? [];
-  assert.equal(first?.signer, undefined);
-  assert.match(
-    warningsOf(named).at(-1) ?? "",
-    /evm1\].signer: found a key without effect, .*nothing is signed/,
-  );
-  assert.doesNotMatch(JSON.stringify(named.values.map(({ shown }) => shown)), /no\/such/);
-});
+function withdrawalOf({ relayer }: MessagingConfig): unknown {
+  return relayer.minimumWithdrawalAmount;
+}
 
-Deno.test("configuration: the error about a missing signer says what to write for a source", () => {
-  const { problems } = parseMessagingConfig(inMemory(), edited([SIGNER_LINE, ""]));
-  assert.deepEqual(problems.map(({ path, hint }) => [path, hint]), [
-    ["evm1.signer", "of a chain that is only a source, write inbound_only = true instead"],
-  ]);
-});
+function retryOf({ relayer }: MessagingConfig): unknown {
+  return relayer.unprofitableRetryFrequencySec;
+}
 
-Deno.test("configuration: a file in the form of the network's newer documents is answered with what to write", () => {
-  const newer = `[hyperbridge]
-rpc_ws = "wss://hub.example.org"
-signer = "0x${KEY}"
+function endpointsOf({ relayer }: MessagingConfig): unknown {
+  return relayer.deliveryEndpoints;
+}
 
-[hyperbridge.consensus]
-type = "parachain"
-relay_rpc_ws = "wss://relay.example.org"
-
-[relayer]
-retry_frequency = 300
-outbound = true
-consensus_chains = ["EVM-1"]
-fisherman = true
-
-[ethereum]
-type = "evm"
-rpc_urls = ["https://one.example.org"]
-
-[ethereum.consensus]
-type = "ethereum"
-beacon_http_urls = ["https://beacon.example.org"]
-
-[pharos]
-type = "pharos_evm"
-`;
-  const { problems, warnings } = parseMessagingConfig(inMemory(), newer);
-  assert.deepEqual(problems.map(({ path }) => path), [
-    "hyperbridge.state_machine",
-    "relayer.minimum_profit_percentage",
-    "relayer.delivery_endpoints",
-    "ethereum.state_machine",
-    "ethereum.consensus_state_id",
-    "ethereum.etherscan_api_key",
-    "ethereum.ismp_host",
-    "ethereum.signer",
-    "pharos.type",
-  ]);
-  assert.deepEqual(problems.slice(3).filter(({ hint }) => hint === undefined), []);
-  assert.deepEqual(warnings.map(({ path }) => path), [
-    "hyperbridge.consensus",
-    "relayer.outbound",
-    "relayer.consensus_chains",
-    "relayer.fisherman",
-    "ethereum.consensus",
-  ]);
-  assert.deepEqual(warnings.filter(({ hint }) => hint === undefined), []);
-});
-
-Deno.test("configuration: every optional field of the hub is read, at the ends of its range (F26)", () => {
-  const { hub } = accept(plus(
-    "hub",
-    "max_rpc_payload_size = 0xffff_ffff",
-    "max_concurent_queries = 1",
-    "initial_height = 18446744073709551615",
-    "poll_interval = 2147483",
-    `signer = "${KEY}"`,
-    "token_price = 0.035",
-  ));
-  assert.equal(hub.tokenPrice, 0.035);
-  assert.equal(hub.maxRpcPayloadSizeBytes, 4_294_967_295);
-  assert.equal(hub.maxConcurrentQueries, 1);
-  assert.equal(hub.initialHeight, 18_446_744_073_709_551_615n);
-  assert.equal(hub.pollIntervalSec, 2_147_483);
-  assert.equal(hub.signer?.reveal(), `0x${KEY}`);
-});
-
-Deno.test("configuration: every optional field of the relayer is read", () => {
-  const toml = edited(["minimum_profit_percentage = 0", "minimum_profit_percentage = 1_000_000"], [
-    "[relayer]\n",
-    `[relayer]
-withdrawal_frequency = 1
-minimum_withdrawal_amount = 12.5
-unprofitable_retry_frequency = 60
-maximum_daily_loss = 2.5
-disable_fee_accumulation = true
-`,
-  ]);
-  const { relayer } = accept(toml);
-  assert.equal(relayer.minimumProfitPercent, 1_000_000);
-  assert.equal(relayer.withdrawalFrequencySec, 1);
-  assert.equal(relayer.minimumWithdrawalAmount, 12.5);
-  assert.equal(relayer.unprofitableRetryFrequencySec, 60);
-  assert.equal(relayer.maximumDailyLoss, 2.5);
-  assert.equal(relayer.disableFeeAccumulation, true);
-});
-
-Deno.test("configuration: the smallest withdrawal may be an integer, with 0 allowed", () => {
-  assert.equal(accept(plus("relayer", "minimum_withdrawal_amount = 0")).relayer.minimumWithdrawalAmount, 0);
-  assert.equal(
-    accept(plus("relayer", "minimum_withdrawal_amount = 250")).relayer.minimumWithdrawalAmount,
-    250,
-  );
-});
-
-Deno.test("configuration: a gas_price_buffer above the profit that is asked for is warned about", () => {
-  const warningsAt = (percent: number, buffer: number): string[] =>
-    warningsOf(parseMessagingConfig(
-      inMemory(),
-      plus("evm1", `gas_price_buffer = ${buffer}`).replace("percentage = 0", `percentage = ${percent}`),
-    ));
-  assert.deepEqual(warningsAt(5, 10), [
-    "relayer.toml:11: [evm1].gas_price_buffer: found 10, above minimum_profit_percentage = 5, expected no more than " +
-    "minimum_profit_percentage; barely profitable messages are sent with a smaller buffer, since with all of it they " +
-    "would be delivered at a loss",
-  ]);
-  assert.deepEqual([warningsAt(10, 10), warningsAt(0, 10)], [[], []]);
-});
-
-Deno.test("configuration: every optional field of an evm entry is read", () => {
-  const chain = accept(plus(
-    "evm1",
-    "query_batch_size = 1000",
-    "tracing_batch_size = 1",
-    "gas_price_buffer = 1000",
-    'client_type = "Erigon"',
-    "initial_height = 0",
-    "poll_interval = 1",
-  )).chains[0];
+function evmOf({ chains: [chain] }: MessagingConfig): EvmChainConfig {
   assert(chain?.type === "evm");
-  assert.deepEqual(
-    [chain.queryBatchSizeBlocks, chain.tracingBatchSize, chain.gasPriceBufferPercent, chain.clientType],
-    [1000, 1, 1000, "Erigon"],
-  );
-  assert.deepEqual([chain.initialHeight, chain.pollIntervalSec], [0n, 1]);
-});
+  return chain;
+}
 
-Deno.test("configuration: every optional field of a substrate entry is read", () => {
-  const chain = accept(plus(
-    "para",
-    "max_rpc_payload_size = 1",
-    "max_concurent_queries = 2",
-    `signer = "0x${KEY.toUpperCase()}"`,
-    "poll_interval = 3",
-    "initial_height = 4",
-    "fee_token_decimals = 0",
-  )).chains[1];
+function paraOf({ chains: [, chain] }: MessagingConfig): SubstrateChainConfig {
   assert(chain?.type === "substrate");
-  assert.deepEqual([chain.maxRpcPayloadSizeBytes, chain.maxConcurrentQueries, chain.pollIntervalSec], [
-    1,
-    2,
-    3,
-  ]);
-  assert.deepEqual([chain.initialHeight, chain.feeTokenDecimals], [4n, 0]);
-  assert.equal(chain.signer?.reveal(), `0x${KEY}`);
+  return chain;
+}
+
+Deno.test("configuration: every optional key is read, at the ends of its range (F26)", () => {
+  for (const [toml, read, expected] of optional) assert.deepEqual(read(accept(toml)), expected, toml);
 });
 
-Deno.test("configuration: [hyperbridge] is read as the hub, and a POLKADOT hub is known as DOT0 (F26)", () => {
-  const { hub } = accept(edited(["[hub]", "[hyperbridge]"], ["KUSAMA-4009", "POLKADOT-3367"]));
-  assert.equal(hub.section, "hyperbridge");
-  assert.equal(hub.consensusStateId, "DOT0");
+Deno.test("configuration: endpoints that name the hub or an unconfigured chain are dropped, never widened to all (F21)", () => {
+  assert.deepEqual(endpointsOf(accept(edited([LISTED, '["KUSAMA-4009", "EVM-5"]']))), []);
 });
 
-Deno.test("configuration: an id of the hub may be set for solochains", () => {
-  const { hub } = accept(edited(
-    ["[hub]\n", '[hub]\nconsensus_state_id = "SOLO"\n'],
-    ['"KUSAMA-2000"\n', '"SUBSTRATE-cere"\n'],
-    [', "KUSAMA-2000"', ""],
-  ));
-  assert.deepEqual(hub.consensusStateId, "SOLO");
-});
-
-Deno.test("configuration: solochain and parachain without an id of the hub is a warning (F26)", () => {
-  const solo = `\n[solo]\ntype = "substrate"\nstate_machine = "SUBSTRATE-cere"\nhashing = "Keccak"
-rpc_ws = "ws://127.0.0.1:9955"\nconsensus_state_id = "CERE"\n`;
-  const reading = parseMessagingConfig(inMemory(), GOOD_TOML + solo);
-  assert.equal(reading.config?.chains.length, 3);
-  assert.deepEqual(warningsOf(reading), [
-    'relayer.toml:31: [solo].state_machine: found the solochain "SUBSTRATE-cere" beside the parachain [para] with ' +
-    '"KUSAMA-2000", expected either solochains or parachains in one file; ' +
-    "run one relayer for the solochains and one for the parachains",
-  ]);
-});
-
-Deno.test("configuration: an empty etherscan key means none", () => {
-  const chain = accept(edited(["ETHERSCANKEY1", ""])).chains[0];
-  assert(chain?.type === "evm");
-  assert.equal(chain.etherscanApiKey, undefined);
+Deno.test("configuration: a signer of a chain that is only a source is neither read nor shown", () => {
+  const toml = edited([`"0x${KEY}"`, '"/no/such/file"\ninbound_only = true']);
+  const { config, values } = parseMessagingConfig(inMemory(), toml);
+  assert.equal(config?.chains[0]?.signer, undefined);
+  assert.doesNotMatch(JSON.stringify(values.map(({ shown }) => shown)), /no\/such/);
 });
 
 Deno.test("configuration: a signer may be a file with hex and white space (F26)", () => {
   const toml = edited([`"0x${KEY}"`, '"keys/evm.hex"']);
-  const chain = accept(toml, inMemory({ "keys/evm.hex": `  0x${KEY}\r\n` })).chains[0];
-  assert(chain?.type === "evm");
-  assert.equal(chain.signer?.reveal(), `0x${KEY}`);
+  const files = inMemory({ "keys/evm.hex": `  0x${KEY}\r\n` });
+  assert.equal(evmOf(accept(toml, files)).signer?.reveal(), `0x${KEY}`);
 });
 
-Deno.test("configuration: a substrate signer may be an expanded key of 64 bytes", () => {
-  const expanded = "01" + "00".repeat(31) + "ab".repeat(32);
-  assert.equal(accept(plus("hub", `signer = "${expanded}"`)).hub.signer?.reveal(), `0x${expanded}`);
-});
-
-Deno.test("configuration: an empty list of endpoints means all chains", () => {
-  const reading = parseMessagingConfig(inMemory(), edited(['["EVM-31337", "KUSAMA-2000"]', "[]"]));
-  assert.equal(reading.config?.relayer.deliveryEndpoints, undefined);
-  assert.deepEqual(warningsOf(reading), []);
-});
-
-Deno.test("configuration: endpoints that name the hub or an unconfigured chain are dropped, never widened to all (F21)", () => {
-  const reading = parseMessagingConfig(
-    inMemory(),
-    edited(['["EVM-31337", "KUSAMA-2000"]', '["KUSAMA-4009", "EVM-5"]']),
-  );
-  assert.deepEqual(reading.config?.relayer.deliveryEndpoints, []);
-  assert.deepEqual(warningsOf(reading), [
-    'relayer.toml:8: [relayer].delivery_endpoints[0]: found "KUSAMA-4009", the hub, which is ignored, ' +
-    "expected a configured chain other than the hub",
-    'relayer.toml:8: [relayer].delivery_endpoints[1]: found "EVM-5", a chain without a section in this file, ' +
-    "which is ignored, expected a configured chain other than the hub",
-    "relayer.toml:8: [relayer].delivery_endpoints: found no configured chain, expected at least one of the " +
-    "configured chains; nothing is delivered from the hub to any chain",
+Deno.test("configuration: module filters are hex in any case or ASCII, and repeats are dropped (F21)", () => {
+  const [, toml = ""] = remarkedConfigs.find(([name]) => name.startsWith("module filters")) ?? [];
+  assert.deepEqual(accept(toml).relayer.moduleFilter?.map((bytes) => bytes.toHex()), [
+    "ab".repeat(20),
+    "49534d502d524c5952",
   ]);
 });
 
-Deno.test("configuration: module filters are hex in any case or ASCII, which is noted; repeats are dropped (F21)", () => {
-  const address = "AbCdEf0123456789abcdef0123456789ABCDEF01";
-  const filter = `module_filter = ["0x${address}", "${address.toLowerCase()}", "ISMP-RLYR", "ISMP-RLYR"]`;
-  const reading = parseMessagingConfig(inMemory(), plus("relayer", filter));
-  assert.deepEqual(
-    reading.config?.relayer.moduleFilter?.map((bytes) => bytes.toHex()),
-    [address.toLowerCase(), "49534d502d524c5952"],
-  );
-  assert.deepEqual(reading.notes.slice(0, 1).map((note) => renderNote("relayer.toml", note)), [
-    'relayer.toml:7: [relayer].module_filter[2]: "ISMP-RLYR" is not hex and is read as ASCII: 0x49534d502d524c5952',
-  ]);
-  assert.deepEqual(warningsOf(reading), [
-    "relayer.toml:7: [relayer].module_filter[1]: found a repeat of element 0, which is ignored, expected each element once",
-    "relayer.toml:7: [relayer].module_filter[3]: found a repeat of element 2, which is ignored, expected each element once",
-  ]);
-});
-
-Deno.test("configuration: an empty module filter filters nothing", () => {
-  assert.equal(accept(plus("relayer", "module_filter = []")).relayer.moduleFilter, undefined);
-});
-
-Deno.test("configuration: a repeated URL is used once and not shown", () => {
-  const reading = parseMessagingConfig(
-    inMemory(),
-    edited(['  "http://127.0.0.1:8545",', '  "https://user:evmrpcpassword@evm1.example.org/v3/evmrpckey1",']),
-  );
-  const chain = reading.config?.chains[0];
-  assert(chain?.type === "evm");
-  assert.equal(chain.rpcUrls.length, 1);
-  assert.deepEqual(warningsOf(reading), [
-    "relayer.toml:15: [evm1].rpc_urls[1]: found a repeat of element 0, which is ignored, expected each element once",
-  ]);
-});
-
-Deno.test("configuration: an id that the live hub does not use for a known chain is a warning", () => {
-  const reading = parseMessagingConfig(
-    inMemory(),
-    edited(['"ETH0"', '"OPT0"'], ["EVM-31337", "EVM-10"], ["EVM-31337", "EVM-10"]),
-  );
-  assert.notEqual(reading.config, undefined);
-  assert.deepEqual(warningsOf(reading), [
-    'relayer.toml:12: [evm1].state_machine: found "EVM-10" (optimism), a chain of the mainnet, expected chains of the testnet, as KUSAMA-4009 is the hub of that; each network has a hub and a file of its own',
-    'relayer.toml:17: [evm1].consensus_state_id: found "OPT0", expected "ETH0", which is what the live hub uses for EVM-10',
-  ]);
-});
-
-const KEY_LINE = 'signer = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
-
-Deno.test("configuration: placeholders, variables without braces and ~ are noticed, and no secret is shown", () => {
-  const reading = parseMessagingConfig(
-    inMemory(),
-    edited(["ETHERSCANKEY1", "YOUR-ETHERSCAN-KEY"], ["hubrpckey1", "$HUB_KEY"]),
-  );
-  const said = warningsOf(reading).join("\n");
-  assert.match(said, /found the placeholder YOUR-ETHERSCAN-KEY, expected a value of yours/);
-  assert.match(
-    said,
-    /found \$HUB_KEY, which is not replaced, expected the variable in braces; write \$\{HUB_KEY\}/,
-  );
-  const home = parseMessagingConfig(inMemory(), edited([KEY_LINE, 'signer = "~/key"']));
-  assert.match(
-    home.problems.map((problem) => renderDiagnostic("r", problem)).join(),
-    /no file at this path.*; ~ is not replaced by a home directory: write the whole path/,
-  );
-});
-
-Deno.test("configuration: chains to deliver to are named by their sections, too", () => {
-  const { config, problems } = parseMessagingConfig(
-    inMemory(),
-    edited(['["EVM-31337", "KUSAMA-2000"]', '["evm1", "KUSAMA-2000"]']),
-  );
-  assert.deepEqual(problems, []);
-  assert.deepEqual(config?.relayer.deliveryEndpoints, ["EVM-31337", "KUSAMA-2000"]);
-});
+const KEY_LINE = `signer = "0x${KEY}"`;
 
 Deno.test("configuration: the place of a key is shown, the key is not", () => {
   const files = inMemory({ "/run/key": "0x" + "ab".repeat(32) });
@@ -480,55 +240,6 @@ Deno.test("configuration: the place of a key is shown, the key is not", () => {
   const shown = values.filter(({ key, section }) => key === "signer" && section === "evm1");
   assert.deepEqual(shown.map((value) => value.shown), ["/run/key"]);
   assert.doesNotMatch(JSON.stringify(config.chains), /run\/key|abab/);
-});
-
-Deno.test("configuration: a host address in mixed case is checked, and kept in lower case", () => {
-  const good = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3";
-  const right = parseMessagingConfig(
-    inMemory(),
-    edited(["0x1111111111111111111111111111111111111111", good]),
-  );
-  const chain = right.config?.chains[0];
-  assert(chain?.type === "evm");
-  assert.equal(chain.ismpHost, good.toLowerCase());
-  const wrong = parseMessagingConfig(
-    inMemory(),
-    edited(["0x1111111111111111111111111111111111111111", good.replace("c3", "c4")]),
-  );
-  const checksum = "relayer.toml:19: [evm1].ismp_host: found an address with a wrong checksum, " +
-    "expected the letter case of EIP-55; one digit may be mistyped";
-  assert.deepEqual([warningsOf(wrong)[0], warningsOf(right).includes(checksum)], [checksum, false]);
-});
-
-Deno.test("configuration: dead and foreign keys are warned about with the reason", () => {
-  const toml = edited(
-    ["[hub]\n", '[hub]\nhashing = "Keccak"\ntype = "grandpa"\n'],
-    [
-      "[relayer]\n",
-      "[relayer]\nconsensus = true\nmessaging = true\nrouter = {}\ndeliver_failed = true\nfisherman = true\n",
-    ],
-    ["[evm1]\n", '[evm1]\ntransport = "standard"\nrpc-urls = []\nconstructor = 1\n'],
-    ["[para]\n", '[para]\nrpc_urls = ["x"]\nmax_concurrent_queries = 4\n'],
-  );
-  const reading = parseMessagingConfig(inMemory(), `${toml}[para.host]\nepoch_length = 1\n`);
-  assert.notEqual(reading.config, undefined);
-  const ignored = "found a key without effect, expected no such key";
-  const unknown = "found an unknown key, which is ignored, expected a key of";
-  assert.deepEqual(warningsOf(reading), [
-    `relayer.toml:3: [hub].hashing: ${ignored}; the hub always hashes with Keccak`,
-    `relayer.toml:4: [hub].type: ${ignored}; belongs to the configuration of the consensus relayer`,
-    `relayer.toml:9: [relayer].consensus: ${ignored}; a leftover of old sample files; remove it`,
-    `relayer.toml:10: [relayer].messaging: ${ignored}; a leftover of old sample files; remove it`,
-    `relayer.toml:11: [relayer].router: ${ignored}; a leftover of old sample files; remove it`,
-    `relayer.toml:12: [relayer].deliver_failed: ${ignored}; messages that would fail are never sent`,
-    `relayer.toml:13: [relayer].fisherman: ${ignored}; this relayer has no fisherman task`,
-    `relayer.toml:18: [evm1].transport: ${ignored}; this relayer speaks the standard Ethereum JSON-RPC only`,
-    `relayer.toml:19: [evm1].rpc-urls: ${unknown} [evm1]; did you mean \`rpc_urls\`?`,
-    `relayer.toml:20: [evm1].constructor: ${unknown} [evm1]`,
-    `relayer.toml:33: [para].rpc_urls: ${ignored}; a key of \`type = "evm"\` entries; substrate entries have \`rpc_ws\``,
-    `relayer.toml:34: [para].max_concurrent_queries: ${unknown} [para]; did you mean \`max_concurent_queries\`?`,
-    `relayer.toml:40: [para].host: ${ignored}; belongs to the configuration of the consensus relayer`,
-  ]);
 });
 
 Deno.test("configuration: Windows line ends, a byte order mark and quoted section names are fine", () => {

@@ -13,7 +13,7 @@ import { openMemoryLedger } from "../../support/ledger.ts";
 import { recordReads } from "../../support/read_recorder.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { edited, GOOD_TOML } from "./wrong_configs.ts";
+import { edited, GOOD_TOML, plus } from "./wrong_configs.ts";
 
 const noFiles: ConfigFiles = { readFile: () => assert.fail() };
 
@@ -92,11 +92,6 @@ for (const section of ["hub", "relayer", "evm", "substrate_evm", "substrate"] as
     const keys = Object.keys(sections[section].keys);
     assert.deepEqual(keys.filter((key) => !reads.has(`${section}.${key}`)), []);
   });
-}
-
-/** A line below a header. */
-function plus(header: "hub" | "relayer" | "evm1" | "para", line: string): string {
-  return edited([`[${header}]\n`, `[${header}]\n${line}\n`]);
 }
 
 function withFleet(lines: string): string {

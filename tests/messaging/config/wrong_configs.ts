@@ -48,8 +48,11 @@ const PARA = GOOD_TOML.slice(GOOD_TOML.indexOf("[para]"));
 export const OTHER_TRIES: readonly number[] = [688689, 1329, 1328, 25, 338, 1776, 1440, 1439];
 const SUBSTRATE_EVM = EVM1.replace('"evm"', '"substrate_evm"\nws_url = "wss://one.example.org/KEY"');
 
+const REMOTE = '"web3signer:https://user:evmrpcpassword@signer.example.org:9000"';
+const ADDRESS = 'signer_address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"';
+
 /** Adds a line to a section of the good file. */
-function plus(section: "hub" | "relayer" | "evm1" | "para", line: string): string {
+export function plus(section: "hub" | "relayer" | "evm1" | "para", line: string): string {
   return edited([`[${section}]\n`, `[${section}]\n${line}\n`]);
 }
 
@@ -328,7 +331,54 @@ export const wrongConfigs: readonly WrongConfig[] = [
       ]),
     ] as const
   ),
+  // Signers elsewhere.
+  ["remote signer without an address", edited([SIGNER, REMOTE])],
+  ["remote signer with a short address", edited([SIGNER, `${REMOTE}\nsigner_address = "0x1234"`])],
+  [
+    "remote signer with an address that begins with a zero byte",
+    edited([SIGNER, `${REMOTE}\nsigner_address = "0x00${"11".repeat(19)}"`]),
+  ],
+  ["remote signer without a URL", edited([SIGNER, `"web3signer:"\n${ADDRESS}`])],
+  ["remote signer by its host alone", edited([SIGNER, `"web3signer:signer.example.org:9000"\n${ADDRESS}`])],
+  ["remote signer over a socket", edited([SIGNER, REMOTE.replace("https", "wss") + `\n${ADDRESS}`])],
+  ["remote signer with a query", edited([SIGNER, REMOTE.replace(/"$/, '?key=evmrpckey1"') + `\n${ADDRESS}`])],
+  ["URL of a remote signer without its prefix", edited([SIGNER, REMOTE.replace("web3signer:", "")])],
+  ["remote signer of a parachain", plus("para", `signer = ${REMOTE}`)],
+  ["remote signer of the hub", plus("hub", `signer = ${REMOTE}`)],
+  ["key in the home directory", edited([SIGNER, '"~/key"'])],
   // Many at once.
+  [
+    "both names of a key",
+    plus("relayer", "retry_frequency = 300\nunprofitable_retry_frequency = 300"),
+  ],
+  [
+    "the form of the network's newer documents",
+    `[hyperbridge]
+rpc_ws = "wss://hub.example.org"
+signer = ${SIGNER}
+
+[hyperbridge.consensus]
+type = "parachain"
+relay_rpc_ws = "wss://relay.example.org"
+
+[relayer]
+retry_frequency = 300
+outbound = true
+consensus_chains = ["EVM-1"]
+fisherman = true
+
+[ethereum]
+type = "evm"
+rpc_urls = ["https://one.example.org"]
+
+[ethereum.consensus]
+type = "ethereum"
+beacon_http_urls = ["https://beacon.example.org"]
+
+[pharos]
+type = "pharos_evm"
+`,
+  ],
   [
     "everything wrong at once",
     `colour = true\n${
@@ -343,5 +393,75 @@ export const wrongConfigs: readonly WrongConfig[] = [
         ["ws://127.0.0.1:9944", "127.0.0.1:9944"],
       )
     }[extra]\nrpc_urls = []\n`,
+  ],
+];
+
+const LISTED = '["EVM-31337", "KUSAMA-2000"]';
+const HOST = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3";
+/** {@link GOOD_TOML} with a chain that is only a source. */
+export const SOURCE_TOML = edited([`signer = ${SIGNER}\n`, "inbound_only = true\n"]);
+
+/** Files that can be used, and of which something is said. */
+export const remarkedConfigs: readonly WrongConfig[] = [
+  ["profit above 100 percent", edited(["percentage = 0", "percentage = 500"])],
+  ["buffer above 100 percent", plus("evm1", "gas_price_buffer = 200")],
+  [
+    "buffer above the profit",
+    edited(["percentage = 0", "percentage = 5"], ["[evm1]", "[evm1]\ngas_price_buffer = 10"]),
+  ],
+  ["delivery to a chain that is only a source", SOURCE_TOML],
+  ["signer of a chain that is only a source", edited([SIGNER, '"/no/such/file"\ninbound_only = true'])],
+  [
+    "solochain beside a parachain",
+    GOOD_TOML + PARA.replace("[para]", "\n[solo]").replace("KUSAMA-2000", "SUBSTRATE-cere"),
+  ],
+  ["delivery to the hub and to an unconfigured chain", edited([LISTED, '["KUSAMA-4009", "EVM-5"]'])],
+  [
+    "module filters with repeats and in ASCII",
+    plus(
+      "relayer",
+      `module_filter = ["0x${"aB".repeat(20)}", "${"ab".repeat(20)}", "ISMP-RLYR", "ISMP-RLYR"]`,
+    ),
+  ],
+  [
+    "a repeated URL",
+    edited(['  "http://127.0.0.1:8545",', '  "https://user:evmrpcpassword@evm1.example.org/v3/evmrpckey1",']),
+  ],
+  [
+    "another id than the live hub's",
+    edited(['"ETH0"', '"OPT0"'], ["EVM-31337", "EVM-10"], ["EVM-31337", "EVM-10"]),
+  ],
+  [
+    "placeholders and variables without braces",
+    edited(["ETHERSCANKEY1", "YOUR-ETHERSCAN-KEY"], ["hubrpckey1", "$HUB_KEY"]),
+  ],
+  ["host address with a right checksum", edited(["0x1111111111111111111111111111111111111111", HOST])],
+  [
+    "host address with a wrong checksum",
+    edited(["0x1111111111111111111111111111111111111111", HOST.replace("c3", "c4")]),
+  ],
+  [
+    "dead and foreign keys",
+    `${
+      edited(
+        ["[hub]\n", '[hub]\nhashing = "Keccak"\ntype = "grandpa"\n'],
+        [
+          "[relayer]\n",
+          "[relayer]\nconsensus = true\nmessaging = true\nrouter = {}\ndeliver_failed = true\n",
+        ],
+        ["[evm1]\n", '[evm1]\ntransport = "standard"\nrpc-urls = []\nconstructor = 1\n'],
+        ["[para]\n", '[para]\nrpc_urls = ["x"]\nmax_concurrent_queries = 4\n'],
+      )
+    }[para.host]\nepoch_length = 1\n`,
+  ],
+  [
+    "password file beside a remote signer",
+    edited([SIGNER, `${REMOTE}\n${ADDRESS}\nkeystore_password_file = "password"`]),
+    { password: "secret" },
+  ],
+  ["address of a remote signer beside a key", edited([SIGNER, `${SIGNER}\n${ADDRESS}`])],
+  [
+    "address of a remote signer with a wrong checksum",
+    edited([SIGNER, `${REMOTE}\n${ADDRESS.replace("7099", "7098")}`]),
   ],
 ];

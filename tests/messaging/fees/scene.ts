@@ -11,10 +11,10 @@ import {
   type FeeContext,
   FeeUnits,
   findHubKey,
-  HubCalls,
-  NonceTurns,
   type WithdrawalSettings,
 } from "../../../src/messaging/fees/fee_context.ts";
+import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
+import { claimStates } from "../../../src/messaging/ledger/deliveries.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
@@ -266,9 +266,10 @@ export class Scene {
 
   /** Number of delivery records by claim state. */
   states(): Readonly<Record<string, number>> {
-    return Object.fromEntries(
-      this.ledger.deliveries.countByClaimState().map(({ claimState, count }) => [claimState, count]),
+    const counts = claimStates.map((state) =>
+      [state, this.ledger.deliveries.listByClaimState(state, { limit: 10_000 }).length] as const
     );
+    return Object.fromEntries(counts.filter(([, count]) => count > 0));
   }
 
   /** Commitments of each claim that reached the hub's pool, in order. */

@@ -5,7 +5,7 @@ import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
 import { findReason } from "../../../src/messaging/ledger/file_faults.ts";
 import { inspectDatabase, openDatabase, openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
-import { migrations } from "../../../src/messaging/ledger/migrations/all.ts";
+import { migrations } from "../../../src/messaging/ledger/tables.ts";
 import { openLedger, withDirectory } from "../../support/ledger.ts";
 
 const clock = { now: () => 1_000_000 };
@@ -18,6 +18,7 @@ Deno.test("files: what others have put in the place of lock, probe and copy is n
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     const victim = `${directory}/victim`;
+    const next = { clock, migrations: [...migrations, "CREATE TABLE next (x)"] };
     const plant: Readonly<Record<string, (place: string) => void>> = {
       link: (place) => Deno.symlinkSync(victim, place),
       "second name": (place) => Deno.linkSync(victim, place),
@@ -30,16 +31,16 @@ Deno.test("files: what others have put in the place of lock, probe and copy is n
     };
     for (const [name, put] of Object.entries(plant)) {
       Deno.writeTextFileSync(victim, "precious", { mode: 0o640 });
-      openDatabase(path, { clock, migrations: migrations.slice(0, 1) }).close();
+      openDatabase(path, { clock }).close();
       equal((Deno.statSync(`${path}.lock`).mode ?? 0) & 0o777, 0o600);
       for (const end of [".backup-v1", ".backup-v1.tmp", ".probe"]) put(`${path}${end}`);
-      openLedger(path, { clock }).close(); // with a copy of the old tables
+      openDatabase(path, next).close(); // with a copy of the old tables
       equal(Deno.lstatSync(`${path}.backup-v1`).isFile, true, name);
       equal(findReason(path), undefined, name);
       Deno.removeSync(`${path}.lock`);
       put(`${path}.lock`);
       const before = Deno.readTextFileSync(`${path}.lock`);
-      refuses(() => openLedger(path, { clock }), /a\.db\.lock is not a file of this user alone\. Remove it/);
+      refuses(() => openDatabase(path, next), /a\.db\.lock is not a file of this user alone\. Remove it/);
       equal(Deno.readTextFileSync(`${path}.lock`), before, name);
       equal(Deno.readTextFileSync(victim), "precious", name);
       equal(Deno.statSync(victim).uid, Deno.uid(), name);

@@ -131,10 +131,7 @@ export function spentOn({ bodyBytes = 3, fee }: MessagePlan, priceWei: bigint, p
   return fee + gas * priceWei * price27 / 10n ** 27n;
 }
 
-/**
- * Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. A kind that is
- * listed in {@link openDefects} too has no bound yet that holds.
- */
+/** Most that we may lose for each dollar that an attack costs, by its kind, beside {@link LOSS_ALLOWED}. */
 export const lossBounds: Readonly<Record<AttackKind, number>> = {
   failing: 1,
   spoiling: 1,

@@ -161,8 +161,6 @@ export class Course {
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
-  /** Kinds of open defects that it showed. */
-  excused: readonly string[] = [];
   /** What the attack in it cost both sides. */
   attacked: AttackCost | undefined;
   /** Messages that somebody delivered on purpose ahead of a transaction of ours, with the proofs of the hub in it. */

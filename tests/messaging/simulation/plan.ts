@@ -196,24 +196,8 @@ export function planOf(seed: number): Plan {
   return seed % 3 === 0 ? attackedPlan(plan, new Draw(seed ^ 0xa77)) : plan;
 }
 
-/**
- * True for seeds that the gate draws. It leaves out what fails more often for reasons of the check than of the program:
- * attacks amid other troubles, whose losses have several causes, and plans over days. It also leaves out endpoints that call
- * gas free, of which the program does not get everything right yet: what is signed for nothing may hold its nonce.
- */
-export function isForGate(seed: number): boolean {
-  const { attack, troubles, faultPercent } = planOf(seed);
-  if (seed % LONG_EVERY === 0) return false;
-  return attack === undefined ? !troubles.some(callsGasFree) : troubles.length === 0 && faultPercent === 0;
-}
-
-function callsGasFree(trouble: Trouble): boolean {
-  if (trouble.kind !== "endpoint" || trouble.does.how !== "lies") return false;
-  return trouble.does.about === "price" && trouble.does.size === 3;
-}
-
 /** Of so many seeds one takes a day and longer. */
-const LONG_EVERY = 1_000;
+export const LONG_EVERY = 1_000;
 
 /** The same plan over a day or two, with hundreds of messages, and with what goes wrong spread over it. */
 function longPlan(plan: Plan, draw: Draw): Plan {

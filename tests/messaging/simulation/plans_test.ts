@@ -4,7 +4,6 @@ import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import type { RecordedLine } from "../../support/recorded_log.ts";
 import { type MessagePlan, type Plan, planOf, type SettingsPlan, type Trouble } from "./plan.ts";
 import { type Course, simulationKeys } from "./course.ts";
-import { OPEN_DEFECTS } from "./open_defects.ts";
 import { runPlanAlone } from "./seeds.ts";
 
 /** What most operators set. */
@@ -311,11 +310,4 @@ Deno.test("simulation: fees that are raised while their claim is made are paid i
     },
     count: (course) => linesOf(course, "claim_failed.fee_raised").length,
   });
-});
-
-Deno.test("simulation: each open defect still shows in its seed, so that its row goes with it", async () => {
-  for (const { kind, seed } of OPEN_DEFECTS) {
-    const { excused } = await runPlanAlone(planOf(seed), seed);
-    assert.ok(excused.includes(kind), `seed ${seed} passes: remove the row "${kind}"`);
-  }
 });

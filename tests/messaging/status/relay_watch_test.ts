@@ -1,12 +1,7 @@
-/** The status server of a relayer over real HTTP, on a ledger in memory. */
+/** What the status server of a relayer answers, on a ledger in memory. */
 import assert from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
-import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
-import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../../../src/core/telemetry/http/status_server.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
-import type { Chain } from "../../../src/core/chains/port.ts";
-import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
 import { openLog } from "../../../src/core/telemetry/open_log.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
@@ -17,6 +12,8 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
+import { readerOf, readReasons, type ReadStatus } from "../../support/status_reader.ts";
+import { withMethods } from "../../support/with_methods.ts";
 import { connectionsOf } from "./watched_chains.ts";
 
 const START_MS = Date.UTC(2026, 0, 2);
@@ -27,7 +24,7 @@ interface Scene {
   readonly watch: RelayWatch;
   readonly ledger: Ledger;
   readonly clock: FakeClock;
-  readonly get: (path: string) => Promise<Response>;
+  readonly get: ReadStatus;
 }
 
 async function withServer(work: (scene: Scene) => Promise<void>, opens = true): Promise<void> {
@@ -35,36 +32,11 @@ async function withServer(work: (scene: Scene) => Promise<void>, opens = true): 
   const watch = new RelayWatch(clock);
   const ledger = openMemoryLedger({ clock });
   if (opens) watch.open(ledger, watch.observe(connectionsOf(clock)));
-  let port = 0;
-  const log = new RecordedLog();
-  const server = {
-    openListener: (...args: Parameters<typeof platformListener>) => {
-      const listener = platformListener(...args);
-      port = listener.port;
-      return listener;
-    },
-    log,
-    address: { host: "127.0.0.1", port: 0 },
-    sources: watch.sources(),
-  };
   try {
-    const code = await serveStatus(server, async () => {
-      await work({ watch, ledger, clock, get: (path) => fetch(`http://127.0.0.1:${port}${path}`) });
-      return exitCodes.ok;
-    });
-    assert.equal(code, exitCodes.ok);
-    assert.deepEqual(log.events("error"), []);
+    await work({ watch, ledger, clock, get: readerOf(watch.sources()) });
   } finally {
     ledger.close();
   }
-}
-
-/** Codes of the reasons of /readyz, with its status. */
-async function readReasons(get: Scene["get"]): Promise<readonly [number, readonly string[]]> {
-  const answer = await get("/readyz");
-  const { reasons }: { readonly reasons: readonly { readonly code: string; readonly leg?: string }[] } =
-    await answer.json();
-  return [answer.status, reasons.map(({ code }) => code)];
 }
 
 Deno.test("watch: before the chains are checked the program is healthy and not ready", () =>
@@ -223,9 +195,9 @@ const HELD = [
   ["challenge_period", []],
 ] as const;
 
-for (const [held, expected] of HELD) {
-  Deno.test(`watch: messages held for ${held} are told with what helps, or stand with their leg`, () =>
-    withServer(async ({ get, watch, ledger, clock }) => {
+Deno.test("watch: held messages are told with what helps where somebody can end it, or stand with their leg", async () => {
+  for (const [held, expected] of HELD) {
+    await withServer(async ({ get, watch, ledger, clock }) => {
       ledger.messages.record(newMessage(1, { source: hub, target: ethereum, state: "held", reason: held }));
       watch.reasons();
       await clock.advance(2 * MINUTE_MS);
@@ -234,24 +206,19 @@ for (const [held, expected] of HELD) {
       const text = formatStatus({ ...JSON.parse(await (await get("/status.json")).text()) });
       assert.doesNotMatch(text, /Nothing is in the way/);
       if (expected.length === 0) assert.match(text, /What messages wait for stands beside their legs/);
-    }));
-}
+    });
+  }
+});
 
 Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, and one that stands still are told", () =>
   withServer(async ({ watch, ledger, clock }) => {
     const untilMs = START_MS + 30 * MINUTE_MS;
     ledger.meta.write(`losses on ${ethereum}`, JSON.stringify({ untilMs, lastReportedMs: START_MS }));
     const connections = connectionsOf(clock);
-    const fetchView = async (
-      ...args: Parameters<Chain["reads"]["fetchView"]>
-    ): Promise<CounterpartyView> => ({
-      ...await connections.hub.reads.fetchView(...args),
-      isFrozen: true,
+    const reads = withMethods(connections.hub.reads, {
+      fetchView: async (...args) => ({ ...await connections.hub.reads.fetchView(...args), isFrozen: true }),
     });
-    const observed = watch.observe({
-      ...connections,
-      hub: { ...connections.hub, reads: { ...connections.hub.reads, fetchView } },
-    });
+    const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
     const { signal } = new AbortController();
     await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), signal);
     const name = { chain: ethereum, endpointHost: "a.example", calls: [], tookMs: 10 };
@@ -376,6 +343,16 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
   const page = watch.sources().page();
   assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
+  // The check and the messages name one cause.
+  board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
+  const explain = async (): Promise<readonly unknown[]> => {
+    await clock.advance(5_000);
+    return watch.reasons().map(({ code, explanation }) => [code, explanation]);
+  };
+  assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
+  ledger.messages.record(newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }));
+  const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
+  assert.deepEqual(await explain(), [["wallet_empty", held]]);
   ledger.close();
 });
 
@@ -451,14 +428,13 @@ Deno.test("watch: a light client that was old at the start has its age, by the w
   const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
   const asked: bigint[] = [];
   let height = 90n;
-  const reads: Chain["reads"] = {
-    ...connections.hub.reads,
+  const reads = withMethods(connections.hub.reads, {
     fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
     fetchUpdateTime: (at: { readonly height: bigint }) => {
       asked.push(at.height);
       return Promise.resolve(storedSec);
     },
-  };
+  });
   const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
   watch.open(ledger, observed);
   const stop = new AbortController();

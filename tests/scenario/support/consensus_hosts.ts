@@ -4,9 +4,11 @@
  * Start reading at {@link hostViolations}; the facts are read by {@link readHostFacts}.
  */
 import {
+  type Address,
   createPublicClient,
   decodeFunctionData,
   type DecodeFunctionDataReturnType,
+  type GetBlockReturnType,
   http,
   type PublicClient,
 } from "viem";
@@ -161,6 +163,23 @@ export async function readDeliveries(
   return await deliveriesIn(reader, host, { after, head: await reader.getBlockNumber() });
 }
 
+/** Blocks after the first up to the second. */
+interface BlockRange {
+  readonly after: bigint;
+  readonly head: bigint;
+}
+
+/** Blocks with their transactions, oldest first. */
+function readBlocks(
+  reader: PublicClient,
+  { after, head }: BlockRange,
+): Promise<readonly GetBlockReturnType<undefined, true>[]> {
+  const numbers = Array.from({ length: Number(head - after) }, (_, at) => after + 1n + BigInt(at));
+  return Promise.all(
+    numbers.map((blockNumber) => reader.getBlock({ blockNumber, includeTransactions: true })),
+  );
+}
+
 /** Many questions in one request. */
 function readerOf({ rpcUrl }: IsmpHost): PublicClient {
   return createPublicClient({ transport: http(rpcUrl, { batch: { batchSize: 100 } }) });
@@ -169,15 +188,11 @@ function readerOf({ rpcUrl }: IsmpHost): PublicClient {
 async function deliveriesIn(
   reader: PublicClient,
   host: IsmpHost,
-  { after, head }: { readonly after: bigint; readonly head: bigint },
+  range: BlockRange,
 ): Promise<readonly HostDelivery[]> {
-  const numbers = Array.from({ length: Number(head - after) }, (_, at) => after + 1n + BigInt(at));
-  const blocks = await Promise.all(
-    numbers.map((blockNumber) => reader.getBlock({ blockNumber, includeTransactions: true })),
-  );
   const handler = host.addresses.handler.toLowerCase();
   const deliveries: HostDelivery[] = [];
-  for (const { number, timestamp, transactions } of blocks) {
+  for (const { number, timestamp, transactions } of await readBlocks(reader, range)) {
     let known: HostState | undefined;
     for (const { hash, to, from, input } of transactions) {
       const calls = to?.toLowerCase() === handler ? handlerCallsIn(input) : [];
@@ -274,4 +289,66 @@ function replay(
 export function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
   const call = decodeFunctionData({ abi: handlerV2Abi, data });
   return call.functionName === "batchCall" ? call.args[0].flatMap(handlerCallsIn) : [call];
+}
+
+/** A transaction that was mined without a revert and carried at least one consensus proof. */
+export interface ConsensusTransaction {
+  readonly hash: Hex;
+  readonly height: bigint;
+  /** Consensus proofs in it. */
+  readonly proofs: number;
+  /** How many of them were stale: paid for, and the host ignored them. */
+  readonly stale: number;
+  /** How many of them rotated the authority set, with a new height of the hub or without. */
+  readonly rotations: number;
+  /** True when messages travelled behind the proofs. */
+  readonly hasMessages: boolean;
+}
+
+/** All of an account after block `after`, oldest first. */
+export async function readConsensusTransactions(
+  host: IsmpHost,
+  account: Address,
+  after: bigint,
+): Promise<readonly ConsensusTransaction[]> {
+  const found = await readDeliveries({ host }, after);
+  return found.filter(({ sender, isReverted }) => sender === account.toLowerCase() && !isReverted)
+    .map(({ hash, block, effects, hasMessages }) => ({
+      hash,
+      height: block,
+      proofs: effects.length,
+      stale: effects.filter((effect) => effect === "none").length,
+      rotations: effects.filter((effect) => effect === "rotation").length,
+      hasMessages,
+    }));
+}
+
+/** A mined transaction. */
+export interface MinedTransaction {
+  readonly hash: Hex;
+  readonly nonce: bigint;
+  readonly height: bigint;
+  readonly isReverted: boolean;
+  /** Gas used times its price. */
+  readonly costWei: bigint;
+}
+
+/** All mined transactions of `account` after block `after`, oldest first. */
+export async function readTransactionsOf(
+  host: IsmpHost,
+  account: Address,
+  after: bigint,
+): Promise<readonly MinedTransaction[]> {
+  const reader = readerOf(host);
+  const blocks = await readBlocks(reader, { after, head: await reader.getBlockNumber() });
+  const ours = blocks.flatMap(({ transactions }) => transactions)
+    .filter(({ from }) => from.toLowerCase() === account.toLowerCase());
+  const receipts = await Promise.all(ours.map(({ hash }) => reader.getTransactionReceipt({ hash })));
+  return receipts.map((receipt, at) => ({
+    hash: receipt.transactionHash,
+    nonce: BigInt(ours[at]?.nonce ?? 0),
+    height: receipt.blockNumber,
+    isReverted: receipt.status === "reverted",
+    costWei: receipt.gasUsed * receipt.effectiveGasPrice,
+  }));
 }

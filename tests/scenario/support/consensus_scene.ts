@@ -3,7 +3,11 @@
  * secrets wherever one can be, and every scene ends with the checks of `consensus_checks.ts`.
  * Start reading at {@link playConsensus}.
  */
-import type { ConsensusChanges, ConsensusEndpoints } from "../../../devnet/programs/consensus_config.ts";
+import {
+  type ConsensusChanges,
+  consensusConfig,
+  type ConsensusEndpoints,
+} from "../../../devnet/programs/consensus_config.ts";
 import { startConsensusRelayer } from "../../../devnet/programs/consensus_relayer.ts";
 import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
@@ -20,13 +24,24 @@ import {
   type RunFacts,
 } from "./consensus_checks.ts";
 import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.ts";
-import { readPrintedClient } from "./printed_client.ts";
 import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
+import type { Proven } from "../../../src/consensus/proven.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
+import { runOnce, type RunResult } from "./run_once.ts";
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import {
+  parseStateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
+import assert from "node:assert/strict";
+import * as z from "zod";
 
 export { DEADLINE_MS };
 
 /** What plays steps: a test, or a task that is none. */
-export interface Steps {
+interface Steps {
   /** @returns false when the step has failed */
   step(name: string, play: () => Promise<void>): Promise<boolean>;
 }
@@ -278,5 +293,98 @@ export function secretChanges(
     ),
     hubUrl: secretUrl(changes.hubUrl ?? endpoints.hub.wsUrl, { hasPath: true }),
     sections,
+  };
+}
+
+/** What runs commands. */
+type ConsensusCommands = (...args: readonly string[]) => Promise<RunResult>;
+
+/** Commands with a configuration of their own. */
+export function consensusCommands(scene: ConsensusScene, changes: SceneChanges): ConsensusCommands {
+  return async (...args) => {
+    const folder = await Deno.makeTempDir({ prefix: "command-" });
+    try {
+      const config = `${folder}/consensus.toml`;
+      const text = consensusConfig(scene.endpoints, secretChanges(scene, changes));
+      await Deno.writeTextFile(config, text, { mode: 0o600 });
+      return await runOnce(`${REPOSITORY}/build/causeway-consensus`, [`--config=${config}`, ...args]);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  };
+}
+
+/** Proves by hand; `args` are those of `prove`. @throws {Error} unless the status is 0. */
+export async function proveByHand(command: ConsensusCommands, ...args: readonly string[]): Promise<Proven> {
+  const { code, stdout, stderr } = await command("prove", ...args, "--json");
+  assert.equal(code, 0, stderr + stdout);
+  const proven: Proven = JSON.parse(stdout);
+  return proven;
+}
+
+const printed = z.strictObject({
+  stateMachine: z.string(),
+  consensusState: z.string(),
+  consensusClientId: z.string(),
+  consensusStateId: z.string(),
+  unbondingPeriodSec: z.string(),
+  challengePeriodsSec: z.record(z.string(), z.string()),
+  stateMachineCommitments: z.array(z.strictObject({
+    stateMachine: z.string(),
+    consensusStateId: z.string(),
+    height: z.string(),
+    timestampSec: z.string(),
+    overlayRoot: z.null(),
+    stateRoot: z.string(),
+  })),
+  furtherCalls: z.array(
+    z.strictObject({ call: z.string(), arguments: z.string(), otherwise: z.string() }),
+  ).optional(),
+});
+
+/** Asks the compiled program for the client of a chain. Challenge periods are none, as everywhere on the devnet. */
+async function readPrintedClient(
+  endpoints: ConsensusEndpoints,
+  chain: string,
+): Promise<NewConsensusClient> {
+  const folder = await Deno.makeTempDir({ prefix: "client-" });
+  try {
+    await Deno.writeTextFile(`${folder}/consensus.toml`, consensusConfig(endpoints), { mode: 0o600 });
+    const { code, stdout, stderr } = await runOnce(`${REPOSITORY}/build/causeway-consensus`, [
+      `--config=${folder}/consensus.toml`,
+      "--log-format=json",
+      "log-consensus-state",
+      chain,
+    ]);
+    if (code !== 0) throw new Error(`log-consensus-state ${chain} ended with ${code}:\n${stderr}`);
+    return parseClient(stdout);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function parseClient(text: string): NewConsensusClient {
+  const json = printed.parse(JSON.parse(text));
+  const chains = Object.keys(json.challengePeriodsSec);
+  return {
+    stateId: toConsensusStateId(json.consensusStateId),
+    clientId: toConsensusClientId(json.consensusClientId),
+    unbondingPeriodSec: BigInt(json.unbondingPeriodSec),
+    challengePeriodsSec: new Map(chains.map((chain) => [parseStateMachine(chain), 0n])),
+    state: fromHex(json.consensusState),
+    commitments: json.stateMachineCommitments.map((entry) => ({
+      id: {
+        stateMachine: parseStateMachine(entry.stateMachine),
+        consensusStateId: toConsensusStateId(entry.consensusStateId),
+      },
+      at: {
+        height: BigInt(entry.height),
+        commitment: {
+          timestampSec: BigInt(entry.timestampSec),
+          overlayRoot: undefined,
+          stateRoot: toHash256(entry.stateRoot),
+        },
+      },
+    })),
   };
 }

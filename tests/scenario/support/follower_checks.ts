@@ -2,24 +2,15 @@
  * What must hold whenever Substrate chains got updates of the hub: every update that a block has moved the client on, and
  * no set of authorities was left out. Start reading at {@link followerViolations}; the facts are read by {@link readUpdates}.
  */
-import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { decodeGrandpaState } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
-import { ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
 import type { ConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { ismpKeys } from "../../../src/core/ismp/storage_keys.ts";
-import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { type FollowedFinality, readFinality, readUpdatesIn } from "../../../devnet/hub/followed_finality.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
-import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
-import { decodeBareExtrinsic } from "../../../devnet/hub/extrinsic.ts";
+import { waitUntil } from "../../../devnet/traffic/messages.ts";
+import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
+import { type ConsensusScene, DEADLINE_MS } from "./consensus_scene.ts";
+import type { RelayerLine } from "./relayer_process.ts";
 
-/** The finality that a client has followed up to now. */
-export interface FollowedFinality {
-  /** Of the relay chain. */
-  readonly height: number;
-  readonly setId: bigint;
-}
-
-/** A block of the chain that has updates or in which the client changed. */
+/** A block of the chain that has updates. */
 export interface ClientUpdate {
   readonly block: number;
   /** Extrinsics with updates of any client. */
@@ -43,8 +34,6 @@ export function* followerViolations(
   hasCompetitors = false,
 ): Iterable<string> {
   for (const { block, extrinsics, before, after } of updates) {
-    // Without an extrinsic it was the chain's governance, which may do anything.
-    if (extrinsics === 0) continue;
     const sets = after.setId - before.setId;
     if (after.height < before.height || (after.height === before.height && !hasCompetitors)) {
       yield `${chain}: block ${block} has an update, and the client went from ${before.height} to ${after.height}`;
@@ -61,72 +50,76 @@ export async function readUpdates(
   stateId: ConsensusStateId,
   after = 1,
 ): Promise<readonly ClientUpdate[]> {
-  const last = node.best.number;
-  const numbers = Array.from({ length: last - after }, (_, at) => after + 1 + at);
-  const extrinsics = await Promise.all(numbers.map((number) => countUpdates(node, number)));
-  const states = await readStates(node, stateId, after, last);
-  let before = states.get(after);
-  const found: ClientUpdate[] = [];
-  for (const [at, block] of numbers.entries()) {
-    if (before === undefined) throw new Error(`There is no client ${stateId} in block ${after}`);
-    const state = states.get(block) ?? before;
-    const count = extrinsics[at] ?? 0;
-    if (count > 0 || state !== before) found.push({ block, extrinsics: count, before, after: state });
-    before = state;
-  }
-  return found;
-}
-
-/** What the client knew after each block in which it was written, and after the first. */
-async function readStates(
-  node: Hub,
-  stateId: ConsensusStateId,
-  first: number,
-  last: number,
-): Promise<ReadonlyMap<number, FollowedFinality>> {
-  const blocks = Array.from({ length: last - first + 1 }, (_, at) => first + at);
-  const hashes = await Promise.all(blocks.map((block) => hashOf(node, block)));
-  const numbers = new Map(hashes.map((hash, at) => [hash, first + at]));
-  const key = toHex(ismpKeys.consensusStates(stateId));
-  const params = [[key], hashes[0], hashes.at(-1)];
-  const changes = list(await resultHttp(node.httpUrl, "state_queryStorage", params));
-  return new Map(changes.flatMap((change) => {
-    const { block, changes: values } = Object(change);
-    const value: unknown = list(list(values)[0])[1];
-    const number = numbers.get(String(block));
-    return number === undefined || typeof value !== "string" ? [] : [[number, readState(value)] as const];
+  const numbers = Array.from({ length: node.best.number - after }, (_, at) => after + 1 + at);
+  const found = await Promise.all(numbers.map(async (block): Promise<readonly ClientUpdate[]> => {
+    const { length: extrinsics } = await readUpdatesIn(node, block);
+    if (extrinsics === 0) return [];
+    const before = await readFinality(node, stateId, block - 1);
+    return [{ block, extrinsics, before, after: await readFinality(node, stateId, block) }];
   }));
+  return found.flat();
 }
 
-function readState(value: string): FollowedFinality {
-  const state = decodeGrandpaState(decodeStrict(bytes, fromHex(value), "ConsensusState"));
-  return { height: state.latestHeight, setId: state.currentSetId };
-}
+/** See the head of the file. */
+export class HubFollower {
+  readonly chain: DevnetSubstrateChain;
+  readonly #scene: ConsensusScene;
 
-async function countUpdates(node: Hub, number: number): Promise<number> {
-  const hash = await hashOf(node, number);
-  const answer = Object(await resultHttp(node.httpUrl, "chain_getBlock", [hash]));
-  return list(Object(answer.block).extrinsics).filter((extrinsic) => isUpdate(fromHex(String(extrinsic))))
-    .length;
-}
-
-/** Whether an extrinsic is `Ismp.handle_unsigned` with consensus messages. */
-function isUpdate(extrinsic: Uint8Array): boolean {
-  try {
-    const args = decodeBareExtrinsic(extrinsic).slice(2);
-    const messages = decodeStrict(ismpMessagesCodec, args, "Messages");
-    return messages.some(({ tag }) => tag === "Consensus");
-  } catch (error) {
-    if (error instanceof ScaleError) return false;
-    throw error;
+  constructor(scene: ConsensusScene, name: string) {
+    this.#scene = scene;
+    this.chain = scene.devnet.substrateChain(name);
   }
-}
 
-async function hashOf(node: Hub, number: number): Promise<string> {
-  return String(await resultHttp(node.httpUrl, "chain_getBlockHash", [number]));
-}
+  /** Newest height of the hub that the chain knows; 0: none. */
+  get height(): bigint {
+    return this.chain.node.latestHeight(this.#scene.devnet.hub.identity) ?? 0n;
+  }
 
-function list(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new TypeError("The node's answer is no list");
-  return value;
+  /** Number of the chain's newest block: from where {@link updatesSince} counts. */
+  get now(): number {
+    return this.chain.node.best.number;
+  }
+
+  /** What its client trusts now. */
+  fetchFinality(): Promise<FollowedFinality> {
+    return readFinality(this.chain.node, this.#scene.devnet.hub.identity.consensusStateId);
+  }
+
+  /** Waits until the chain knows a height of the hub of at least `height`. */
+  async untilKnows(height: bigint, deadlineMs = DEADLINE_MS): Promise<void> {
+    const { stateMachine } = this.chain;
+    await waitUntil(
+      `${stateMachine} knows block ${height} of the hub (it knows ${this.height})`,
+      () => this.height >= height,
+      { deadlineMs },
+    );
+  }
+
+  /** Waits until the chain has learned so many newer heights. */
+  async untilGrown(times = 1): Promise<void> {
+    for (let time = 0; time < times; time++) await this.untilKnows(this.height + 1n);
+  }
+
+  /** Waits until the client is in the relay chain's newest set and the chain knows what the hub has made final by now. */
+  async untilCurrent(deadlineMs = DEADLINE_MS): Promise<void> {
+    const { relay, hub } = this.#scene.devnet;
+    const { grandpaSetId } = relay.session;
+    const final = BigInt(hub.finalized.number);
+    await waitUntil(
+      `${this.chain.stateMachine} follows set ${grandpaSetId} and knows block ${final} of the hub`,
+      async () => (await this.fetchFinality()).setId >= grandpaSetId && this.height >= final,
+      { deadlineMs },
+    );
+  }
+
+  /** The updates in blocks after `block`. */
+  updatesSince(block: number): Promise<readonly ClientUpdate[]> {
+    return readUpdates(this.chain.node, this.#scene.devnet.hub.identity.consensusStateId, block);
+  }
+
+  /** A rule for lines about this chain that hold `text`. */
+  says(text: string): (line: RelayerLine) => boolean {
+    const { stateMachine } = this.chain;
+    return (line) => line.text.includes(`"to":"${stateMachine}"`) && line.text.includes(text);
+  }
 }

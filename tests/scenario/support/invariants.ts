@@ -24,7 +24,7 @@ import {
   rowsMissing,
   spendingWrong,
 } from "../../support/relayer_invariants.ts";
-import { type MinedTransaction, readTransactionsOf } from "./account_history.ts";
+import { type MinedTransaction, readTransactionsOf } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import {

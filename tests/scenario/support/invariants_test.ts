@@ -351,8 +351,12 @@ Deno.test("invariants: I15, a cost that was not recorded, not paid, or not allow
   assert.deepEqual(broken({}, { mined: new Map() }), ["I15"], "nobody paid for it");
   assert.deepEqual(spending({ maxCostWei: 999n }), ["I15"], "more than was signed for");
   assert.deepEqual(spending({ maxCostWei: 999n, dataCostWei: 1n }), [], "data on another chain comes on top");
-  assert.deepEqual(spending({ rule: "profit", offeredUsd18: 999n }), ["I15"], "more than the fees");
-  assert.deepEqual(spending({ rule: "profit", offeredUsd18: 1_000n }), []);
+  assert.deepEqual(
+    spending({ rule: "profit", offeredUsd18: 749n }),
+    ["I15"],
+    "more than a third above the fees",
+  );
+  assert.deepEqual(spending({ rule: "profit", offeredUsd18: 750n }), []);
   assert.deepEqual(spending({ rule: "free" }), ["I15"], "what is free costs nothing");
 });
 

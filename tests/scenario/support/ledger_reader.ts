@@ -1,117 +1,175 @@
 /**
  * What the database of a relayer holds, also while it runs: a copy of it is read, which holds nobody up.
- * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/migrations.
+ * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/tables.ts.
  */
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { concatBytes } from "../../../src/core/encoding/bytes.ts";
 
-/** A row of `message`. Heights and times are 64-bit, amounts in 18 decimals of a dollar. */
-export interface LedgerMessage {
-  readonly commitment: string;
-  readonly target: string;
-  readonly source: string;
-  readonly kind: string;
-  readonly requestCommitment: string;
-  readonly requestSource: string;
-  readonly requestDest: string;
-  readonly nonce: bigint;
-  readonly seenAtHeight: bigint;
-  readonly state: string;
-  readonly reason: string | undefined;
-  readonly detail: string | undefined;
-  readonly requiredUsd18: bigint | undefined;
-  readonly offeredUsd18: bigint | undefined;
-  readonly attempts: number;
-  readonly nextAttemptAtMs: number;
+type Value = SQLOutputValue | undefined;
+
+/** What the columns of a table hold: each has the name of its field in small letters with underscores. */
+type Columns = Readonly<Record<string, (value: Value, column: string) => unknown>>;
+
+type RowOf<C extends Columns> = { readonly [F in keyof C]: ReturnType<C[F]> };
+
+function text(value: Value, column: string): string {
+  if (typeof value !== "string") throw new Error(`Column ${column}: expected text`);
+  return value;
 }
+
+function integer(value: Value, column: string): bigint {
+  if (typeof value !== "bigint") throw new Error(`Column ${column}: expected an integer`);
+  return value;
+}
+
+function hex(value: Value, column: string): string {
+  if (!(value instanceof Uint8Array)) throw new Error(`Column ${column}: expected bytes`);
+  return `0x${value.toHex()}`;
+}
+
+/** A number that is kept as text, as it may have more than 64 bits. */
+function amount(value: Value, column: string): bigint {
+  return BigInt(text(value, column));
+}
+
+function number(value: Value, column: string): number {
+  return Number(integer(value, column));
+}
+
+function flag(value: Value, column: string): boolean {
+  return integer(value, column) === 1n;
+}
+
+function maybe<T>(
+  read: (value: Value, column: string) => T,
+): (value: Value, column: string) => T | undefined {
+  return (value, column) => value === null ? undefined : read(value, column);
+}
+
+const message = {
+  commitment: text,
+  target: text,
+  source: text,
+  kind: text,
+  requestCommitment: text,
+  requestSource: text,
+  requestDest: text,
+  nonce: amount,
+  seenAtHeight: integer,
+  state: text,
+  reason: maybe(text),
+  detail: maybe(text),
+  requiredUsd18: maybe(amount),
+  offeredUsd18: maybe(amount),
+  attempts: number,
+  nextAttemptAtMs: number,
+};
+
+/** A row of `message`. Heights and times are 64-bit, amounts in 18 decimals of a dollar. */
+export type LedgerMessage = RowOf<typeof message>;
+
+const submission = {
+  id: number,
+  chain: text,
+  kind: text,
+  account: maybe(text),
+  nonce: maybe(amount),
+  hash: text,
+  state: text,
+  replaces: maybe(number),
+};
+
+const submissionItem = {
+  commitment: text,
+  requestCommitment: text,
+  target: text,
+  outcome: maybe(text),
+};
 
 /** A row of `submission` with its items. */
-export interface LedgerSubmission {
-  readonly id: number;
-  readonly chain: string;
-  readonly kind: string;
-  readonly account: string | undefined;
-  readonly nonce: bigint | undefined;
-  readonly hash: string;
-  readonly state: string;
-  readonly replaces: number | undefined;
-  readonly items: readonly {
-    readonly commitment: string;
-    readonly requestCommitment: string;
-    readonly target: string;
-    readonly outcome: string | undefined;
-  }[];
-}
+export type LedgerSubmission = RowOf<typeof submission> & {
+  readonly items: readonly RowOf<typeof submissionItem>[];
+};
+
+const delivery = {
+  commitment: text,
+  dest: text,
+  source: text,
+  /** Lower-case hex with 0x. */
+  relayer: hex,
+  txHash: maybe(text),
+  blockHeight: integer,
+  isFinal: flag,
+  /** Units of the source's fee token; `undefined`: not read yet. */
+  fee: maybe(amount),
+  claimState: text,
+  claimHubBlock: maybe(integer),
+};
 
 /** A row of `delivery`. */
-export interface LedgerDelivery {
-  readonly commitment: string;
-  readonly dest: string;
-  readonly source: string;
-  /** Lower-case hex with 0x. */
-  readonly relayer: string;
-  readonly txHash: string | undefined;
-  readonly blockHeight: bigint;
-  readonly isFinal: boolean;
-  /** Units of the source's fee token; `undefined`: not read yet. */
-  readonly fee: bigint | undefined;
-  readonly claimState: string;
-  readonly claimHubBlock: bigint | undefined;
-}
+export type LedgerDelivery = RowOf<typeof delivery>;
+
+const withdrawal = {
+  id: number,
+  chain: text,
+  /** The account on the hub, lower-case hex with 0x. */
+  address: hex,
+  nonce: maybe(amount),
+  /** Units of the chain's fee token. */
+  amount: amount,
+  /** Best block of the hub when the row was written. */
+  hubBlock: integer,
+  state: text,
+  /** Of the payment, once it was found. */
+  commitment: maybe(text),
+  /** Block of the hub that holds the payment. */
+  dispatchHubBlock: maybe(integer),
+};
 
 /** A row of `withdrawal`. */
-export interface LedgerWithdrawal {
-  readonly id: number;
-  readonly chain: string;
-  /** The account on the hub, lower-case hex with 0x. */
-  readonly address: string;
-  readonly nonce: bigint | undefined;
-  /** Units of the chain's fee token. */
-  readonly amount: bigint;
-  /** Best block of the hub when the row was written. */
-  readonly hubBlock: bigint;
-  readonly state: string;
-  /** Of the payment, once it was found. */
-  readonly commitment: string | undefined;
-  /** Block of the hub that holds the payment. */
-  readonly dispatchHubBlock: bigint | undefined;
-}
+export type LedgerWithdrawal = RowOf<typeof withdrawal>;
+
+const reward = {
+  kind: text,
+  chain: text,
+  reference: text,
+  state: text,
+};
 
 /** A row of `reward`. */
-export interface LedgerReward {
-  readonly kind: string;
-  readonly chain: string;
-  readonly reference: string;
-  readonly state: string;
-}
+export type LedgerReward = RowOf<typeof reward>;
+
+const spending = {
+  chain: text,
+  hash: text,
+  purpose: text,
+  rule: text,
+  result: maybe(text),
+  maxCostWei: amount,
+  gasUsed: maybe(amount),
+  gasPriceWei: maybe(amount),
+  dataCostWei: maybe(amount),
+  costWei: maybe(amount),
+  /** In 18 decimals of a dollar. */
+  costUsd18: maybe(amount),
+  offeredUsd18: maybe(amount),
+  revenueUsd18: maybe(amount),
+  lossMicroUsd: maybe(integer),
+  minedAtMs: maybe(number),
+  createdAtMs: number,
+};
 
 /** A row of `spending`. */
-export interface LedgerSpending {
-  readonly chain: string;
-  readonly hash: string;
-  readonly purpose: string;
-  readonly rule: string;
-  readonly result: string | undefined;
-  readonly maxCostWei: bigint;
-  readonly gasUsed: bigint | undefined;
-  readonly gasPriceWei: bigint | undefined;
-  readonly dataCostWei: bigint | undefined;
-  readonly costWei: bigint | undefined;
-  /** In 18 decimals of a dollar. */
-  readonly costUsd18: bigint | undefined;
-  readonly offeredUsd18: bigint | undefined;
-  readonly revenueUsd18: bigint | undefined;
-  readonly lossMicroUsd: bigint | undefined;
-  readonly minedAtMs: number | undefined;
-  readonly createdAtMs: number;
-}
+export type LedgerSpending = RowOf<typeof spending>;
+
+const cursor = {
+  source: text,
+  target: text,
+  scanned: integer,
+};
 
 /** A row of `cursor`. */
-export interface LedgerCursor {
-  readonly source: string;
-  readonly target: string;
-  readonly scanned: bigint;
-}
+export type LedgerCursor = RowOf<typeof cursor>;
 
 /** All of it at one moment. */
 export interface LedgerSnapshot {
@@ -183,25 +241,29 @@ function readCopy(path: string): LedgerSnapshot {
   const bytes = readBytes(path);
   const database = new DatabaseSync(path);
   try {
-    const [check] = query(database, "PRAGMA integrity_check(1)");
-    if (check?.integrity_check !== "ok") throw new Error(`Torn copy: ${check?.integrity_check}`);
+    const check = database.prepare("PRAGMA integrity_check(1)").get()?.integrity_check;
+    if (check !== "ok") throw new Error(`Torn copy: ${check}`);
     const items = Map.groupBy(
-      query(database, "SELECT * FROM submission_item ORDER BY submission_id, position"),
-      (row) => Number(row.submission_id),
+      readRows(database, "submission_item ORDER BY submission_id, position", {
+        submissionId: number,
+        ...submissionItem,
+      }),
+      ({ submissionId }) => submissionId,
     );
     return {
       meta: new Map(
-        query(database, "SELECT * FROM meta").map((row) => [text(row, "name"), text(row, "value")]),
+        readRows(database, "meta", { name: text, value: text }).map(({ name, value }) => [name, value]),
       ),
-      cursors: query(database, "SELECT * FROM cursor ORDER BY source, target").map(readCursor),
-      messages: query(database, "SELECT * FROM message ORDER BY source, target, nonce").map(readMessage),
-      submissions: query(database, "SELECT * FROM submission ORDER BY id").map((row) =>
-        readSubmission(row, items.get(Number(row.id)) ?? [])
-      ),
-      deliveries: query(database, "SELECT * FROM delivery ORDER BY dest, block_height").map(readDelivery),
-      withdrawals: query(database, "SELECT * FROM withdrawal ORDER BY id").map(readWithdrawal),
-      rewards: query(database, "SELECT * FROM reward ORDER BY kind, chain, reference").map(readReward),
-      spending: query(database, "SELECT * FROM spending ORDER BY id").map(readSpending),
+      cursors: readRows(database, "cursor ORDER BY source, target", cursor),
+      messages: readRows(database, "message ORDER BY source, target, nonce", message),
+      submissions: readRows(database, "submission ORDER BY id", submission).map((row) => ({
+        ...row,
+        items: (items.get(row.id) ?? []).map(({ submissionId: _, ...item }) => item),
+      })),
+      deliveries: readRows(database, "delivery ORDER BY dest, block_height", delivery),
+      withdrawals: readRows(database, "withdrawal ORDER BY id", withdrawal),
+      rewards: readRows(database, "reward ORDER BY kind, chain, reference", reward),
+      spending: readRows(database, "spending ORDER BY id", spending),
       bytes,
     };
   } finally {
@@ -219,146 +281,17 @@ function readBytes(path: string): Uint8Array {
   return concatBytes(...parts);
 }
 
-type Row = Readonly<Record<string, SQLOutputValue>>;
-
-function query(database: DatabaseSync, sql: string): Row[] {
-  const statement = database.prepare(sql);
+/** The rows of `from`, a table and its order. */
+function readRows<C extends Columns>(database: DatabaseSync, from: string, columns: C): RowOf<C>[] {
+  const statement = database.prepare(`SELECT * FROM ${from}`);
   statement.setReadBigInts(true);
-  return statement.all();
+  return statement.all().map((row) => readRow(row, columns));
 }
 
-function readCursor(row: Row): LedgerCursor {
-  return { source: text(row, "source"), target: text(row, "target"), scanned: integer(row, "scanned") };
-}
-
-function readMessage(row: Row): LedgerMessage {
-  return {
-    commitment: text(row, "commitment"),
-    target: text(row, "target"),
-    source: text(row, "source"),
-    kind: text(row, "kind"),
-    requestCommitment: text(row, "request_commitment"),
-    requestSource: text(row, "request_source"),
-    requestDest: text(row, "request_dest"),
-    nonce: BigInt(text(row, "nonce")),
-    seenAtHeight: integer(row, "seen_at_height"),
-    state: text(row, "state"),
-    reason: maybe(row, "reason"),
-    detail: maybe(row, "detail"),
-    requiredUsd18: amount(row, "required_usd18"),
-    offeredUsd18: amount(row, "offered_usd18"),
-    attempts: Number(integer(row, "attempts")),
-    nextAttemptAtMs: Number(integer(row, "next_attempt_at_ms")),
-  };
-}
-
-function readSubmission(row: Row, items: readonly Row[]): LedgerSubmission {
-  const replaces = row.replaces;
-  return {
-    id: Number(integer(row, "id")),
-    chain: text(row, "chain"),
-    kind: text(row, "kind"),
-    account: maybe(row, "account"),
-    nonce: amount(row, "nonce"),
-    hash: text(row, "hash"),
-    state: text(row, "state"),
-    replaces: replaces === null ? undefined : Number(replaces),
-    items: items.map((item) => ({
-      commitment: text(item, "commitment"),
-      requestCommitment: text(item, "request_commitment"),
-      target: text(item, "target"),
-      outcome: maybe(item, "outcome"),
-    })),
-  };
-}
-
-function readDelivery(row: Row): LedgerDelivery {
-  return {
-    commitment: text(row, "commitment"),
-    dest: text(row, "dest"),
-    source: text(row, "source"),
-    relayer: hex(row, "relayer"),
-    txHash: maybe(row, "tx_hash"),
-    blockHeight: integer(row, "block_height"),
-    isFinal: integer(row, "is_final") === 1n,
-    fee: amount(row, "fee"),
-    claimState: text(row, "claim_state"),
-    claimHubBlock: maybeInteger(row, "claim_hub_block"),
-  };
-}
-
-function readWithdrawal(row: Row): LedgerWithdrawal {
-  return {
-    id: Number(integer(row, "id")),
-    chain: text(row, "chain"),
-    address: hex(row, "address"),
-    nonce: amount(row, "nonce"),
-    amount: BigInt(text(row, "amount")),
-    hubBlock: integer(row, "hub_block"),
-    state: text(row, "state"),
-    commitment: maybe(row, "commitment"),
-    dispatchHubBlock: maybeInteger(row, "dispatch_hub_block"),
-  };
-}
-
-function readReward(row: Row): LedgerReward {
-  return {
-    kind: text(row, "kind"),
-    chain: text(row, "chain"),
-    reference: text(row, "reference"),
-    state: text(row, "state"),
-  };
-}
-
-function readSpending(row: Row): LedgerSpending {
-  const minedAtMs = maybeInteger(row, "mined_at_ms");
-  return {
-    chain: text(row, "chain"),
-    hash: text(row, "hash"),
-    purpose: text(row, "purpose"),
-    rule: text(row, "rule"),
-    result: maybe(row, "result"),
-    maxCostWei: BigInt(text(row, "max_cost_wei")),
-    gasUsed: amount(row, "gas_used"),
-    gasPriceWei: amount(row, "gas_price_wei"),
-    dataCostWei: amount(row, "data_cost_wei"),
-    costWei: amount(row, "cost_wei"),
-    costUsd18: amount(row, "cost_usd18"),
-    offeredUsd18: amount(row, "offered_usd18"),
-    revenueUsd18: amount(row, "revenue_usd18"),
-    lossMicroUsd: maybeInteger(row, "loss_micro_usd"),
-    minedAtMs: minedAtMs === undefined ? undefined : Number(minedAtMs),
-    createdAtMs: Number(integer(row, "created_at_ms")),
-  };
-}
-
-function text(row: Row, column: string): string {
-  const value = row[column];
-  if (typeof value !== "string") throw new Error(`Column ${column}: expected text`);
-  return value;
-}
-
-function maybe(row: Row, column: string): string | undefined {
-  return row[column] === null ? undefined : text(row, column);
-}
-
-function integer(row: Row, column: string): bigint {
-  const value = row[column];
-  if (typeof value !== "bigint") throw new Error(`Column ${column}: expected an integer`);
-  return value;
-}
-
-function maybeInteger(row: Row, column: string): bigint | undefined {
-  return row[column] === null ? undefined : integer(row, column);
-}
-
-function hex(row: Row, column: string): string {
-  const value = row[column];
-  if (!(value instanceof Uint8Array)) throw new Error(`Column ${column}: expected bytes`);
-  return `0x${value.toHex()}`;
-}
-
-function amount(row: Row, column: string): bigint | undefined {
-  const found = maybe(row, column);
-  return found === undefined ? undefined : BigInt(found);
+function readRow<C extends Columns>(row: Record<string, SQLOutputValue>, columns: C): RowOf<C> {
+  const fields = Object.entries(columns).map(([field, read]) => {
+    const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [field, read(row[column], column)];
+  });
+  return Object.fromEntries(fields);
 }

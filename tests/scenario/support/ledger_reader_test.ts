@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { firstTables } from "../../../src/messaging/ledger/migrations/v1_first_tables.ts";
+import { migrations } from "../../../src/messaging/ledger/tables.ts";
 import { readLedger } from "./ledger_reader.ts";
 
 const commitment = `0x${"ab".repeat(32)}`;
@@ -11,7 +11,7 @@ Deno.test("ledger reader: reads a database that another connection holds locked,
   const writer = new DatabaseSync(path);
   try {
     writer.exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;");
-    writer.exec(firstTables.sql);
+    writer.exec(migrations.join(""));
     writer.exec(`
       INSERT INTO meta VALUES ('hub', 'KUSAMA-4009');
       INSERT INTO cursor VALUES ('EVM-1', 'KUSAMA-4009', 9007199254740993, 0);

@@ -2,7 +2,6 @@
  * Messages through nodes with profiles: 50 each way between two chains, half of them sent before the relayer starts, and
  * their fees withdrawn. Start reading at {@link playProfiles}.
  */
-import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import { playedOf, type Profile } from "../../../devnet/profiles/profile.ts";
@@ -11,13 +10,16 @@ import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/r
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
-import { assertMet } from "./beacon_profile_scene.ts";
 import { HostileSenders } from "./hostile_messages.ts";
 import { refusedResult } from "./profile_table.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
+import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
+import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
+import type { ConsensusScene } from "./consensus_scene.ts";
+import assert from "node:assert/strict";
 
 /** Which nodes have which profile; the others are as they are. */
-export interface ProfileCast {
+interface ProfileCast {
   /** Nodes of the chains A and B. */
   readonly evm?: readonly [Profile<RpcBehaviour>, Profile<RpcBehaviour>];
   /** The hub's node. */
@@ -38,7 +40,7 @@ export interface ProfileResult {
 }
 
 /** How it is played. */
-export interface ProfileSceneOptions {
+interface ProfileSceneOptions {
   /** Has the fees paid out by the command in the end. Default false. */
   readonly withdraws?: boolean;
   /** Modules that cost relayers gas for nothing get messages, too. Default false. */
@@ -198,7 +200,7 @@ export async function playRefused(
 }
 
 /** Endpoints with the profiles in front of them, and the second ones where those are needed. */
-export function changesFor(
+function changesFor(
   fronts: ReadonlyMap<DevnetChain, ProfiledNode>,
   hubFront: ProfiledNode | undefined,
 ): ConfigChanges {
@@ -330,4 +332,49 @@ function largestOf(nodes: readonly ProfiledNode[]): ProfileResult["largest"] {
     all.set(name, { request: Math.max(known.request, request), answer: Math.max(known.answer, answer) });
   }
   return all;
+}
+
+/** Outcome of it. */
+interface BeaconResult {
+  /** From the start of the program until the hub had learned two heights and the next committee. */
+  readonly provedMs: number;
+  readonly strikes: ReadonlyMap<string, number>;
+}
+
+/**
+ * A relayer that asks this node (and, where the profile needs one, a whole node behind it) proves two heights, a period
+ * begins, and the committee of the next one is proved.
+ */
+export async function playBeaconProfile(
+  scene: ConsensusScene,
+  profile: Profile<RestBehaviour>,
+): Promise<BeaconResult> {
+  const { beacon } = scene.chain("beacon").proven;
+  if (beacon === undefined) throw new Error("The devnet has no beacon chain");
+  const isInJson = profile.behaviours.some(({ kind }) => kind === "jsonOnly");
+  const { url } = isInJson ? beacon.openNode({ hasJsonStatesOnly: true }) : beacon;
+  await using front = startProfiledBeacon(url, profile);
+  const startMs = performance.now();
+  const relayer = await scene.start({
+    beaconUrls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
+  });
+  await scene.untilGrown(["beacon"], 2);
+  const next = beacon.period + 1;
+  const since = scene.now(relayer);
+  await beacon.advanceToPeriod(next);
+  await relayer.waitForLine(
+    ({ record }) =>
+      record?.event === "update_accepted" &&
+      String(record.summary).includes(`committee of period ${next + 1}`),
+    { since, deadlineMs: DEADLINE_MS },
+  );
+  const provedMs = performance.now() - startMs;
+  await scene.stop(relayer);
+  return { provedMs, strikes: front.strikes };
+}
+
+/** @throws {assert.AssertionError} when one of these behaviours was never met. */
+export function assertMet(name: string, strikes: ReadonlyMap<string, number>): void {
+  const unmet = [...strikes].filter(([, count]) => count === 0).map(([kind]) => kind);
+  assert.deepEqual(unmet, [], `${name}: behaviours that were never met`);
 }

@@ -10,7 +10,7 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
-import { type ConsensusTransaction, readConsensusTransactions } from "./consensus_calls.ts";
+import { type ConsensusTransaction, readConsensusTransactions, readHeads } from "./consensus_hosts.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
 
 /** What the hub pays for a rotation, units of its token (12 decimals, a dollar each): far above the cost. */
@@ -75,13 +75,7 @@ export function playMissedRotations(devnet: Devnet): Promise<void> {
     await untilSetsMatch(devnet);
     await relayer.stop();
     const knownSet = hubSet(devnet);
-    const caughtUpAt = new Map(
-      await Promise.all(
-        devnet.chains.map(async ({ host, stateMachine }) =>
-          [stateMachine, await host.reader.getBlockNumber()] as const
-        ),
-      ),
-    );
+    const caughtUpAt = await readHeads(devnet.chains);
     for (let missed = 1n; missed <= MISSED; missed++) {
       devnet.prover?.rotateNext();
       await waitUntil("the hub rotates", () => hubSet(devnet) >= knownSet + missed);

@@ -5,7 +5,13 @@
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
 import { KeptPort } from "../../../devnet/kept_port.ts";
 import { answerLagging } from "../../../devnet/profiles/lagging_node.ts";
+import { pause } from "../../../devnet/waiting.ts";
 import { SocketRelay } from "./socket_relay.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** The longest wait of a timer. */
+const FOREVER_MS = 2 ** 31 - 1;
 
 /** How the endpoint behaves from now on. */
 export type ProxyMode =
@@ -52,31 +58,6 @@ export interface ProxiedRequest {
   readonly calls: readonly ProxiedCall[];
 }
 
-/** A running proxy. */
-export interface RpcProxy extends AsyncDisposable {
-  readonly port: number;
-  /** `http://127.0.0.1:<port>`. */
-  readonly httpUrl: string;
-  /** `ws://127.0.0.1:<port>`. */
-  readonly wsUrl: string;
-  /** Everything since the start or the last {@link clear}, in order of arrival. */
-  readonly requests: readonly ProxiedRequest[];
-  /** Number of HTTP requests. */
-  readonly httpRequests: number;
-  /** Number of JSON-RPC calls, batches taken apart; of one method if named. */
-  countCalls(method?: string): number;
-  /**
-   * Changes the behaviour. With `methods` only requests that hold one of them are affected; not for `refuse`.
-   * Resolves once the new behaviour is in force.
-   */
-  setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void>;
-  /** Cuts every open WebSocket; new ones are taken. */
-  cutSockets(): void;
-  /** Forgets the requests seen so far. */
-  clear(): void;
-  stop(): Promise<void>;
-}
-
 /** Where to pass on to. */
 export interface ProxyOptions {
   /** `http://host:port` of the endpoint; WebSockets go to the same host and port. */
@@ -89,7 +70,7 @@ export interface ProxyOptions {
 
 /** Starts a proxy on 127.0.0.1. */
 export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
-  const proxy = new RunningProxy(options);
+  const proxy = new RpcProxy(options);
   await proxy.listen();
   return proxy;
 }
@@ -112,7 +93,8 @@ export function countSequentialTrips(requests: readonly ProxiedRequest[]): numbe
   return trips;
 }
 
-class RunningProxy implements RpcProxy {
+/** A running proxy. */
+export class RpcProxy implements AsyncDisposable {
   readonly #upstream: string;
   readonly #keepsAnswers: boolean;
   readonly #latencyMs: number;
@@ -137,22 +119,27 @@ class RunningProxy implements RpcProxy {
     return this.#port.number;
   }
 
+  /** `http://127.0.0.1:<port>`. */
   get httpUrl(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** `ws://127.0.0.1:<port>`. */
   get wsUrl(): string {
     return `ws://127.0.0.1:${this.port}`;
   }
 
+  /** Everything since the start or the last {@link clear}, in order of arrival. */
   get requests(): readonly ProxiedRequest[] {
     return this.#requests;
   }
 
+  /** Number of HTTP requests. */
   get httpRequests(): number {
     return this.#requests.filter(({ transport }) => transport === "http").length;
   }
 
+  /** Number of JSON-RPC calls, batches taken apart; of one method if named. */
   countCalls(method?: string): number {
     return this.#requests
       .flatMap(({ calls }) => calls)
@@ -160,6 +147,7 @@ class RunningProxy implements RpcProxy {
       .length;
   }
 
+  /** Forgets the requests seen so far. */
   clear(): void {
     this.#requests = [];
   }
@@ -171,6 +159,10 @@ class RunningProxy implements RpcProxy {
     );
   }
 
+  /**
+   * Changes the behaviour. With `methods` only requests that hold one of them are affected; not for `refuse`.
+   * Resolves once the new behaviour is in force.
+   */
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
     this.#mode = mode;
     this.#methods = methods;
@@ -183,6 +175,7 @@ class RunningProxy implements RpcProxy {
     else if (this.#server === undefined) await this.listen();
   }
 
+  /** Cuts every open WebSocket; new ones are taken. */
   cutSockets(): void {
     for (const relay of this.#relays) relay.cut();
   }
@@ -225,27 +218,17 @@ class RunningProxy implements RpcProxy {
         return await this.#forward(body);
       case "refuse":
       case "hang":
-        await pause(undefined, this.#modeChange.signal);
+        await pause(FOREVER_MS, this.#modeChange.signal);
         return new Response(null, { status: 502 });
       case "delay":
         await pause(mode.delayMs, this.#modeChange.signal);
         return await this.#forward(body);
       case "lag":
-        return new Response(
-          await answerLagging(
-            body,
-            BigInt(mode.blocks),
-            async (text) => await (await this.#forward(text)).text(),
-          ),
-          { headers: { "content-type": "application/json" } },
-        );
+        return await this.#answerBehind(body, BigInt(mode.blocks));
       case "freeze": {
         const best = await this.#bestBlock();
         this.#frozenAt ??= best;
-        const forward = async (text: string): Promise<string> => await (await this.#forward(text)).text();
-        return new Response(await answerLagging(body, best - this.#frozenAt, forward), {
-          headers: { "content-type": "application/json" },
-        });
+        return await this.#answerBehind(body, best - this.#frozenAt);
       }
       case "stray": {
         const isAsked = readCalls(body).calls.some(({ method }) => method === "eth_chainId");
@@ -271,7 +254,7 @@ class RunningProxy implements RpcProxy {
   async #forward(body: string): Promise<Response> {
     const response = await fetch(this.#upstream, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: JSON_TYPE,
       body,
     });
     const text = await response.text();
@@ -279,6 +262,15 @@ class RunningProxy implements RpcProxy {
       status: response.status,
       headers: { "content-type": response.headers.get("content-type") ?? "application/json" },
     });
+  }
+
+  async #answerBehind(body: string, blocks: bigint): Promise<Response> {
+    const answer = await answerLagging(
+      body,
+      blocks,
+      async (text) => await (await this.#forward(text)).text(),
+    );
+    return new Response(answer, { headers: JSON_TYPE });
   }
 
   async #bestBlock(): Promise<bigint> {
@@ -308,14 +300,7 @@ class RunningProxy implements RpcProxy {
   #note(transport: ProxiedRequest["transport"], text: string): ProxiedRequest {
     const { calls, isBatch } = readCalls(text);
     const atMs = performance.timeOrigin + performance.now();
-    const seen: ProxiedRequest = {
-      transport,
-      atMs,
-      endedAtMs: undefined,
-      status: undefined,
-      isBatch,
-      calls,
-    };
+    const seen = { transport, atMs, endedAtMs: undefined, status: undefined, isBatch, calls };
     this.#requests.push(seen);
     return seen;
   }
@@ -363,7 +348,7 @@ async function truncated(
   isBatch: boolean,
 ): Promise<Response> {
   const text = await response.text();
-  const headers = { "content-type": "application/json" };
+  const headers = JSON_TYPE;
   const half = text.slice(0, Math.ceil(text.length / 2));
   switch (what) {
     case "json":
@@ -390,20 +375,8 @@ function brokenOffAfter(text: string): ReadableStream<Uint8Array<ArrayBuffer>> {
         return;
       }
       // The first part has to be on its way before the connection is cut.
-      await pause(20, new AbortController().signal);
+      await pause(20);
       controller.error(new Error("Cut by the proxy"));
     },
-  });
-}
-
-/** Resolves after `ms` (never, if undefined) or when `signal` is aborted. */
-function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    }, { once: true });
   });
 }

@@ -13,6 +13,7 @@ import {
   sectionOf,
 } from "../../../devnet/programs/relayer_config.ts";
 import { DEADLINE_MS } from "../../../devnet/waiting.ts";
+import { readHeads } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
@@ -309,11 +310,7 @@ async function countSubmissions(dbPath: string): Promise<number> {
 
 /** The newest block of each chain and of the hub. */
 async function headsOf(devnet: Devnet): Promise<ReadonlyMap<string, bigint>> {
-  const chains = await Promise.all(
-    devnet.chains.map(async ({ stateMachine, host }) =>
-      [String(stateMachine), await host.reader.getBlockNumber()] as const
-    ),
-  );
+  const chains = await readHeads(devnet.chains);
   const substrate = devnet.substrateChains.map(({ stateMachine, node }) =>
     [String(stateMachine), BigInt(node.best.number)] as const
   );

@@ -3,6 +3,7 @@
  * mistake of the relayer's verifier is none of the hub's. Rules: docs/protocol/evm-consensus.md sections 5.4 and 5.11;
  * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
+import { ClientRefusal, require } from "../refusals.ts";
 import { RLP } from "@ethereumjs/rlp";
 import { ssz } from "@lodestar/types";
 import { bls12_381 } from "@noble/curves/bls12-381.js";
@@ -33,19 +34,6 @@ export interface BeaconRules {
   readonly gloasEpoch: bigint | undefined;
 }
 
-/** An update that the client does not accept. */
-export class BeaconRefusal extends Error {
-  override readonly name = "BeaconRefusal";
-
-  constructor(readonly code: string, options?: ErrorOptions) {
-    super(`Beacon update refused: ${code}`, options);
-  }
-}
-
-function require(isMet: boolean, code: string): asserts isMet {
-  if (!isMet) throw new BeaconRefusal(code);
-}
-
 const committeeSize = 512;
 const domainType = Uint8Array.of(7, 0, 0, 0);
 const signatureDomain = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
@@ -61,7 +49,7 @@ const places = {
 const payloadLeaves = [34, 38, 41] as const;
 const payloadHelpers = [40, 39, 35, 21, 18, 16, 11, 3] as const;
 
-/** What the hub makes of an update. @throws {BeaconRefusal} */
+/** What the hub makes of an update. @throws {ClientRefusal} */
 export function checkBeaconUpdate(
   rules: BeaconRules,
   { trusted, proof, stateId }: {
@@ -135,7 +123,7 @@ function read<T>(decode: () => T): T {
   try {
     return decode();
   } catch (cause) {
-    throw new BeaconRefusal("CannotDecode", { cause });
+    throw new ClientRefusal("CannotDecode", { cause });
   }
 }
 

@@ -1,14 +1,11 @@
 /**
  * The hub's client of OP stack chains. Written for the hub alone, with other libraries and without the relayer's code: a
  * mistake of the relayer's verifier is none of the hub's. Rules: docs/protocol/evm-consensus.md section 7.4;
- * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs.
+ * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs; names of its errors: optimism/src/error.rs.
  */
-import { keccak_256 } from "@noble/hashes/sha3.js";
-import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { concatBytes, equalBytes, fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { type Codec, decodePrefix, ScaleError, u64 } from "../../../../src/core/encoding/scale.ts";
-import type { Address } from "../../../../src/core/evm/address.ts";
-import { hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
+import { enhanceCodec } from "scale-ts";
+import { type Address, addressCodec } from "../../../../src/core/evm/address.ts";
+import { evmBlockHeaderCodec, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import {
   evmChainId,
   type IntermediateState,
@@ -16,59 +13,138 @@ import {
   type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
+  stateMachineIdCodec,
 } from "../../../../src/core/ismp/state_machine.ts";
-import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
-import { ProofRefusal } from "../proof_refusal.ts";
 import {
-  type GameFactoryRules,
-  type GameProof,
-  opStackStateLayout,
-  opStackUpdateLayout,
-  type OutputProof,
-} from "./layouts.ts";
+  bytes,
+  type Codec,
+  decodePrefix,
+  Enum,
+  hash256,
+  list,
+  nothing,
+  Option,
+  ScaleError,
+  Struct,
+  Tuple,
+  u32,
+  u64,
+  u8,
+} from "../../../../src/core/encoding/scale.ts";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import {
+  concatBytes,
+  equalBytes,
+  fromHex,
+  type Hash256,
+  toHash256,
+} from "../../../../src/core/encoding/bytes.ts";
+import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
+import { ClientRefusal, converted, ProofRefusal, require } from "../refusals.ts";
 
-/** Names of the network's errors: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/error.rs. */
-export type OpStackRefusalCode =
-  | "DecodeConsensusUpdate"
-  | "DecodeConsensusState"
-  | "L1CommitmentMissing"
-  | "DisputeGameBlacklisted"
-  | "UnsupportedGameType"
-  | "SuperRootTooShort"
-  | "SuperRootVersionMismatch"
-  | "SuperRootMalformed"
-  | "SuperRootNotAscending"
-  | "SuperRootChainNotFound"
-  | "SuperOutputRootMismatch"
-  | "DisputeGameIdMissing"
-  | "DisputeGameIdMismatch"
-  | "GameImplsMissing"
-  | "GameImplMismatch"
-  | "ClaimDataSlotMissing"
-  | "DisputeGameChallenged"
-  | "SuperFaultDisputeGameChallenged"
-  | "SuperPermissionedGameBlacklisted"
-  | "OutputRootMismatch"
-  | "OutputMismatch"
-  /** The nodes of a proof do not lead from the root to the key. */
-  | "InvalidProof";
+/**
+ * SCALE of what the hub's client of OP stack chains stores and accepts, named as the hub names it. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs, modules/ismp/clients/ismp-optimism/src/lib.rs.
+ */
 
-/** An update that the client does not accept. */
-export class OpStackRefusal extends Error {
-  override readonly name = "OpStackRefusal";
+type Of<T> = T extends Codec<infer Value> ? Value : never;
 
-  constructor(readonly code: OpStackRefusalCode, options?: ErrorOptions) {
-    super(`OP stack update refused: ${code}`, options);
+/** What decides whether a game counts, beside its factory: the variants in the hub's order. */
+type GameKind =
+  | {
+    readonly tag: "OPSuccinct" | "FaultDisputeGame" | "AggregateVerifier" | "SuperFaultDisputeGame";
+    readonly value?: undefined;
   }
+  | {
+    readonly tag: "SuperPermissionedDisputeGame";
+    readonly value: { readonly anchorStateRegistry: Address };
+  };
+
+/** A type of games that governance has listed. */
+export interface ListedGameType {
+  readonly gameType: number;
+  readonly expectedImplementation: Address;
+  readonly kind: GameKind;
 }
 
-/** @throws {OpStackRefusal} unless it is so. */
-function require(isMet: boolean, code: OpStackRefusalCode): asserts isMet {
-  if (!isMet) throw new OpStackRefusal(code);
+/** The contract in which games are created, and the types that count. */
+export interface GameFactoryRules {
+  readonly factory: Address;
+  readonly gameTypes: readonly ListedGameType[];
 }
+
+const kind = Enum({
+  OPSuccinct: nothing,
+  FaultDisputeGame: nothing,
+  AggregateVerifier: nothing,
+  SuperFaultDisputeGame: nothing,
+  SuperPermissionedDisputeGame: Struct({ anchorStateRegistry: addressCodec }),
+}) as Codec<GameKind>;
+
+const rules = Tuple(
+  addressCodec,
+  list(Struct({ gameType: u32, expectedImplementation: addressCodec, kind })),
+);
+
+/** Of {@link GameFactoryRules}. */
+export const rulesLayout: Codec<GameFactoryRules> = enhanceCodec(
+  rules,
+  ({ factory, gameTypes }: GameFactoryRules): Of<typeof rules> => [factory, gameTypes],
+  ([factory, gameTypes]) => ({ factory, gameTypes }),
+);
+
+/** Begin of the client's state; what follows is for information. */
+const opStackStateLayout = Struct({
+  finalizedHeight: u64,
+  stateMachineId: stateMachineIdCodec,
+  l1StateMachineId: stateMachineIdCodec,
+  consensusType: Option(u8),
+});
+
+const nodes = list(bytes);
+
+const gameProof = Struct({
+  header: evmBlockHeaderCodec,
+  withdrawalStorageRoot: hash256,
+  version: hash256,
+  disputeFactoryProof: nodes,
+  disputeGameProof: nodes,
+  gameImplProof: nodes,
+  proxyAccountProof: nodes,
+  challengeProof: nodes,
+  proxy: addressCodec,
+  extraData: bytes,
+  gameType: u32,
+  timestamp: u64,
+});
+
+const outputProof = Struct({
+  stateRoot: hash256,
+  withdrawalStorageRoot: hash256,
+  l2BlockHash: hash256,
+  version: hash256,
+  l2OracleProof: nodes,
+  outputRootProof: nodes,
+  multiProof: nodes,
+  outputRootIndex: u64,
+  blockNumber: u64,
+  timestamp: u64,
+});
+
+/** Of an update. */
+const opStackUpdateLayout = Struct({
+  l1Height: u64,
+  proof: Enum({ output: outputProof, game: gameProof }),
+});
+
+/** A claim made by a game. */
+type GameProof = Of<typeof gameProof>;
+
+/** A claim in an oracle. */
+type OutputProof = Of<typeof outputProof>;
 
 /** The hub's storage, as far as the client reads it. */
-export interface OpStackStorage {
+interface OpStackStorage {
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
   rules(id: StateMachineId): GameFactoryRules | undefined;
   oracle(id: StateMachineId): Address | undefined;
@@ -76,7 +152,7 @@ export interface OpStackStorage {
 }
 
 /** What the client stores; no commitment: the update is accepted and ignored. */
-export interface OpStackAnswer {
+interface OpStackAnswer {
   readonly state: Uint8Array;
   readonly commitment: IntermediateState | undefined;
 }
@@ -87,7 +163,7 @@ interface Block {
   readonly stateRoot: Hash256;
 }
 
-/** Makes of an update what the hub makes of it. @throws {OpStackRefusal} */
+/** Makes of an update what the hub makes of it. @throws {ClientRefusal} */
 export function checkOpStackUpdate(
   trusted: Uint8Array,
   update: Uint8Array,
@@ -248,20 +324,11 @@ function entry(key: Uint8Array, slot: number): Uint8Array {
   return keccak_256(concatBytes(key, number(slot)));
 }
 
-function read<T>(codec: Codec<T>, bytes: Uint8Array, code: OpStackRefusalCode): T {
-  try {
-    return decodePrefix(codec, bytes, code);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new OpStackRefusal(code, { cause });
-    throw cause;
-  }
+function read<T>(codec: Codec<T>, bytes: Uint8Array, code: string): T {
+  const refusal = (cause: ScaleError): Error => new ClientRefusal(code, { cause });
+  return converted(ScaleError, refusal, () => decodePrefix(codec, bytes, code));
 }
 
 function proven<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (cause) {
-    if (cause instanceof ProofRefusal) throw new OpStackRefusal("InvalidProof", { cause });
-    throw cause;
-  }
+  return converted(ProofRefusal, (cause) => new ClientRefusal("InvalidProof", { cause }), check);
 }

@@ -4,12 +4,18 @@
  * cometbft/src/chain/id.rs; polytope-labs/hyperbridge: modules/consensus/tendermint/verifier/src/hashing.rs,
  * modules/consensus/tendermint/verifier/src/sp_io_verifier.rs, modules/consensus/tendermint/primitives/src/address.rs.
  */
+import { require } from "../refusals.ts";
 import { createHash } from "node:crypto";
 import { keccakAsU8a, secp256k1Compress, secp256k1Expand, secp256k1Recover } from "@polkadot/util-crypto";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
-import type { ScaleBlockId, ScaleCommit, ScaleHeader, ScaleValidator } from "./layouts.ts";
+import {
+  type PolygonRefusalCode,
+  type ScaleBlockId,
+  type ScaleCommit,
+  type ScaleHeader,
+  type ScaleValidator,
+} from "./layouts.ts";
 import { fixed, measured, message, number, octets, textOctets } from "./protobuf.ts";
-import { type PolygonRefusalCode, require } from "./polygon_refusal.ts";
 
 /** Whether the library calculates without its WASM, which is there only after a while. */
 const JS = true;
@@ -89,7 +95,7 @@ export function isHeight(height: bigint): boolean {
   return height < LIMIT;
 }
 
-/** Requires that all parts of a header and its commit can be read. @throws {PolygonRefusal} ConvertTendermintProof */
+/** Requires that all parts of a header and its commit can be read. @throws {ClientRefusal} ConvertTendermintProof */
 export function requireReadable(header: ScaleHeader, commit: ScaleCommit): void {
   const isHeader = isChainId(header.chainId) && isHeight(header.height) &&
     nanosOf(header.time) !== undefined &&
@@ -163,7 +169,7 @@ export interface Validator {
   readonly name: string | undefined;
 }
 
-/** Reads a validator; the devnet has no keys but Heimdall's. @throws {PolygonRefusal} with `code` */
+/** Reads a validator; the devnet has no keys but Heimdall's. @throws {ClientRefusal} with `code` */
 export function readValidator(
   { address, key, power, name }: ScaleValidator,
   code: PolygonRefusalCode,
@@ -199,7 +205,7 @@ export class HeimdallSet {
   readonly members: readonly Validator[];
   readonly power: bigint;
 
-  /** @throws {PolygonRefusal} TotalVotingPowerOverflow */
+  /** @throws {ClientRefusal} TotalVotingPowerOverflow */
   constructor(members: readonly Validator[]) {
     this.members = [...members].sort((a, b) =>
       a.power === b.power ? compare(a.address, b.address) : a.power > b.power ? -1 : 1

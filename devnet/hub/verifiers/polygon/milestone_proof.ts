@@ -3,10 +3,10 @@
  * rust/src/{api,verify,ops}.rs, proto/cosmos/ics23/v1/proofs.proto; polytope-labs/hyperbridge:
  * modules/ismp/clients/polygon/src/lib.rs (Milestone, verify_consensus).
  */
+import { ClientRefusal, converted, require } from "../refusals.ts";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
 import { sha256 } from "./heimdall_values.ts";
-import type { ScaleMilestone } from "./layouts.ts";
-import { PolygonRefusal, require } from "./polygon_refusal.ts";
+import { type ScaleMilestone } from "./layouts.ts";
 import {
   ByteReader,
   measured,
@@ -43,7 +43,7 @@ export interface StoredEntry extends Entry {
   readonly store: string;
 }
 
-/** Makes sure that the state with that root has the entry. @throws {PolygonRefusal} */
+/** Makes sure that the state with that root has the entry. @throws {ClientRefusal} */
 export function requireEntry(proof: Uint8Array, root: Uint8Array, { store, ...entry }: StoredEntry): void {
   const parts = readable(() => new ProtobufFields(proof).list(1).map((part) => new ProtobufFields(part)));
   const [ofEntry, ofStore, ...more] = parts;
@@ -75,12 +75,8 @@ export function storedMilestone(index: bigint, milestone: ScaleMilestone): Store
 }
 
 function readable<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ProtobufFault) throw new PolygonRefusal("ConstructMerkleProof", { cause });
-    throw cause;
-  }
+  const refusal = (cause: Error): Error => new ClientRefusal("ConstructMerkleProof", { cause });
+  return converted(ProtobufFault, refusal, read);
 }
 
 /** Root of the tree in which the proof shows the entry. */

@@ -45,7 +45,7 @@ export function planEvmChecks(
     answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
-  const isReachable = createReach(clock, chain, findAnswering);
+  const isReachable = createReach(findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const endpointJob = job("endpoint", (signal) =>
     checkEndpoints(endpoints, {
@@ -162,15 +162,16 @@ export function judgeHostView(
       "run a relayer for that client, or wait for the chain's governance",
     );
   }
-  const age = view.hubHeight === 0n
-    ? `no height of ${hub} yet, the first proof of it brings one`
-    : `height ${view.hubHeight} of ${hub}, updated ${formatAge(ageSec)} ago`;
+  const updated = `updated ${formatAge(ageSec)} ago`;
   if (ageSec >= view.unstakingSec) {
     return bad(
-      `${client} has expired: ${age}, ${formatAge(view.unstakingSec)} are allowed`,
+      `${client} has expired: ${updated}, ${formatAge(view.unstakingSec)} are allowed`,
       "ask the chain's governance to set the client again: no relayer can update it",
     );
   }
+  const age = view.hubHeight === 0n
+    ? `no height of ${hub} yet, the first proof of it brings one`
+    : `height ${view.hubHeight} of ${hub}, ${updated}`;
   if (view.isFrozen) {
     return doubtful(
       `the host is frozen: it accepts no messages; ${age}`,

@@ -55,26 +55,31 @@ export interface BoundedPrice {
 }
 
 /**
- * Bounds the price that a node names by twice what each comparison shows. With another endpoint's word the last price
- * does not count, so that a real rise is followed at once; without it the last price may double every
- * {@link SINGLE_WORD_MS}, so that a brief outlier never counts and a lasting rise is followed.
+ * Bounds the price that a node names by twice what its fee history shows, and by half and twice of what is known beside:
+ * the middle of its own word, another endpoint's and the last price, of two the lower one; 0 is no price. So a real
+ * change is followed at once where another endpoint sees it. Without one the last price may double every
+ * {@link SINGLE_WORD_MS}: a brief outlier never counts, and a lasting rise is followed.
  */
 export function boundPrice(facts: PriceFacts): BoundedPrice {
-  const { history, otherWei, accepted, nowMs } = facts;
-  const supported: readonly (readonly [BoundedPrice["against"], bigint | undefined])[] = [
-    ["fee history", history && priceOf(history, facts.lowestTipWei)],
-    otherWei === undefined ? ["last price", accepted?.wei] : ["other endpoint", otherWei],
-  ];
-  let wei = facts.namedWei;
-  let against: BoundedPrice["against"];
-  for (const [by, supportedWei] of supported) {
-    if (supportedWei !== undefined && wei > supportedWei * SUPPORTED_TIMES) {
-      [wei, against] = [supportedWei * SUPPORTED_TIMES, by];
-    }
-  }
+  const { namedWei, history, otherWei, accepted, nowMs } = facts;
+  const shownWei = history && priceOf(history, facts.lowestTipWei);
+  const ownWei = lowest(namedWei, shownWei && shownWei * SUPPORTED_TIMES);
+  const knownWei = middleOf([ownWei, otherWei, accepted?.wei]) ?? ownWei;
+  const isTooLow = ownWei * SUPPORTED_TIMES < knownWei;
+  const wei = isTooLow ? knownWei : lowest(ownWei, knownWei * SUPPORTED_TIMES);
+  const by = otherWei === undefined ? "last price" : "other endpoint";
+  const against = wei !== ownWei ? by : ownWei === namedWei ? undefined : "fee history";
   const isKept = against === "last price" && accepted !== undefined &&
     nowMs - accepted.atMs < SINGLE_WORD_MS;
   return { wei, against, accepted: isKept ? accepted : { wei, atMs: nowMs } };
+}
+
+/** The middle one of the prices that are known, the lower one of two. */
+function middleOf(prices: readonly (bigint | undefined)[]): bigint | undefined {
+  const known = prices.filter((wei) => wei !== undefined && wei > 0n).toSorted((a = 0n, b = 0n) =>
+    a < b ? -1 : 1
+  );
+  return known[(known.length - 1) >> 1];
 }
 
 /** Price that a history shows; `undefined`: blocks without a base fee and without transactions show none. */
@@ -115,8 +120,8 @@ export class GasPrices {
 
   /**
    * Bounds the price that an endpoint named, and leaves out what only our own transactions offered, such as the buffer
-   * of a price without a base fee, or the rise of a replacement. Nothing is requested while it is at most twice the last
-   * accepted one, one request to each endpoint otherwise.
+   * of a price without a base fee, or the rise of a replacement. Nothing is requested while it is between half of the last
+   * accepted one and twice of it, one request to each endpoint otherwise.
    * @param host the endpoint that named it
    */
   async bound<T extends NamedPrice>(named: T, host: string, signal: AbortSignal): Promise<T> {
@@ -134,7 +139,9 @@ export class GasPrices {
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
-    if (accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES) return market;
+    const isSimilar = accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES &&
+      accepted.wei <= namedWei * SUPPORTED_TIMES;
+    if (isSimilar) return market;
     const [[history], [otherWei, ...more]] = await Promise.all([
       this.#ask(feeHistory, { host, isOther: false }, signal),
       this.#ask(gasPrice, { host, isOther: true }, signal),

@@ -49,10 +49,10 @@ export interface SubstrateChecks {
 
 /** Lists the checks of one round. */
 export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
-  const { client, clock, id: { stateMachine: chain } } = node;
+  const { client, id: { stateMachine: chain } } = node;
   const { hub, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
   const { check = (signal) => checkNode(node, hub, signal) } = options;
-  const isReachable = createReach(clock, chain, (signal) => client.call(calls.bestHash(), signal));
+  const isReachable = createReach((signal) => client.call(calls.bestHash(), signal));
   const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
     whileReachable(isReachable, { chain, check: name, run });
   const jobs: readonly (CheckJob | undefined)[] = [

@@ -30,17 +30,12 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
     commitments: readonly Hash256[],
     signal: AbortSignal,
   ): Promise<readonly ClaimStatus[]> {
-    const found = await fetchRequestMetadata(this.node, { commitments }, signal);
+    const block = await this.node.client.call(calls.finalizedHash(), signal);
+    const found = await fetchRequestMetadata(this.node, { commitments, block }, signal);
     return found.map((metadata) => {
       if (metadata === undefined) return "unknown";
       return metadata.claimed ? "claimed" : "unclaimed";
     });
-  }
-
-  async fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]> {
-    const block = await this.node.client.call(calls.finalizedHash(), signal);
-    const found = await fetchRequestMetadata(this.node, { commitments, block }, signal);
-    return found.map((metadata) => metadata?.claimed === true);
   }
 
   async fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {

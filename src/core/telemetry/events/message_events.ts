@@ -94,7 +94,6 @@ export const messageEvents = {
     reaction: "what the row describes is skipped, everything else continues",
     codes: {
       message: "Cannot decode stored message; quarantined",
-      deliveries: "Cannot decode delivery records; their claims wait",
       price: "Cannot decode stored price; reading a new one",
     },
   },

@@ -5,7 +5,7 @@
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/accumulate.rs.
  */
-import type { HubCallRefusal, RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { ClaimStatus, HubCallRefusal, RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
@@ -15,7 +15,8 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
-import { type FeeContext, findKey, isAboutChain } from "../fee_context.ts";
+import { type FeeContext, findKey } from "../fee_context.ts";
+import { isAboutChain } from "../hub_calls.ts";
 
 /** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;
@@ -24,8 +25,8 @@ export const CLAIM_GROUP_SIZE = 50;
 export interface ClaimedRequest {
   /** Fee on the source chain, units of its fee token; 0: none. */
   readonly fee: bigint;
-  /** On the hub: still to be claimed, claimed in a final block or a newer one, or not (or no longer) known to it. */
-  readonly onHub: "open" | "claimed" | "claimed_not_final" | "unknown";
+  /** On the hub, in its newest final block. */
+  readonly onHub: ClaimStatus;
 }
 
 /** Account credited instead of the delivering one. Requires a signature of the delivering key. */
@@ -63,7 +64,7 @@ export interface ClaimPlan<Row> {
   /** Commitments to claim, with their fees. */
   readonly fees: ReadonlyMap<Hash256, bigint>;
   readonly settled: readonly SettledClaim[];
-  /** Rows to be claimed later: they could not be read, or are claimed in a block that is not final. */
+  /** Rows to be claimed later: they could not be read. */
   readonly waiting: readonly Row[];
 }
 
@@ -77,9 +78,13 @@ export function planClaims<Row extends Pick<DeliveryRow, "commitment">>(
   const waiting: Row[] = [];
   for (const row of rows) {
     const { commitment } = row;
-    const { fee, onHub } = requests.get(commitment) ?? { fee: 0n, onHub: "claimed_not_final" };
-    if (onHub === "claimed_not_final") waiting.push(row);
-    else if (onHub === "claimed") settled.push({ commitment, to: "claimed", why: "claimed_already" });
+    const request = requests.get(commitment);
+    if (request === undefined) {
+      waiting.push(row);
+      continue;
+    }
+    const { fee, onHub } = request;
+    if (onHub === "claimed") settled.push({ commitment, to: "claimed", why: "claimed_already" });
     else if (fee === 0n) settled.push({ commitment, to: "no_fee", why: "fee_is_zero" });
     else if (onHub === "unknown") settled.push({ commitment, to: "unclaimable", why: "unknown_to_hub" });
     else fees.set(commitment, fee);

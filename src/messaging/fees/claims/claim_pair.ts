@@ -5,7 +5,7 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
-import type { ClaimStatus, RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -161,20 +161,13 @@ class PairPass {
       this.#readFees(rows),
       hub.accounts.fetchClaimStatus(commitments, this.#signal),
     ]);
-    const claimed = commitments.filter((_, index) => statuses[index] === "claimed");
-    const isFinal = claimed.length === 0 ? [] : await hub.accounts.fetchFinalClaims(claimed, this.#signal);
-    const notFinal = new Set(claimed.filter((_, index) => isFinal[index] !== true));
-    const onHub = (commitment: Hash256, status: ClaimStatus): ClaimedRequest["onHub"] => {
-      if (notFinal.has(commitment)) return "claimed_not_final";
-      return status === "unclaimed" ? "open" : status;
-    };
     const requests = new Map<Hash256, ClaimedRequest>();
     ledger.transaction(() => {
       for (const [index, row] of rows.entries()) {
         const [fee, status] = [fees[index] ?? UNSURE, statuses[index]];
         if (fee.kind === "unsure" || status === undefined) continue;
         const value = fee.value ?? 0n;
-        requests.set(row.commitment, { fee: value, onHub: onHub(row.commitment, status) });
+        requests.set(row.commitment, { fee: value, onHub: status });
         if (fee.value !== undefined && value !== row.fee) {
           ledger.deliveries.setFee(row.commitment, row.dest, value);
           this.#noteRevenue(row);

@@ -7,53 +7,27 @@
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
-import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type ClaimContext, type ClaimEvent, RaisedFees, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { Deferred, Doubts, type FeeContext, isPassing } from "../fee_context.ts";
+import { Deferred, Doubts, type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
+import { type HubCallEnd, toCallEnd } from "../hub_calls.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
-import type { BlockRef } from "../../../core/chains/submission.ts";
 
 /** Creates the worker that claims fees. @param everyMs pause between rounds */
 export function claimsWorker(context: FeeContext, everyMs: number): Worker {
   const notices = new WaitNotices(context);
-  return {
-    name: "claims",
-    run: async (signal) => {
-      logUnreadable(context);
-      const rounds = new ClaimsRounds(context);
-      let failures = 0;
-      while (!signal.aborted) {
-        let pauseMs = everyMs;
-        try {
-          const { underWay } = await rounds.run(signal);
-          failures = 0;
-          if (underWay === 0) notices.done("claims");
-          else notices.waiting("claims", { event: "long_wait.claims", fields: { underWay } });
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!isPassing(error)) throw error;
-          failures++;
-          context.log.debug("read_failed.claims", { error });
-          pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
-        }
-        await context.clock.sleep(pauseMs, signal);
-      }
-    },
-  };
-}
-
-/** Logs rows whose chains no version of the protocol knows: they are kept for the operator and never processed. */
-export function logUnreadable(context: FeeContext): void {
-  const count = context.ledger.deliveries.countUnreadable();
-  if (count > 0) {
-    context.log.error("record_unreadable.deliveries", {
-      records: count,
-    });
-  }
+  return feeWorker(context, "claims", () => {
+    const rounds = new ClaimsRounds(context);
+    return async (signal) => {
+      const { underWay } = await rounds.run(signal);
+      if (underWay === 0) notices.done("claims");
+      else notices.waiting("claims", { event: "long_wait.claims", fields: { underWay } });
+      return everyMs;
+    };
+  });
 }
 
 /** Maximum number of pairs processed concurrently. */
@@ -207,30 +181,22 @@ async function settleOne(
   signal: AbortSignal,
 ): Promise<boolean> {
   const status = await context.calls.poll(row, signal);
-  switch (status.kind) {
-    case "open":
-      return false;
-    case "included":
-      return row.state !== "included";
-    case "final":
-      await applyFinal(context, { row, block: status.block }, signal);
-      return true;
-    case "failed":
-      takeBack(context, row, { state: "failed", detail: status.error, block: status.block });
-      return true;
-    case "gone":
-      takeBack(context, row, { state: "dropped", detail: "left the transaction pool" });
-      return true;
-  }
+  const end = toCallEnd(status);
+  if (end === undefined) return status.kind === "included" && row.state !== "included";
+  if (end.state === "final") await applyFinal(context, row, end, signal);
+  else takeBack(context, row, end);
+  return true;
 }
 
 /** Marks what the hub has paid; rows that it skipped are claimed again. */
 async function applyFinal(
   context: ClaimContext,
-  work: { readonly row: SubmissionRow; readonly block: BlockRef },
+  claim: SubmissionRow,
+  end: Extract<HubCallEnd, { state: "final" }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { id } = work.row;
+  const { id, submission: { hash } } = claim;
+  const hubBlock = end.block.height;
   const { submissions, deliveries } = context.ledger;
   const items = submissions.itemsOf(id);
   const statuses = await context.hub.accounts.fetchClaimStatus(
@@ -239,20 +205,19 @@ async function applyFinal(
   );
   const paid: DeliveryRow[] = [];
   const unpaid: DeliveryRow[] = [];
-  context.ledger.transaction(() => {
-    submissions.update(id, { state: "final", block: work.block });
+  context.calls.end(claim, end, () => {
     for (const [index, item] of items.entries()) {
       const isPaid = statuses[index] === "claimed";
-      submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
+      submissions.settleItems(id, [item.commitment], isPaid ? "handled" : "not_handled");
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
-      if (isPaid) deliveries.setClaimState(row, "claimed", work.block.height);
+      if (isPaid) deliveries.setClaimState(row, "claimed", hubBlock);
       else deliveries.setClaimState(row, "unclaimed");
       (isPaid ? paid : unpaid).push(row);
     }
   });
   await context.units.tryLearn(paid[0] && context.chains.get(paid[0].source), signal);
-  logClaimed(context, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
+  logClaimed(context, paid, { hubBlock, hash });
   for (const row of unpaid) context.deferred.add(rowKey(row));
 }
 
@@ -284,22 +249,19 @@ function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
 function takeBack(
   context: ClaimContext,
   row: SubmissionRow,
-  end: { readonly state: "failed" | "dropped"; readonly detail: string; readonly block?: BlockRef },
+  end: Exclude<HubCallEnd, { state: "final" }>,
 ): void {
   const { submissions, deliveries } = context.ledger;
-  context.ledger.transaction(() => {
-    submissions.update(row.id, end);
-    for (const { commitment, target } of submissions.itemsOf(row.id)) {
-      submissions.settleItem(row.id, commitment, "not_handled");
-      if (deliveries.find(commitment, target)?.claimState === "claiming") {
-        deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
-      }
+  context.calls.end(row, end, () => {
+    const items = submissions.itemsOf(row.id);
+    submissions.settleItems(row.id, items.map(({ commitment }) => commitment), "not_handled");
+    for (const { commitment, target } of items) {
+      if (deliveries.find(commitment, target)?.claimState !== "claiming") continue;
+      deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
     }
   });
-  context.log.info("claim_failed.ineffective", {
-    extrinsic: row.submission.hash,
-    detail: end.detail,
-  });
+  const { submission: { hash: extrinsic } } = row;
+  context.log.info("claim_failed.ineffective", { extrinsic, detail: end.detail });
 }
 
 /** Maximum number of rows checked in one round. */

@@ -4,8 +4,7 @@
  * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`, the account that is
  * paid.
  */
-import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";
-import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { RewardRow } from "../../ledger/ledger.ts";
 
 /** Poll interval of rewards, and pause of a refused one, ms. */
 export const REWARD_INTERVAL_MS = 600_000;
@@ -18,50 +17,12 @@ export interface RewardView {
   readonly offered: bigint;
 }
 
-/** Plan for the rows, each part lowest height first, so that no reward starves. */
-export interface RewardPlan {
-  readonly claims: readonly {
-    readonly row: RewardRow;
-    /** Height of the chain to prove at. */
-    readonly proofHeight: bigint;
-    readonly offered: bigint;
-  }[];
-  readonly settled: readonly {
-    readonly row: RewardRow;
-    readonly to: "claimed" | "refused";
-    readonly why: "claimed_already" | "nothing_offered";
-  }[];
-}
-
-/**
- * Plans the claims of due rows, in any order; what is not provable or read yet waits.
- * @param facts.maturedHeight newest height of the chain on the hub whose challenge period is over; `undefined`: none
- */
-export function planRewards(
-  rows: readonly RewardRow[],
-  facts: {
-    maturedHeight(chain: StateMachine): bigint | undefined;
-    find(key: RewardKey): RewardView | undefined;
-  },
-): RewardPlan {
-  const claims: RewardPlan["claims"][number][] = [];
-  const settled: RewardPlan["settled"][number][] = [];
-  for (const row of rows.toSorted(oldestFirst)) {
-    const view = facts.find(row);
-    const proofHeight = facts.maturedHeight(row.chain);
-    if (view?.isClaimed) settled.push({ row, to: "claimed", why: "claimed_already" });
-    else if (view?.offered === 0n) settled.push({ row, to: "refused", why: "nothing_offered" });
-    else if (view !== undefined && proofHeight !== undefined && proofHeight >= row.height) {
-      claims.push({ row, proofHeight, offered: view.offered });
-    }
-  }
-  return { claims, settled };
-}
-
-function oldestFirst(a: RewardRow, b: RewardRow): number {
-  if (a.height !== b.height) return a.height < b.height ? -1 : 1;
-  const [left, right] = [`${a.kind} ${a.chain} ${a.reference}`, `${b.kind} ${b.chain} ${b.reference}`];
-  return left < right ? -1 : left > right ? 1 : 0;
+/** Why a reward ends without a claim, and as what; `undefined`: it is claimed. */
+export function findRewardEnd(
+  { isClaimed, offered }: RewardView,
+): { readonly state: "claimed" | "refused"; readonly detail: string } | undefined {
+  if (isClaimed) return { state: "claimed", detail: "claimed_already" };
+  return offered === 0n ? { state: "refused", detail: "nothing_offered" } : undefined;
 }
 
 /** Errors of the pallet that mean that the reward is already paid. */

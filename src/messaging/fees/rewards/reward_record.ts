@@ -24,18 +24,12 @@ export function recordRequestReward(
   ledger: Pick<Ledger, "rewards">,
   delivery: RewardedDelivery & { readonly message: Message },
   facts: { readonly hub: StateMachine; readonly listed: Pick<ReadonlySet<Hex>, "has"> | undefined },
-): boolean {
+): void {
   const { message, chain, height } = delivery;
-  if (message.kind !== "post" || message.request.source !== facts.hub) return false;
-  if (facts.listed?.has(toHex(message.request.from)) !== true) return false;
+  if (message.kind !== "post" || message.request.source !== facts.hub) return;
+  if (facts.listed?.has(toHex(message.request.from)) !== true) return;
   const payload = postRequestCodec.enc(message.request);
-  return ledger.rewards.record({
-    kind: "request",
-    chain,
-    reference: message.commitment,
-    height,
-    payload,
-  }) === "new";
+  ledger.rewards.record({ kind: "request", chain, reference: message.commitment, height, payload });
 }
 
 /**
@@ -45,14 +39,9 @@ export function recordRequestReward(
 export function recordRotationReward(
   ledger: Pick<Ledger, "rewards">,
   { chain, height, setId }: RewardedDelivery & { readonly setId: bigint },
-): boolean {
-  return ledger.rewards.record({
-    kind: "rotation",
-    chain,
-    reference: setId.toString(),
-    height,
-    payload: new Uint8Array(),
-  }) === "new";
+): void {
+  const reference = setId.toString();
+  ledger.rewards.record({ kind: "rotation", chain, reference, height, payload: new Uint8Array() });
 }
 
 /** Derives the 32-byte key of a reward in the journal: the commitment, or the set id as a word. */

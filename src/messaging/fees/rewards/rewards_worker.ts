@@ -7,16 +7,16 @@ import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type FeeContext, findErrorName, isAboutChain, isPassing } from "../fee_context.ts";
+import { type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
+import { findErrorName, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import {
+  findRewardEnd,
   judgeRewardRefusal,
-  planRewards,
   REWARD_INTERVAL_MS,
-  type RewardPlan,
   type RewardView,
 } from "./reward_decisions.ts";
-import type { RewardKey, RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
+import type { RewardRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
@@ -44,43 +44,57 @@ export class RewardRounds {
     const context = this.#context;
     await settleRewards(context, signal);
     const { hubKey } = context;
-    const rows = context.ledger.rewards.listOpen()
-      .filter((row) =>
-        row.state === "pending" && row.nextAttemptAtMs <= context.clock.now() && context.isUp(row.chain) &&
-        context.chains.get(row.chain)?.relayer !== undefined
-      );
+    const rows = this.#listDue();
     if (hubKey !== undefined && rows.length > 0) {
-      const plan = await this.#plan(rows, signal);
-      this.#settle(plan);
-      const payee = toHash256(hubKey.address);
-      for (const claim of plan.claims.slice(0, CLAIMS_PER_ROUND)) await this.#claim(claim, payee, signal);
+      await this.#claimDue(rows, toHash256(hubKey.address), signal);
     }
     return context.calls.listOpen("claim").length;
   }
 
-  async #plan(rows: readonly RewardRow[], signal: AbortSignal): Promise<RewardPlan> {
+  /** Rewards that no claim carries and whose time has come, oldest first. */
+  #listDue(): readonly RewardRow[] {
+    const { calls, ledger, clock, isUp, chains } = this.#context;
+    const carried = new Set(calls.listOpen("claim").flatMap(({ id }) => keysOf(ledger, id)));
+    return ledger.rewards.listOpen().filter((row) =>
+      !carried.has(keyOf(row.chain, toRewardItem(row))) && row.nextAttemptAtMs <= clock.now() &&
+      isUp(row.chain) && chains.get(row.chain)?.relayer !== undefined
+    );
+  }
+
+  /** Claims what can be proved now; a chain that lags does not hold back the others. */
+  async #claimDue(rows: readonly RewardRow[], payee: Hash256, signal: AbortSignal): Promise<void> {
     const context = this.#context;
-    const chains = [...new Set(rows.map(({ chain }) => chain))].flatMap((name) =>
-      context.chains.get(name) ?? []
-    );
-    const known = await Promise.all(chains.map((chain) => this.#heights.read(chain.id, signal)));
-    const matured = new Map<StateMachine, bigint | undefined>(
-      chains.map((chain, index) => [chain.id.stateMachine, known[index]?.matured]),
-    );
-    const hasRequests = rows.some(({ kind }) => kind === "request");
-    const listed = hasRequests
+    const matured = await this.#readMatured(rows, signal);
+    const listed = rows.some(({ kind }) => kind === "request")
       ? await context.hub.rewards.fetchRewardedModules(signal)
       : new Map<string, bigint>();
-    const views = new Map<string, RewardView>();
+    let claims = 0;
     for (const row of rows) {
-      const height = matured.get(row.chain);
-      if (height === undefined || height < row.height) continue; // waits; no request to the hub needed
-      views.set(keyText(row), await this.#view(row, listed, signal));
+      const proofHeight = matured.get(row.chain);
+      if (proofHeight === undefined || proofHeight < row.height) continue; // waits; no request to the hub needed
+      const view = await this.#view(row, listed, signal);
+      const end = findRewardEnd(view);
+      if (end !== undefined) this.#end(row, end);
+      else if (++claims <= CLAIMS_PER_ROUND) {
+        await this.#claim({ row, proofHeight, payee }, view.offered, signal);
+      }
     }
-    return planRewards(rows, {
-      maturedHeight: (chain) => matured.get(chain),
-      find: (key) => views.get(keyText(key)),
-    });
+  }
+
+  /** Newest heights of the rows' chains on the hub whose challenge period is over. */
+  async #readMatured(
+    rows: readonly RewardRow[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<StateMachine, bigint | undefined>> {
+    const chains = [...new Set(rows.map(({ chain }) => chain))]
+      .flatMap((name) => this.#context.chains.get(name) ?? []);
+    return new Map(
+      await Promise.all(
+        chains.map(async ({ id }) =>
+          [id.stateMachine, (await this.#heights.read(id, signal)).matured] as const
+        ),
+      ),
+    );
   }
 
   async #view(
@@ -90,11 +104,8 @@ export class RewardRounds {
   ): Promise<RewardView> {
     const { hub } = this.#context;
     if (row.kind === "rotation") {
-      const { amount, isClaimed } = await hub.rewards.fetchRotationReward(
-        row.chain,
-        BigInt(row.reference),
-        signal,
-      );
+      const setId = BigInt(row.reference);
+      const { amount, isClaimed } = await hub.rewards.fetchRotationReward(row.chain, setId, signal);
       return { isClaimed, offered: amount };
     }
     const { from } = decodeStrict(postRequestCodec, row.payload, "PostRequest");
@@ -102,45 +113,29 @@ export class RewardRounds {
     return { isClaimed, offered: listed.get(toHex(from)) ?? 0n };
   }
 
-  #settle({ settled }: RewardPlan): void {
+  #end(row: RewardRow, end: NonNullable<ReturnType<typeof findRewardEnd>>): void {
     const { ledger, log } = this.#context;
-    if (settled.length === 0) return;
-    const ended = ledger.transaction(() =>
-      settled.filter(({ row, to, why }) => endReward(this.#context, row, { state: to, detail: why }) === to)
-    );
-    for (const { row, why } of ended) {
-      log.info("reward_failed.dropped", { ...rewardFields(row), reason: why });
-    }
+    const state = ledger.transaction(() => endReward(this.#context, row, end));
+    if (state !== "pending") log.info("reward_failed.dropped", { ...rewardFields(row), reason: end.detail });
   }
 
-  async #claim(
-    claim: RewardPlan["claims"][number],
-    payee: Hash256,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #claim(claim: RewardClaim, offered: bigint, signal: AbortSignal): Promise<void> {
     const context = this.#context;
+    const { row } = claim;
     try {
-      if (await claimReward(context, { ...claim, payee }, signal)) {
-        context.log.info("claim_sent.reward", { ...rewardFields(claim.row), offered: claim.offered });
-      }
+      const isSent = await claimReward(context, claim, signal);
+      if (isSent) context.log.info("claim_sent.reward", { ...rewardFields(row), offered });
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       // The chain does not answer: retried later, not counted as a failure of the reward.
       const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS / 10;
-      context.ledger.transaction(() => {
-        const row = context.ledger.rewards.find(claim.row);
-        if (row?.state === "pending") {
-          context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
-        }
-      });
-      context.log.debug("read_failed.rewards", { ...rewardFields(claim.row), error });
+      context.ledger.transaction(() =>
+        void context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs })
+      );
+      context.log.debug("read_failed.rewards", { ...rewardFields(row), error });
     }
   }
-}
-
-function keyText({ kind, chain, reference }: RewardKey): string {
-  return `${kind} ${chain} ${reference}`;
 }
 
 /** Poll interval for pending claims, ms. */
@@ -148,24 +143,10 @@ const SETTLE_EVERY_MS = 10_000;
 
 /** Creates the worker that claims rewards, every ten minutes. */
 export function rewardsWorker(context: FeeContext): Worker {
-  return {
-    name: "rewards",
-    run: async (signal) => {
-      const rounds = new RewardRounds(context);
-      while (!signal.aborted) {
-        let pauseMs = REWARD_INTERVAL_MS;
-        try {
-          if (await rounds.run(signal) > 0) pauseMs = SETTLE_EVERY_MS;
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!isPassing(error)) throw error;
-          context.log.debug("read_failed.rewards", { error });
-          pauseMs = REWARD_INTERVAL_MS / 10;
-        }
-        await context.clock.sleep(pauseMs, signal);
-      }
-    },
-  };
+  return feeWorker(context, "rewards", () => {
+    const rounds = new RewardRounds(context);
+    return async (signal) => await rounds.run(signal) > 0 ? SETTLE_EVERY_MS : REWARD_INTERVAL_MS;
+  });
 }
 
 /** Reward to claim. */
@@ -196,7 +177,7 @@ async function claimReward(
     call,
     kind: "claim",
     items: [{ commitment: item, requestCommitment: item, target: row.chain }],
-    onJournal: () => void context.ledger.rewards.update(row, { state: "claiming" }),
+    onJournal: () => {},
     onRefused: (why) => void writeRefusal(context, row, { refusal: why, isFinal: false }),
   }, signal);
   return sent.kind === "sent";
@@ -295,60 +276,33 @@ function endReward(
   return ledger.rewards.update(row, isConfirmed ? end : wait).state === "pending" ? "pending" : end.state;
 }
 
-/** Settles every pending reward claim, including those of an earlier run; what no claim carries is claimed again. */
+/** Settles every pending reward claim, including those of an earlier run; what is lost is claimed again. */
 async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<void> {
-  const { calls, ledger: { rewards, submissions, transaction } } = context;
-  const keysOf = ({ id }: SubmissionRow): readonly string[] =>
-    submissions.itemsOf(id).map((item) => keyOf(item.target, item.commitment));
-  const rowOf = (keys: readonly string[]): RewardRow | undefined =>
-    rewards.listOpen().find((row) => keys.includes(keyOf(row.chain, toRewardItem(row))));
+  const { calls, ledger, log } = context;
   for (const submission of calls.listOpen("claim")) {
-    await settleOne(context, { submission, row: rowOf(keysOf(submission)) }, signal);
-  }
-  const carried = new Set(calls.listOpen("claim").flatMap(keysOf));
-  transaction(() => {
-    for (const row of rewards.listOpen()) {
-      const isCarried = carried.has(keyOf(row.chain, toRewardItem(row)));
-      if (row.state === "claiming" && !isCarried) rewards.update(row, { state: "pending" });
+    const end = await calls.pollEnd(submission, signal);
+    if (end === undefined) continue;
+    const keys = keysOf(ledger, submission.id);
+    const row = ledger.rewards.listOpen().find((each) =>
+      keys.includes(keyOf(each.chain, toRewardItem(each)))
+    );
+    calls.end(submission, end, () => {
+      if (row === undefined || end.state === "dropped") return;
+      if (end.state === "final") ledger.rewards.update(row, { state: "claimed" });
+      else {writeRefusal(context, row, {
+          refusal: { code: "unspecified", detail: end.detail },
+          isFinal: true,
+        });}
+    });
+    if (row !== undefined && end.state === "final") {
+      log.info("reward_claimed", { ...rewardFields(row), hubBlock: end.block.height });
     }
-  });
+  }
 }
 
-/** Settles one claim, unless it is pending. */
-async function settleOne(
-  context: FeeContext,
-  { submission, row }: { readonly submission: SubmissionRow; readonly row: RewardRow | undefined },
-  signal: AbortSignal,
-): Promise<void> {
-  const status = await context.calls.poll(submission, signal);
-  const { submissions, rewards } = context.ledger;
-  switch (status.kind) {
-    case "open":
-    case "included":
-      return;
-    case "final":
-      context.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "final", block: status.block });
-        if (row !== undefined) rewards.update(row, { state: "claimed" });
-      });
-      if (row !== undefined) {
-        context.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
-      }
-      return;
-    case "failed":
-      context.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
-        if (row === undefined) return;
-        writeRefusal(context, row, { refusal: { code: "unspecified", detail: status.error }, isFinal: true });
-      });
-      return;
-    case "gone":
-      context.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "dropped", detail: "left the transaction pool" });
-        if (row?.state === "claiming") rewards.update(row, { state: "pending" });
-      });
-      return;
-  }
+/** Keys of the rewards that a claim carries. */
+function keysOf({ submissions }: FeeContext["ledger"], id: number): readonly string[] {
+  return submissions.itemsOf(id).map(({ target, commitment }) => keyOf(target, commitment));
 }
 
 function keyOf(chain: StateMachine, item: Hash256): string {

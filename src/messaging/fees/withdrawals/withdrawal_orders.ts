@@ -7,13 +7,8 @@ import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
-import {
-  type FeeContext,
-  findKey,
-  type HubCallStatus,
-  type NonceOwner,
-  type PayingChain,
-} from "../fee_context.ts";
+import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
+import { type HubCallStatus, type NonceOwner } from "../hub_calls.ts";
 import type { HoldReason, MessageRow, SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { toTokenUnits } from "../../../core/encoding/bytes.ts";
 
@@ -298,24 +293,6 @@ export function toOrderStatus(
     case "gone":
       return submission?.broadcasts === 0 ? "unsent" : "gone";
   }
-}
-
-/** Updates the journal entry of a request. */
-export function writeOrderStatus(
-  context: FeeContext,
-  submission: SubmissionRow,
-  status: HubCallStatus,
-): void {
-  if (status.kind !== "final" && status.kind !== "failed") return;
-  if (submission.state === status.kind) return;
-  const detail = status.kind === "failed" ? { detail: status.error } : {};
-  context.ledger.transaction(() =>
-    void context.ledger.submissions.update(submission.id, {
-      state: status.kind,
-      block: status.block,
-      ...detail,
-    })
-  );
 }
 
 /** Status of the request's extrinsic. `unsent`: it was never broadcast; `refused`: the hub rejects it. */

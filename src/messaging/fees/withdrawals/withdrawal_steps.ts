@@ -1,14 +1,9 @@
 /** One step of one withdrawal: observe, decide, record, act. What follows is decided in `withdrawal_orders.ts`. */
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import { dropOldest } from "../../../core/runtime/slices.ts";
-import type { FeeContext, PayingChain } from "../fee_context.ts";
-import {
-  decideOrder,
-  judgePayment,
-  type OrderObservation,
-  toOrderStatus,
-  writeOrderStatus,
-} from "./withdrawal_orders.ts";
+import { type FeeContext, type PayingChain } from "../fee_context.ts";
+import { toCallEnd } from "../hub_calls.ts";
+import { decideOrder, judgePayment, type OrderObservation, toOrderStatus } from "./withdrawal_orders.ts";
 import type { MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { parseRow, readMessageRow, toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";
@@ -64,7 +59,14 @@ export class WithdrawalSteps {
       ? undefined
       : context.ledger.submissions.find(row.submissionId);
     const status = submission && await context.calls.poll(submission, signal);
-    if (submission !== undefined && status !== undefined) writeOrderStatus(context, submission, status);
+    const end = status && toCallEnd(status);
+    // One that left the pool is sent again.
+    if (
+      submission !== undefined && end !== undefined && end.state !== "dropped" &&
+      end.state !== submission.state
+    ) {
+      context.calls.end(submission, end);
+    }
     const order = toOrderStatus(submission, status);
     // While the request is pending its block is better evidence than its nonce.
     const isOut = order === "gone" || order === "unsent" || order === "refused";
@@ -89,7 +91,7 @@ export class WithdrawalSteps {
     else this.#report(row, ledger.messages.find(message.commitment, row.chain) ?? message);
   }
 
-  /** Reads the message that carries a payment; earlier versions recorded none before the leg had read it. */
+  /** Reads the message that carries a payment; one that ended long ago may have been removed. */
   #readMessage({ id, chain, dispatch }: WithdrawalRow): MessageRow {
     const { ledger, hub } = this.#context;
     if (dispatch === undefined) throw new Error(`Withdrawal ${id} has no payment`);
@@ -122,8 +124,7 @@ export class WithdrawalSteps {
     }
     if (await chain.reads.fetchFinalHeight(signal) < seenAt) return false;
     // It may wait for long where another account delivers it: it ends here.
-    const work = { candidates: [{ row: paid, message }], receipts: [receipt] };
-    await endDelivered({ ...this.#context.legTo(name), signal }, work);
+    await endDelivered({ ...this.#context.legTo(name), signal }, [{ row: paid, message }], [receipt]);
     return true;
   }
 

@@ -3,17 +3,22 @@
  * payments dispatched by the hub, advances every open withdrawal and requests those that are due: the worker repeats it
  * indefinitely, `accumulate-fees --withdraw` until everything is paid.
  */
-import { endpointBackoff, nextDelayMs } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { Deferred, type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
+import {
+  Deferred,
+  type FeeContext,
+  feeWorker,
+  isPassing,
+  type PayingChain,
+  payingChains,
+} from "../fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
 import {
   nextWithdrawalMs,
   type OrderInput,
   type OrderResult,
   orderWithdrawals,
-  writeOrderStatus,
 } from "./withdrawal_orders.ts";
 import { WithdrawalSteps } from "./withdrawal_steps.ts";
 import type { WithdrawalRow } from "../../ledger/ledger.ts";
@@ -26,32 +31,17 @@ const POLL_INTERVAL_MS = 10_000;
 /** Creates the worker that withdraws fees. @param everyMs pause between rounds; at most ten seconds count */
 export function withdrawalWorker(context: FeeContext, everyMs: number): Worker {
   const notices = new WaitNotices(context);
-  return {
-    name: "withdrawals",
-    run: async (signal) => {
-      const rounds = new WithdrawalRounds(context);
-      let failures = 0;
-      while (!signal.aborted) {
-        let pauseMs = Math.min(everyMs, POLL_INTERVAL_MS);
-        try {
-          await rounds.advance(signal);
-          await rounds.orderDue(signal);
-          failures = 0;
-          const open = context.ledger.withdrawals.listOpen().length;
-          if (open === 0) notices.done("payments");
-          else notices.waiting("payments", { event: "long_wait.withdrawals", fields: { withdrawals: open } });
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!isPassing(error)) throw error;
-          failures++;
-          const level = failures === 3 ? "warn" : "debug";
-          context.log[level]("read_failed.withdrawals", { failures, error });
-          pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());
-        }
-        await context.clock.sleep(pauseMs, signal);
-      }
-    },
-  };
+  return feeWorker(context, "withdrawals", () => {
+    const rounds = new WithdrawalRounds(context);
+    return async (signal) => {
+      await rounds.advance(signal);
+      await rounds.orderDue(signal);
+      const open = context.ledger.withdrawals.listOpen().length;
+      if (open === 0) notices.done("payments");
+      else notices.waiting("payments", { event: "long_wait.withdrawals", fields: { withdrawals: open } });
+      return Math.min(everyMs, POLL_INTERVAL_MS);
+    };
+  });
 }
 
 /** Result of a round of requests on one chain; `unreachable`: retried soon. */
@@ -206,11 +196,8 @@ export class WithdrawalRounds {
     );
     for (const submission of calls.listOpen("withdraw")) {
       if (open.has(submission.id)) continue;
-      const status = await calls.poll(submission, signal);
-      writeOrderStatus(this.#context, submission, status);
-      if (status.kind !== "gone") continue;
-      const detail = "left the transaction pool";
-      ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
+      const end = await calls.pollEnd(submission, signal);
+      if (end !== undefined) calls.end(submission, end);
     }
   }
 

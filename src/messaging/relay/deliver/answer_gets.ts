@@ -15,7 +15,7 @@ import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
-import { type Candidate, decideForGood, hold, type HoldWhy, stillOpen } from "../messages.ts";
+import { type Candidate, decideForGood, holdOpen, type HoldWhy, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
@@ -46,9 +46,7 @@ export async function answerGets(
   if (answering === undefined) return { hasMore: false };
   const due = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
   const { fresh, refused, rows } = await listAdmitted(leg, due);
-  const ready = [...fresh, ...refused];
-  const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: ready, receipts });
+  const open = await endDelivered(leg, [...fresh, ...refused]);
   for (const group of groupGets(open, ({ message }) => requireGet(message), MAX_AT_ONCE)) {
     const work = {
       leg,
@@ -180,14 +178,9 @@ async function answerSeparately(work: GetGroupInput, why: GroupHold): Promise<vo
 }
 
 function holdAll({ leg, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
+  if (!isForGood) return holdOpen(leg, group, why);
   leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, group)) {
-      if (!isForGood) {
-        hold(leg, row, why);
-        continue;
-      }
-      decideForGood(leg, row, { ...why, to: "held" });
-    }
+    for (const { row } of stillOpen(leg, group)) decideForGood(leg, row, { ...why, to: "held" });
   });
 }
 

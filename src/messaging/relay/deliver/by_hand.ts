@@ -59,11 +59,7 @@ export async function deliverByHand(
   if (row.kind === "get") {
     const text = "GET requests are answered on the hub, not delivered";
     if (isDryRun) return { outcome: "possible", text: `${text}: the next round of the leg answers it.` };
-    leg.ledger.messages.transition(row.commitment, row.target, {
-      ...row,
-      to: row.state,
-      nextAttemptAtMs: leg.clock.now(),
-    });
+    leg.ledger.messages.makeDue(row);
     leg.wake.wake();
     return { outcome: "waiting", text: `${text}: it is due now.` };
   }
@@ -74,8 +70,7 @@ export async function deliverByHand(
   if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${other}.` };
   const place = await findProofPlace(leg, row);
   if (place.kind === "none") return { outcome: "waiting", text: place.text };
-  const receipts = await leg.target.reads.fetchReceipts([message], leg.signal);
-  const candidates = await endDelivered(leg, { candidates: [{ row, message }], receipts });
+  const candidates = await endDelivered(leg, [{ row, message }]);
   if (candidates.length === 0) {
     const now = leg.ledger.messages.find(row.commitment, row.target);
     return { outcome: "over", text: `${target} has a receipt of it: the message is ${now?.state}.` };

@@ -22,7 +22,7 @@ import {
 } from "../decisions/profit.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, stillOpen } from "../messages.ts";
+import { type Candidate, holdOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, type SendInput } from "./send.ts";
 import { holdBack } from "../limits/suspension.ts";
@@ -243,8 +243,7 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const travelling = await holdBack(leg, ready);
   const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
   const payable = leg.ledger.transaction(() => holdBought(leg, above));
-  const receipts = await leg.target.reads.fetchReceipts(payable.map(({ message }) => message), leg.signal);
-  const open = await endDelivered(leg, { candidates: payable, receipts });
+  const open = await endDelivered(leg, payable);
   if (all === undefined) {
     holdBehind(leg, open, proofs.length + left);
     return "held";
@@ -272,9 +271,7 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
 function holdBehind(leg: LegRun, candidates: readonly Candidate[], proofs: number): void {
   const detail = `${proofs} consensus proofs of the hub must come before it, more than are sent for messages`;
   const why = { reason: "consensus_proofs_unprofitable", retryClass: "transient", detail } as const;
-  leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
-  });
+  holdOpen(leg, candidates, why);
 }
 
 /** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */

@@ -192,8 +192,7 @@ async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Pr
   const messages = batch.map(({ message }) => message);
   const proof = proveSteps(leg, messages, facts.proofHeight);
   const proofEnded = proof.then(() => {}, () => {});
-  const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
-  const open = await endDelivered(leg, { candidates: batch, receipts });
+  const open = await endDelivered(leg, batch);
   await proofEnded;
   return { open, proof, count: batch.length };
 }

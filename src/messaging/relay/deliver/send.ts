@@ -8,7 +8,7 @@ import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { boundByLosses, decideAllowance, noteRefusedFunds, stopUncovered } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
+import { type Candidate, hold, holdOpen, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended, mayRisk } from "../limits/suspension.ts";
@@ -108,11 +108,7 @@ function retryUncovered(
     stopUncovered(leg, detail);
     return { sent: 0, again: [], isOutdated: candidates.length > 0 };
   }
-  leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, candidates)) {
-      hold(leg, row, { reason: "loss_limit", retryClass: "transient", detail });
-    }
-  });
+  holdOpen(leg, candidates, { reason: "loss_limit", retryClass: "transient", detail });
   return { sent: 0, again: [] };
 }
 
@@ -164,17 +160,13 @@ async function sendInTurn(
 ): Promise<SendResult> {
   const { part, candidates } = work;
   if (!await mayRisk(leg, { candidates, simulation: part.simulation })) {
-    const why = { reason: "loss_limit", retryClass: "transient", detail: STRANGERS } as const;
-    leg.ledger.transaction(() => {
-      for (const { row } of stillOpen(leg, candidates)) hold(leg, row, why);
-    });
+    holdOpen(leg, candidates, { reason: "loss_limit", retryClass: "transient", detail: STRANGERS });
     return { sent: 0, again: [] };
   }
   const signing = await signBounded(leg, work);
   if (signing.kind === "uncovered") return retryUncovered(leg, work, signing);
   if (signing.kind === "overtaken") {
-    const work = { candidates, receipts: signing.receipts };
-    return { sent: 0, again: await endDelivered(leg, work) };
+    return { sent: 0, again: await endDelivered(leg, candidates, signing.receipts) };
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.

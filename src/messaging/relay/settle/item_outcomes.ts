@@ -47,7 +47,7 @@ export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
       recordOwn(context, [message], work);
       noteExecuted(context, [message]);
     }
-    submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
+    submissions.settleItems(row.id, [item.commitment], outcome === "delivered" ? "handled" : "by_other");
     const end = toEndState(outcome);
     // A message that ended meanwhile keeps its state; its revenue is recorded anyway.
     if (message.state !== end.state && mayFollow(message.state, end.state)) {
@@ -55,7 +55,7 @@ export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
     }
     return;
   }
-  submissions.settleItem(row.id, item.commitment, "not_handled");
+  submissions.settleItems(row.id, [item.commitment], "not_handled");
   if (outcome === "undelivered") return;
   const failed = { row: message, transaction: row.submission.hash };
   const nextTryAtMs = noteNotExecuted(context, failed) ?? 0;

@@ -207,9 +207,7 @@ async function sendReplacement(context: Settling, successor: Successor): Promise
   if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
   // The previous one is still pending; the next increase starts from this price.
   context.ledger.transaction(() => {
-    for (const { commitment } of submissions.itemsOf(id)) {
-      submissions.settleItem(id, commitment, "not_handled");
-    }
+    submissions.settleItems(id, submissions.itemsOf(id).map(({ commitment }) => commitment), "not_handled");
     submissions.update(id, { state: "dropped", detail: explainRejected(result) });
   });
 }

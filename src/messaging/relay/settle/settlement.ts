@@ -189,9 +189,7 @@ export async function settleByReceipts(
   context.ledger.transaction(() => {
     // What was recorded for an earlier block is no longer valid.
     if (row.state === "included") reopen(context, row);
-    for (const { commitment } of all) {
-      context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
-    }
+    context.ledger.submissions.settleItems(row.id, all.map(({ commitment }) => commitment), "not_handled");
     rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";

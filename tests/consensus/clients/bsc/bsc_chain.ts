@@ -23,7 +23,7 @@ import {
 } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
-import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
+import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/header_rewriter.ts";
 import { type ClientKind, ClientTarget } from "../../../support/client_target.ts";
 import type { UpdateRules } from "../../../support/memory_target.ts";
 

@@ -10,7 +10,7 @@ import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
-import { grandpaStateOf } from "../../../../devnet/updates/grandpa_updater.ts";
+import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";

@@ -19,8 +19,12 @@ import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { SyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
-import { type AmsterdamFork, amsterdamHeaderRule } from "../../../../devnet/evm/amsterdam_headers.ts";
-import { type HeaderRewriter, startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
+import {
+  type AmsterdamFork,
+  amsterdamHeaderRule,
+  type HeaderRewriter,
+  startHeaderRewriter,
+} from "../../../../devnet/evm/header_rewriter.ts";
 import { checkBeaconUpdate } from "../../../../devnet/hub/verifiers/beacon/beacon_client.ts";
 import type { BeaconLayout } from "../../../../devnet/hub/verifiers/beacon/layouts.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";

@@ -14,7 +14,7 @@ import { Secret } from "../../../../src/core/config/redact.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { requireSlots } from "../../../../devnet/hub/verifiers/ethereum_state.ts";
-import { ProofRefusal } from "../../../../devnet/hub/verifiers/proof_refusal.ts";
+import { ProofRefusal } from "../../../../devnet/hub/verifiers/refusals.ts";
 import {
   countReceived,
   freezeHost,

@@ -51,6 +51,21 @@ const rows: readonly [string, Partial<PriceFacts>, readonly [bigint, string | un
     { otherWei: 29n * gwei, ...accepted(gwei, 1) },
     [30n, undefined],
   ],
+  [
+    "a fall that another endpoint sees is followed at once",
+    { otherWei: 31n * gwei, ...accepted(100n * gwei, 1) },
+    [30n, undefined],
+  ],
+  [
+    "a price far below another endpoint's counts as that one's",
+    { namedWei: 0n, otherWei: 10n * gwei },
+    [10n, "other endpoint"],
+  ],
+  [
+    "another endpoint that names next to nothing moves no price that both named before",
+    { otherWei: 1n, ...accepted(20n * gwei, 1) },
+    [30n, undefined],
+  ],
   ["one that nobody else sees is not", accepted(gwei, 1), [2n, "last price"]],
 ];
 
@@ -154,6 +169,20 @@ Deno.test("gas prices: an endpoint that multiplies all that it says is contradic
     assert.ok(typeof price !== "string", String(price));
     assert.ok(price[0] * price[1] <= 125n * 44n, String(price));
   }
+});
+
+Deno.test("gas prices: what an endpoint that calls gas free says counts for nothing, first or second, at the start and later", async () => {
+  for (const [order, expected] of [[[0n, 1n], [22n, 22n]], [[1n, 0n], [27n, 2n]]] as const) {
+    await using first = node(priced(order[0]));
+    await using second = node(priced(order[1]));
+    assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
+  }
+  await using first = node(priced(1n));
+  await using second = node(priced(1n));
+  const { chain } = chainAt([first, second]);
+  assert.deepEqual(await offered(chain), [27n, 2n]);
+  first.on("eth_gasPrice", () => "0x0");
+  assert.deepEqual(await offered(chain), [27n, 2n]);
 });
 
 Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {

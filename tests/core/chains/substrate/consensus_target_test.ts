@@ -29,7 +29,7 @@ import {
   submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
+import type { RuntimeChange } from "../../../../devnet/hub/runtime_metadata.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";

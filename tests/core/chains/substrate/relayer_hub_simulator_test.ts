@@ -27,8 +27,7 @@ import {
   startTestHub,
 } from "../../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
-import { RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
+import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
 import { connect, relayerId, testsOn } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";

@@ -11,10 +11,15 @@ import {
   sender,
   submit,
 } from "../../../../devnet/hub/deliveries.ts";
-import { askQuestions, question, startGetHub } from "../../../../devnet/hub/get_work.ts";
+import {
+  askQuestions,
+  fetchRefusal,
+  question,
+  relayerCalls,
+  startGetHub,
+} from "../../../../devnet/hub/relayer_work.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { demoModuleId } from "../../../../devnet/hub/hub.ts";
-import { fetchRefusal, relayerCalls } from "../../../../devnet/hub/relayer_work.ts";
 import type { Profile } from "../../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../../devnet/profiles/rpc_behaviour.ts";
 import { startProfiledNode } from "../../../../devnet/profiles/rpc_front.ts";

@@ -1,5 +1,5 @@
 /** A Substrate node that proves contracts, in memory: blocks by number, and whatever it is told to do wrong. */
-import { ContractTries, type SlotChanges } from "../../../../devnet/revive/contract_tries.ts";
+import { ContractTries, type SlotChanges } from "../../../../devnet/revive/mirrored_blocks.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { blake2b256, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "../../../../src/core/rpc/call.ts";

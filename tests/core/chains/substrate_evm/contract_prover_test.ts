@@ -1,6 +1,6 @@
 /** Proofs of contracts by a Substrate node: what is asked, what is verified, and what is said of a node that lies. */
 import assert from "node:assert/strict";
-import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/contract_tries.ts";
+import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/mirrored_blocks.ts";
 import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { createProofChecks, EvmProofs, type ProofProbe } from "../../../../src/core/chains/evm/proofs.ts";
 import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";

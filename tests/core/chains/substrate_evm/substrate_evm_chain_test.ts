@@ -5,7 +5,7 @@ import { type ProvenChain, startProvenChain } from "../../../../devnet/chains/pr
 import { deployIsmpHost, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { sendPings } from "../../../../devnet/evm/host_admin.ts";
 import { sentIn } from "../../../../devnet/traffic/messages.ts";
-import { reviveMetadata } from "../../../../devnet/revive/revive_metadata.ts";
+import { reviveMetadata } from "../../../../devnet/revive/revive_node.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import {
   createSubstrateEvmChain,

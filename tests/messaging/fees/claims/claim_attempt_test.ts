@@ -19,15 +19,14 @@ function commitment(index: number): Hash256 {
   return `0x${index.toString(16).padStart(64, "0")}`;
 }
 
-const open: ClaimedRequest = { fee: 5n, onHub: "open" };
+const open: ClaimedRequest = { fee: 5n, onHub: "unclaimed" };
 
 for (
   const [name, request, to, why] of [
-    ["without a fee", { fee: 0n, onHub: "open" }, "no_fee", "fee_is_zero"],
+    ["without a fee", { fee: 0n, onHub: "unclaimed" }, "no_fee", "fee_is_zero"],
     ["claimed before", { fee: 5n, onHub: "claimed" }, "claimed", "claimed_already"],
     ["claimed before, its fee gone", { fee: 0n, onHub: "claimed" }, "claimed", "claimed_already"],
     ["unknown to the hub", { fee: 5n, onHub: "unknown" }, "unclaimable", "unknown_to_hub"],
-    ["claimed in a block that is not final", { fee: 5n, onHub: "claimed_not_final" }, undefined, undefined],
     ["that could not be read", undefined, undefined, undefined],
   ] as const
 ) {

@@ -203,7 +203,7 @@ export function branchOfBootstrap(
 /** Bytes of a BLS public key. */
 export const KEY_BYTES = 48;
 /** Bytes of a sync committee: 512 keys and their sum. */
-export const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
+const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
 
 /** A sync committee from its SSZ bytes. @throws {DerivationError} `state_bytes` when there are not 513 keys. */
 export function readCommittee(bytes: Uint8Array): SyncCommittee {

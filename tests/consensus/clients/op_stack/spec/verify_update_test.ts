@@ -1,3 +1,4 @@
+import { ClientRefusal } from "../../../../../devnet/hub/verifiers/refusals.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { concatHex, hexToBytes, keccak256, numberToHex } from "viem";
 import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
@@ -24,10 +25,7 @@ import {
   gameIdWord,
   outputRoot,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import {
-  checkOpStackUpdate,
-  OpStackRefusal,
-} from "../../../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
+import { checkOpStackUpdate } from "../../../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import {
   type OpStackHubView,
   verifyOpStackUpdate,
@@ -51,7 +49,7 @@ function refuses(update: OpStackUpdate, hub: OpStackHubView, code: OpStackErrorC
     (error) => error instanceof RollupUpdateError && error.code === code,
     `should be refused as ${code}`,
   );
-  throws(() => hubAnswer(update, hub), OpStackRefusal, `the simulated hub should refuse as ${code}`);
+  throws(() => hubAnswer(update, hub), ClientRefusal, `the simulated hub should refuse as ${code}`);
 }
 
 /** What the simulated hub makes of an update, with code of its own. */

@@ -16,7 +16,7 @@ import {
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { checkPolygonUpdate } from "../../../../../devnet/hub/verifiers/polygon/polygon_client.ts";
-import { PolygonRefusal } from "../../../../../devnet/hub/verifiers/polygon/polygon_refusal.ts";
+import { ClientRefusal } from "../../../../../devnet/hub/verifiers/refusals.ts";
 import { type HeimdallChainOptions, usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
 import { followedPolygon, POLY } from "../polygon_chain.ts";
 
@@ -97,7 +97,7 @@ export function isTaken(work: () => unknown): boolean {
     work();
     return true;
   } catch (error) {
-    assert.ok(error instanceof PolygonError || error instanceof PolygonRefusal, String(error));
+    assert.ok(error instanceof PolygonError || error instanceof ClientRefusal, String(error));
     return false;
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Version 1: all tables of docs/architecture/ledger.md, "Tables".
+ * The tables of docs/architecture/ledger.md, "Tables".
  * Heights and times are 64-bit integers; nonces are 20 digits of text, so that they sort; amounts are decimal text.
  */
-import type { Migration } from "../schema.ts";
 
 const message = `
 CREATE TABLE message (
@@ -44,9 +43,18 @@ CREATE INDEX message_unfinished ON message (source, target, state, reason, creat
 CREATE INDEX message_ended ON message (updated_at_ms, source, target, state)
   WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
 CREATE INDEX message_of_get ON message (request_commitment) WHERE kind = 'getResponse';
+CREATE INDEX message_ended_of_leg ON message (source, target, state, updated_at_ms)
+  WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
+CREATE INDEX message_held ON message (target, reason, source, module, next_attempt_at_ms, updated_at_ms, state)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed') AND reason IS NOT NULL;
+CREATE INDEX message_limited ON message (source, target, reason)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed') AND batch_limit IS NOT NULL;
 `;
 
-/** Written by triggers, so that no way of changing a message is missing. A message keeps its first and last changes. */
+/**
+ * Written by triggers, so that no way of changing a message is missing. A message keeps its first and last changes; that
+ * it was found (`seen`, without a reason), as nearly all are, is in its own row.
+ */
 const messageChange = `
 CREATE TABLE message_change (
   commitment TEXT NOT NULL,
@@ -58,23 +66,53 @@ CREATE TABLE message_change (
   at_ms INTEGER NOT NULL,
   PRIMARY KEY (commitment, target, number)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER message_found AFTER INSERT ON message BEGIN
+CREATE TRIGGER message_found AFTER INSERT ON message WHEN new.state <> 'seen' OR new.reason IS NOT NULL BEGIN
   INSERT INTO message_change (commitment, target, number, state, reason, detail, at_ms)
   VALUES (new.commitment, new.target, 1, new.state, new.reason, new.detail, new.updated_at_ms);
 END;
 CREATE TRIGGER message_changed AFTER UPDATE OF state, reason ON message
 WHEN new.state <> 'ready' AND (old.state <> new.state OR old.reason IS NOT new.reason) BEGIN
   INSERT INTO message_change (commitment, target, number, state, reason, detail, at_ms)
-  SELECT new.commitment, new.target, coalesce(max(number), 0) + 1, new.state, new.reason, new.detail,
+  SELECT new.commitment, new.target, coalesce(max(number), 1) + 1, new.state, new.reason, new.detail,
     new.updated_at_ms
   FROM message_change WHERE commitment = new.commitment AND target = new.target;
-  DELETE FROM message_change WHERE commitment = new.commitment AND target = new.target AND number > 1
-    AND number <= (SELECT max(number) FROM message_change
-      WHERE commitment = new.commitment AND target = new.target) - 50;
+END;
+CREATE TRIGGER message_change_limited AFTER INSERT ON message_change WHEN new.number > 51 BEGIN
+  DELETE FROM message_change WHERE commitment = new.commitment AND target = new.target
+    AND number = new.number - 50;
 END;
 CREATE TRIGGER message_removed AFTER DELETE ON message BEGIN
   DELETE FROM message_change WHERE commitment = old.commitment AND target = old.target;
   DELETE FROM decision WHERE commitment = old.commitment AND target = old.target;
+END;
+`;
+
+/** Counted by triggers, so that no way of changing a message is missing. No reason is the empty text. */
+const messageCount = `
+CREATE TABLE message_count (
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (source, target, state, reason)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER message_count_found AFTER INSERT ON message BEGIN
+  INSERT INTO message_count (source, target, state, reason, count)
+  VALUES (new.source, new.target, new.state, coalesce(new.reason, ''), 1)
+  ON CONFLICT (source, target, state, reason) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER message_count_changed AFTER UPDATE OF state, reason ON message
+WHEN old.state <> new.state OR old.reason IS NOT new.reason BEGIN
+  UPDATE message_count SET count = count - 1 WHERE source = old.source AND target = old.target
+    AND state = old.state AND reason = coalesce(old.reason, '');
+  INSERT INTO message_count (source, target, state, reason, count)
+  VALUES (new.source, new.target, new.state, coalesce(new.reason, ''), 1)
+  ON CONFLICT (source, target, state, reason) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER message_count_removed AFTER DELETE ON message BEGIN
+  UPDATE message_count SET count = count - 1 WHERE source = old.source AND target = old.target
+    AND state = old.state AND reason = coalesce(old.reason, '');
 END;
 `;
 
@@ -199,6 +237,9 @@ CREATE INDEX delivery_not_final ON delivery (dest, block_height) WHERE is_final 
 CREATE INDEX delivery_unclaimed ON delivery (source, dest, relayer, block_height)
   WHERE claim_state = 'unclaimed' AND is_final = 1;
 CREATE INDEX delivery_by_claim_state ON delivery (claim_state, updated_at_ms);
+CREATE INDEX delivery_by_pair ON delivery (source, dest, relayer);
+CREATE INDEX delivery_open_claim ON delivery (source, claim_state, fee)
+  WHERE claim_state IN ('unclaimed', 'claiming', 'lost', 'unclaimable');
 `;
 
 const withdrawal = `
@@ -210,20 +251,18 @@ CREATE TABLE withdrawal (
   beneficiary BLOB,
   amount TEXT NOT NULL,
   hub_block INTEGER NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('requested', 'dispatched', 'delivering', 'done', 'void')),
+  state TEXT NOT NULL CHECK (state IN ('requested', 'dispatched', 'done', 'void')),
   commitment TEXT UNIQUE,
   encoded BLOB,
   dispatch_hub_block INTEGER,
   submission_id INTEGER REFERENCES submission (id) ON DELETE SET NULL,
-  attempts INTEGER NOT NULL,
-  next_attempt_at_ms INTEGER NOT NULL,
   detail TEXT,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
   CHECK ((commitment IS NULL) = (encoded IS NULL) AND (commitment IS NULL) = (dispatch_hub_block IS NULL)),
   CHECK (state IN ('requested', 'void') OR commitment IS NOT NULL)
 ) STRICT;
-CREATE INDEX withdrawal_open ON withdrawal (chain, id) WHERE state IN ('requested', 'dispatched', 'delivering');
+CREATE INDEX withdrawal_open ON withdrawal (chain, id) WHERE state IN ('requested', 'dispatched');
 CREATE INDEX withdrawal_submission ON withdrawal (submission_id) WHERE submission_id IS NOT NULL;
 `;
 
@@ -245,7 +284,7 @@ CREATE TABLE reward (
   reference TEXT NOT NULL,
   height INTEGER NOT NULL,
   payload BLOB NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'claiming', 'claimed', 'refused')),
+  state TEXT NOT NULL CHECK (state IN ('pending', 'claimed', 'refused')),
   attempts INTEGER NOT NULL,
   next_attempt_at_ms INTEGER NOT NULL,
   detail TEXT,
@@ -253,7 +292,7 @@ CREATE TABLE reward (
   updated_at_ms INTEGER NOT NULL,
   PRIMARY KEY (kind, chain, reference)
 ) STRICT;
-CREATE INDEX reward_open ON reward (height) WHERE state IN ('pending', 'claiming');
+CREATE INDEX reward_open ON reward (height) WHERE state = 'pending';
 `;
 
 const suspension = `
@@ -272,11 +311,11 @@ CREATE TABLE suspension (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** The first version of the tables. */
-export const firstTables: Migration = {
-  version: 1,
-  title: "first tables",
-  sql: rest + message + messageChange + decision + operatorHold + submission + spending + delivery +
-    withdrawal +
-    suspension,
-};
+/**
+ * Steps of the tables, in order: a file of version N has the first N of them. A new step is a new last entry; one that
+ * was released is never changed.
+ */
+export const migrations: readonly string[] = [
+  rest + message + messageChange + messageCount + decision + operatorHold + submission + spending + delivery +
+  withdrawal + suspension,
+];

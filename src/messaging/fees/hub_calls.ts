@@ -1,0 +1,235 @@
+/**
+ * Calls to the hub: journalled before their bytes are sent (I3), and polled until they are final. Works from the journal
+ * alone, so calls of an earlier run are found too.
+ */
+import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains/hub.ts";
+import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
+import { toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../core/rpc/call.ts";
+import { Limit } from "../../core/runtime/limit.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
+
+/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
+const PATIENCE_BLOCKS = 3n;
+
+/** Refusals that concern the hub's view of a chain, not the content of the call. */
+const ABOUT_THE_CHAIN: ReadonlySet<Refusal["code"]> = new Set<Refusal["code"]>([
+  "not_ready",
+  "host_frozen",
+  "client_expired",
+]);
+
+/** Call to journal and send. */
+export interface HubCallOrder {
+  readonly call: RelayerHubCall;
+  readonly kind: Extract<SubmissionKind, "accumulate" | "withdraw" | "claim">;
+  readonly items: readonly SubmissionItem[];
+  /** Writes the rows that depend on the call, in the same transaction as its journal entry. */
+  readonly onJournal: (id: number) => void;
+  /** Reverts those rows when the hub does not accept the bytes, in the transaction that records the refusal. */
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+/** The end of a call, as its journal entry records it. */
+export type HubCallEnd =
+  | { readonly state: "final"; readonly block: BlockRef }
+  | { readonly state: "failed"; readonly block: BlockRef; readonly detail: string }
+  /** It left the transaction pool without being included. */
+  | { readonly state: "dropped"; readonly detail: string };
+
+/** The end that a status means, if it is one. */
+export function toCallEnd(status: HubCallStatus): HubCallEnd | undefined {
+  switch (status.kind) {
+    case "open":
+    case "included":
+      return undefined;
+    case "final":
+      return { state: "final", block: status.block };
+    case "failed":
+      return { state: "failed", block: status.block, detail: status.error };
+    case "gone":
+      return { state: "dropped", detail: "left the transaction pool" };
+  }
+}
+
+/** Outcome of the broadcast; `sent` also covers a lost response. */
+export type HubCallSent =
+  | { readonly kind: "sent"; readonly id: number }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Status of a call. */
+export type HubCallStatus =
+  /** Pending, or too recent to be dropped. */
+  | { readonly kind: "open" }
+  /** In a block that may still be reorganised. */
+  | { readonly kind: "included"; readonly block: BlockRef }
+  /** In a final block, succeeded. */
+  | { readonly kind: "final"; readonly block: BlockRef }
+  /** In a final block, failed. */
+  | { readonly kind: "failed"; readonly block: BlockRef; readonly error: string }
+  /** Left the transaction pool without being included. */
+  | { readonly kind: "gone" };
+
+/** True when the same call with other content would be refused for the same reason. */
+export function isAboutChain(refusal: Refusal): boolean {
+  return ABOUT_THE_CHAIN.has(refusal.code);
+}
+
+/** Finds the name of the pallet's error, without the pallet; `undefined` when the hub does not report one. */
+export function findErrorName(refusal: Refusal | HubCallRefusal): string | undefined {
+  const named = "error" in refusal ? refusal.error : refusal.detail;
+  return named === undefined ? undefined : /^(?:\w+\.)?(\w+)$/.exec(named)?.[1];
+}
+
+/** Sends calls and tracks them. One instance per hub, shared by all workers that send. */
+export class HubCalls {
+  readonly #hub: HubChain;
+  readonly #ledger: Ledger;
+  readonly #log: Log;
+  /** Submissions that are being broadcast right now. */
+  readonly #leaving = new Set<number>();
+
+  constructor(context: { readonly hub: HubChain; readonly ledger: Ledger; readonly log: Log }) {
+    this.#hub = context.hub;
+    this.#ledger = context.ledger;
+    this.#log = context.log;
+  }
+
+  /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */
+  async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
+    const submission = await this.#hub.hubCalls.prepareCall(order.call, signal);
+    signal.throwIfAborted();
+    const id = this.#ledger.transaction(() => {
+      const entry = this.#ledger.submissions.record({ submission, kind: order.kind, items: order.items });
+      order.onJournal(entry);
+      return entry;
+    });
+    return await this.#handOver(id, order.onRefused, signal);
+  }
+
+  /** Broadcasts journalled bytes (again). */
+  async resend(id: number, onRefused: HubCallOrder["onRefused"], signal: AbortSignal): Promise<HubCallSent> {
+    return await this.#handOver(id, onRefused, signal);
+  }
+
+  /** Polls the status of a journalled call, and records blocks that are not final yet. */
+  async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
+    if (this.#leaving.has(row.id)) return { kind: "open" };
+    const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
+    switch (outcome.kind) {
+      case "pending":
+        if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
+        return { kind: "open" };
+      case "included":
+        return this.#included(row, outcome);
+      case "replaced":
+        return { kind: "gone" };
+      case "unknown": {
+        const head = await this.#hub.reads.fetchHeight(signal);
+        return { kind: head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? "open" : "gone" };
+      }
+    }
+  }
+
+  /** Polls a journalled call; `undefined` while its outcome is open. */
+  async pollEnd(row: SubmissionRow, signal: AbortSignal): Promise<HubCallEnd | undefined> {
+    return toCallEnd(await this.poll(row, signal));
+  }
+
+  /** Records the end of a call, together with what follows from it. */
+  end({ id }: SubmissionRow, end: HubCallEnd, follow: () => void = () => {}): void {
+    this.#ledger.transaction(() => {
+      this.#ledger.submissions.update(id, end);
+      follow();
+    });
+  }
+
+  /** Lists calls of one kind whose outcome is open, oldest first. */
+  listOpen(kind: HubCallOrder["kind"]): readonly SubmissionRow[] {
+    return this.#ledger.submissions.listUnresolved(this.#hub.id.stateMachine)
+      .filter((row) => row.kind === kind);
+  }
+
+  #included(
+    row: SubmissionRow,
+    { block, isFinal, succeeded, refusal }: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): HubCallStatus {
+    if (!isFinal) {
+      if (row.state !== "included" || row.block?.hash !== block.hash) {
+        this.#note(row.id, { state: "included", block });
+      }
+      return { kind: "included", block };
+    }
+    if (succeeded) return { kind: "final", block };
+    return { kind: "failed", block, error: refusal?.detail ?? "failed" };
+  }
+
+  #note(id: number, change: { readonly state: "broadcast" | "included"; readonly block?: BlockRef }): void {
+    this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
+  }
+
+  async #handOver(
+    id: number,
+    onRefused: HubCallOrder["onRefused"],
+    signal: AbortSignal,
+  ): Promise<HubCallSent> {
+    const row = this.#ledger.submissions.find(id);
+    if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
+    this.#leaving.add(id);
+    try {
+      const result = await this.#hub.sender.broadcast(row.submission, signal);
+      return this.#applyBroadcast(id, result, onRefused);
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
+      this.#log.info("transaction_failed.broadcast_unknown", fields);
+      return { kind: "sent", id };
+    } finally {
+      this.#leaving.delete(id);
+    }
+  }
+
+  #applyBroadcast(
+    id: number,
+    result: BroadcastResult,
+    onRefused: HubCallOrder["onRefused"],
+  ): HubCallSent {
+    if (result.kind === "sent" || result.kind === "alreadyKnown") {
+      this.#note(id, { state: "broadcast" });
+      return { kind: "sent", id };
+    }
+    const refusal: Refusal = result.kind === "refused"
+      ? result.refusal
+      : { code: "unspecified", detail: result.kind };
+    this.#ledger.transaction(() => {
+      this.#ledger.submissions.update(id, { state: "dropped", detail: refusal.detail });
+      onRefused(refusal);
+    });
+    return { kind: "refused", refusal };
+  }
+}
+
+/** Owner of a nonce: address and chain. */
+export interface NonceOwner {
+  readonly address: Uint8Array;
+  readonly chain: StateMachine;
+}
+
+/**
+ * Serialises signatures for the hub that use `Relayer.Nonce[(address, chain)]`: withdrawals, and claims for a
+ * beneficiary. One at a time per pair, from reading the nonce to the journal entry; a second would use the same nonce.
+ * Shared by the workers.
+ */
+export class NonceTurns {
+  readonly #turns = new Map<string, Limit>();
+
+  /** Runs `work` once no other worker uses the nonce. */
+  run<T>(owner: NonceOwner, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const key = `${toHex(owner.address)} ${owner.chain}`;
+    const turn = this.#turns.get(key) ?? new Limit(1);
+    this.#turns.set(key, turn);
+    return turn.run(work, signal);
+  }
+}
