@@ -35,14 +35,10 @@ export interface HttpEndpointOptions extends HttpAddressOptions {
   readonly translate: TranslateError;
 }
 
-/** Creates an endpoint for an HTTP(S) URL. User name and password of the URL are sent as basic authorization. */
-export function createHttpEndpoint(deps: HttpDeps, options: HttpEndpointOptions): RpcEndpoint {
-  return new HttpEndpoint(deps, options);
-}
-
 type JsonObject = { readonly [name: string]: Json };
 
-class HttpEndpoint implements RpcEndpoint {
+/** An endpoint at an HTTP(S) URL. User name and password of the URL are sent as basic authorization. */
+export class HttpEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #address: HttpAddress;
   readonly #translate: TranslateError;

@@ -4,14 +4,14 @@ import { answerLimit } from "../../../src/core/rpc/answer_limits.ts";
 import { RpcEndpointSet } from "../../../src/core/rpc/endpoint_set.ts";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
-import { createHttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
+import { HttpEndpoint, platformFetch } from "../../../src/core/rpc/http.ts";
 import { SocketEndpoint } from "../../../src/core/rpc/socket.ts";
 import { SubstrateClient } from "../../../src/core/rpc/substrate_client.ts";
 import { calls } from "../../../src/core/rpc/substrate_calls.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { catchFault } from "../../support/rpc_faults.ts";
+import { catchFault, request } from "../../support/rpc_faults.ts";
 import { ScriptedNode } from "../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
@@ -54,9 +54,9 @@ function serveBomb(body: Uint8Array<ArrayBuffer>): TestServer & { requests(): nu
   return { ...server, requests: () => requests };
 }
 
-function open(port: number): ReturnType<typeof createHttpEndpoint> {
+function open(port: number): HttpEndpoint {
   const options = { url: `http://127.0.0.1:${port}/`, chain: "EVM-1", translate: translateEvmError };
-  return createHttpEndpoint({ fetch: platformFetch, clock: systemClock }, options);
+  return new HttpEndpoint({ fetch: platformFetch, clock: systemClock }, options);
 }
 
 /** Peak of this process's memory so far, MiB. */
@@ -108,12 +108,12 @@ Deno.test("answer limits: an endpoint that exceeds them is paused at once, anoth
   const elsewhere = chain(other.port);
   const onFault = ({ message }: Error): void => void faults.push(message);
   const heights = await Promise.all([
-    ...Array.from({ length: 4 }, () => attacked.request(call, { signal: never, onFault })),
-    ...Array.from({ length: 20 }, () => elsewhere.request(call, { signal: never })),
+    ...Array.from({ length: 4 }, () => request(attacked, call, { signal: never, onFault })),
+    ...Array.from({ length: 20 }, () => request(elsewhere, call)),
   ]);
   deepEqual(new Set(heights), new Set(["0x10"]));
   const asked = bombed.requests();
-  equal(await attacked.request(call, { signal: never }), "0x10");
+  equal(await request(attacked, call), "0x10");
   equal(bombed.requests(), asked);
   equal(
     faults[0],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcCall, RpcEndpoint, RpcFaultCode } from "../../../src/core/rpc/call.ts";
-import { createHttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
+import { HttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
 import { readRetryAfterMs } from "../../../src/core/rpc/http_exchange.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -17,7 +17,7 @@ function node(): ScriptedRpc {
 }
 
 function endpoint(url: string, options: Partial<HttpEndpointOptions> = {}): RpcEndpoint {
-  return createHttpEndpoint(
+  return new HttpEndpoint(
     { fetch: platformFetch, clock: systemClock },
     { chain: "EVM-1", translate: translateEvmError, url, ...options },
   );
@@ -125,7 +125,7 @@ Deno.test("http: an error without an id, also one that is only a text, belongs t
     '{"error":"Too Many Requests"}',
   ];
   for (const body of bodies) {
-    const http = createHttpEndpoint(
+    const http = new HttpEndpoint(
       { fetch: () => Promise.resolve(new Response(body, { status: 400 })), clock: systemClock },
       { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
     );
@@ -161,7 +161,7 @@ Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call
   rpc.failNext({ kind: "hang" });
   const clock = new FakeClock();
   const arrived = Promise.withResolvers<void>();
-  const http = createHttpEndpoint(
+  const http = new HttpEndpoint(
     { fetch: (url, init) => (arrived.resolve(), platformFetch(url, init)), clock },
     { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
   );
@@ -177,7 +177,7 @@ Deno.test("http: the caller's abort ends the request with the caller's reason an
   await using rpc = node();
   rpc.failNext({ kind: "hang" });
   const clock = new FakeClock();
-  const http = createHttpEndpoint(
+  const http = new HttpEndpoint(
     { fetch: platformFetch, clock },
     { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
   );
@@ -233,7 +233,7 @@ Deno.test("http: a refused connection and an unknown host are unreachable", asyn
 });
 
 Deno.test("http: numbers beyond 2^53 arrive exactly", async () => {
-  const exact = createHttpEndpoint(
+  const exact = new HttpEndpoint(
     {
       fetch: () => Promise.resolve(new Response('{"jsonrpc":"2.0","id":1,"result":18446744073709551615}')),
       clock: systemClock,

@@ -14,7 +14,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { translateCometError } from "../../../core/rpc/cometbft_errors.ts";
 import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { type FaultPlace, RpcFault } from "../../../core/rpc/call.ts";
-import { createHttpEndpoint } from "../../../core/rpc/http.ts";
+import { HttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import { hashCometHeader, type HeimdallValidator } from "./spec/comet_header.ts";
 import { joinCommitmentProofs } from "./spec/commitment_proof.ts";
@@ -66,7 +66,7 @@ export interface HeimdallNodeOptions {
 /** Opens a node. Sends no request before the first read. */
 export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNodeOptions): HeimdallNode {
   const chain = options.stateMachine;
-  const endpoint = createHttpEndpoint(deps, {
+  const endpoint = new HttpEndpoint(deps, {
     url: options.url.reveal(),
     chain,
     translate: translateCometError,

@@ -10,7 +10,7 @@ import type { EndpointLineDeps, JoinedCalls } from "../../rpc/endpoint_line.ts";
 import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import type { NamedHead } from "../../rpc/head_watch.ts";
-import { createHttpEndpoint } from "../../rpc/http.ts";
+import { HttpEndpoint } from "../../rpc/http.ts";
 import type { Fetch } from "../../rpc/http_exchange.ts";
 import { isJsonObject, type Json } from "../../rpc/json.ts";
 import { type EndpointState, parseQuantity } from "../../rpc/observed_endpoint.ts";
@@ -45,7 +45,7 @@ export function createEvmEndpointSet(
   return new RpcEndpointSet(deps, {
     chain,
     endpoints: urls.map((url) =>
-      createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError })
+      new HttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError })
     ),
     maxConcurrent,
     identity: { call: chainId.call, isExpected: (result) => parseQuantity(result) === number },

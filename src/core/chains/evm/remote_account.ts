@@ -13,7 +13,7 @@ import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { FaultPlace, RpcEndpoint, RpcFaultCode, TranslateError } from "../../rpc/call.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
-import { createHttpEndpoint } from "../../rpc/http.ts";
+import { HttpEndpoint } from "../../rpc/http.ts";
 import { HttpAddress } from "../../rpc/http_exchange.ts";
 import { parseJson } from "../../rpc/json.ts";
 import { observeRequest } from "../../rpc/observed_endpoint.ts";
@@ -87,7 +87,7 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
     const { chain, signer } = options;
     const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES };
     const address = { url: signer.reveal(), chain, ...limits };
-    this.#rpc = createHttpEndpoint(deps, { ...address, translate: translateSignerError });
+    this.#rpc = new HttpEndpoint(deps, { ...address, translate: translateSignerError });
     this.#http = new HttpAddress(deps, address);
     this.host = this.#http.host;
     this.address = signer.address;

@@ -32,6 +32,7 @@ import {
   type EvmChainDeps,
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
+import { bad, good } from "../evm/endpoint_checks.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
 import {
   CONSEQUENCE,
@@ -261,9 +262,10 @@ export function createContractProbe(node: ProvingNode): ProofProbe {
     const { chain, endpointHost: endpoint, prover } = node;
     const row = { chain, endpoint, check: "state_proof" } as const;
     const what = `${prover.method} of block ${height}, the newest that the hub knows`;
-    return failure === undefined
-      ? [{ ...row, result: "ok", found: what }]
-      : [{ ...row, result: "failed", found: `no ${what} (${failure}); ${CONSEQUENCE}`, advice: ADVICE }];
+    const verdict = failure === undefined
+      ? good(what)
+      : bad(`no ${what} (${failure}); ${CONSEQUENCE}`, ADVICE);
+    return [{ ...row, ...verdict }];
   };
 }
 

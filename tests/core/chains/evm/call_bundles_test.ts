@@ -4,7 +4,7 @@ import { CallBundles } from "../../../../src/core/chains/evm/evm_endpoint_set.ts
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
-import { createHttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { HttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
@@ -37,7 +37,7 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
   const rpc = new ScriptedRpc({ eth_call: echo, eth_blockNumber: () => "0x10", ...methods });
   const clock = new FakeClock();
   const refused: string[] = [];
-  const http = createHttpEndpoint({ fetch: platformFetch, clock }, {
+  const http = new HttpEndpoint({ fetch: platformFetch, clock }, {
     url: rpc.url,
     chain: "EVM-1",
     translate: translateEvmError,

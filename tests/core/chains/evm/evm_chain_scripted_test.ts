@@ -18,11 +18,20 @@ import {
 } from "../../../support/scripted_rpc.ts";
 import { hub, never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
+import { blockHash, blockOf, chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 
 const noHints = { nonceAtLeast: undefined };
+
+/** A node that has mined our transaction, with a receipt of these fields. */
+function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
+  const receipt = { blockNumber: "0xf0", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] };
+  return node({
+    eth_getTransactionByHash: () => ({ hash: blockHash }),
+    eth_getTransactionReceipt: () => ({ ...receipt, ...more() }),
+  });
+}
 
 function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
   return {
@@ -360,25 +369,6 @@ Deno.test("evm chain: a transaction from the database is signed again only when 
   assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
 });
 
-Deno.test("evm chain: a node that does not show its pool does not keep us from signing", async () => {
-  for (const code of [-32000, 3]) {
-    let asked = 0;
-    await using rpc = node({
-      eth_call: ([call, tag]) => {
-        if (tag === "pending") {
-          asked++;
-          return new ScriptedError(code, "pending block is not available");
-        }
-        return JSON.stringify(call).includes(hostReads.hostParams.encode())
-          ? hostVector.reads.hostParams.result
-          : zeros(2);
-      },
-    });
-    await sign(chainAt([rpc]).chain);
-    assert.equal(asked, 1);
-  }
-});
-
 Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are final, and the tag is not asked again", async () => {
   await using rpc = node();
   rpc.on(
@@ -451,13 +441,6 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
   assert.equal(requests.count, 4);
 });
 
-Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", async () => {
-  await using rpc = node({ debug_traceCall: () => ({ ...traceVector.succeeds.trace, gasUsed: "0xf42400" }) });
-  const { chain } = chainAt([rpc]);
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "too_large");
-});
-
 Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the maximum, not the tip", async () => {
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
@@ -472,10 +455,7 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
   assert.deepEqual([plain.type, plain.gasPrice, plain.nonce, plain.chainId], ["legacy", 110n, 5, 1]);
   assert.equal(plain.to?.toLowerCase(), hostVector.reads.hostParams.decoded.handler.toLowerCase());
 
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
-  );
+  rpc.on("eth_getBlockByNumber", () => blockOf("0x50"));
   const typed = parseTransaction(toHex((await sign(chain)).raw));
   assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 132n, 20n]);
 });
@@ -484,12 +464,7 @@ Deno.test("evm chain: Polygon's node that suggests less than it takes is offered
   const lowestTipWei = 25_000_000_000n;
   await using rpc = node({
     eth_chainId: () => "0x13882",
-    eth_getBlockByNumber: () => ({
-      number: "0x100",
-      hash: blockHash,
-      timestamp: "0x10",
-      baseFeePerGas: "0x50",
-    }),
+    eth_getBlockByNumber: () => blockOf("0x50"),
   });
   const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(80002) });
   const { gasPriceWei } = await chain.gas.fetchGasQuote(never);
@@ -508,28 +483,10 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   };
   assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, 99 wei may be paid/);
   assert.deepEqual([await signAt(100n), await signAt(104n), await signAt(1_000n)], [100n, 104n, 110n]);
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
-  );
+  rpc.on("eth_getBlockByNumber", () => blockOf("0x50"));
   assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 132n]);
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x78" }),
-  );
+  rpc.on("eth_getBlockByNumber", () => blockOf("0x78"));
   assert.match(String(await signAt(119n)), /too_expensive/);
-});
-
-Deno.test("evm chain: the journal's nonce wins when it is higher than the chain's", async () => {
-  await using rpc = node();
-  const { chain } = chainAt([rpc]);
-  for (const [atLeast, nonce] of [[undefined, 5n], [3n, 5n], [9n, 9n]] as const) {
-    const result = await chain.sender.sign(deliveryOfPosts(1), {
-      simulation: accept(),
-      nonceAtLeast: atLeast,
-    }, never);
-    assert.equal(result.kind === "signed" ? result.submission.nonce : result.kind, nonce);
-  }
 });
 
 const broadcasts: readonly (readonly [ScriptedError, unknown])[] = [
@@ -605,16 +562,8 @@ Deno.test("evm chain: handled events count only when the host itself emitted the
     topics: [hostEventTopics.PostRequestHandled, blockHash],
     data: `0x${"00".repeat(12)}${"ab".repeat(20)}`,
   });
-  await using rpc = node({
-    eth_getTransactionByHash: () => ({ hash: blockHash }),
-    eth_getTransactionReceipt: () => ({
-      blockNumber: "0xf0",
-      blockHash,
-      status: "0x1",
-      gasUsed: "0x5208",
-      logs: [handled("0x00000000000000000000000000000000000000aa"), handled(host)],
-    }),
-  });
+  const logs = [handled("0x00000000000000000000000000000000000000aa"), handled(host)];
+  await using rpc = minedNode(() => ({ logs }));
   const { chain } = chainAt([rpc]);
   const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
   assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
@@ -623,17 +572,7 @@ Deno.test("evm chain: handled events count only when the host itself emitted the
 
 Deno.test("evm chain: what a transaction cost is what its receipt says, with the fee for data on the L1", async () => {
   let more: Record<string, unknown> = { effectiveGasPrice: "0x50", l1Fee: "0x2710" };
-  await using rpc = node({
-    eth_getTransactionByHash: () => ({ hash: blockHash }),
-    eth_getTransactionReceipt: () => ({
-      blockNumber: "0xf0",
-      blockHash,
-      status: "0x1",
-      gasUsed: "0x5208",
-      logs: [],
-      ...more,
-    }),
-  });
+  await using rpc = minedNode(() => more);
   const { chain } = chainAt([rpc]);
   const submission = await sign(chain);
   const spent = async (): Promise<unknown> => {
@@ -649,16 +588,7 @@ Deno.test("evm chain: what a transaction cost is what its receipt says, with the
 });
 
 Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {
-  await using rpc = node({
-    eth_getTransactionByHash: () => ({ hash: blockHash }),
-    eth_getTransactionReceipt: () => ({
-      blockNumber: "0xf8",
-      blockHash,
-      status: "0x0",
-      gasUsed: "0x30d40",
-      logs: [],
-    }),
-  });
+  await using rpc = minedNode(() => ({ blockNumber: "0xf8", status: "0x0", gasUsed: "0x30d40" }));
   const { chain } = chainAt([rpc]);
   const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
   assert.ok(outcome.kind === "included" && !outcome.succeeded && !outcome.isFinal);

@@ -19,6 +19,11 @@ export const host: Hex = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
 /** Hash of every block. */
 export const blockHash = toHash256(new Uint8Array(32).fill(7));
 
+/** The newest block of a node, with a base fee. */
+export function blockOf(baseFeePerGas: string): unknown {
+  return { number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas };
+}
+
 /** ABI words that are zero. */
 export const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
 

@@ -275,6 +275,7 @@ const nonces: readonly (readonly [string, readonly Methods[], Hints, readonly un
   ["as the journal expects", [counts(5), counts(5)], { nonceAtLeast: 5n, heldNonces: [] }, [5n]],
   ["ours wait", [counts(5, 7)], { nonceAtLeast: 7n, heldNonces: [5n, 6n] }, [7n]],
   ["ours wait where the pool is not shown", [counts(5)], { nonceAtLeast: 7n, heldNonces: [5n, 6n] }, [7n]],
+  ["the journal is ahead, and does not say what waits", [counts(5)], { nonceAtLeast: 9n }, [9n]],
   ["a wallet's transaction waits", [counts(5, 6), counts(5, 6)], { nonceAtLeast: 5n, heldNonces: [] }, [6n]],
   ["a wallet's transaction waits, one endpoint", [counts(5, 6)], { nonceAtLeast: 5n, heldNonces: [] }, [6n]],
   ["a wallet's transaction was mined", [counts(6), counts(6)], { nonceAtLeast: 5n, heldNonces: [] }, [6n]],

@@ -12,7 +12,7 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { blockHash, chainAt, deliveryOfPosts, host, node, post, readHost } from "./scripted_node.ts";
+import { blockOf, chainAt, deliveryOfPosts, host, node, post, readHost } from "./scripted_node.ts";
 
 const handledLog = (nonce: bigint): unknown => ({
   address: host,
@@ -51,6 +51,49 @@ function ran(changes: Readonly<Record<string, unknown>> = {}): readonly unknown[
 function countOf(rpc: ScriptedRpc, method: string): number {
   return rpc.calls.filter((call) => call.method === method).length;
 }
+
+/** Code of a refusal; `accepted` where there is none. */
+function codeOf(simulation: Simulation): string {
+  return simulation.kind === "refused" ? simulation.refusal.code : simulation.kind;
+}
+
+/** Call that was traced last, and the options of that trace. */
+function lastTrace(rpc: ScriptedRpc): readonly [call: Readonly<Record<string, string>>, options: unknown] {
+  const [call, , options] = rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params ??
+    [];
+  return [Object(call), options];
+}
+
+/** Prices of Arbitrum as its precompile tells them: wei for a byte on layer 1, and for a unit of gas. */
+function arbitrumPrices(byteWei: bigint, gasWei: bigint): string {
+  const words = [9n, byteWei, 9n, 9n, 9n, gasWei];
+  return encodeAbiParameters(words.map(() => ({ type: "uint256" as const })), words);
+}
+
+/** A node of Arbitrum whose precompile answers so. */
+function arbitrumNode(prices: unknown, methods: Readonly<Record<string, Answerer>>): ScriptedRpc {
+  return node({
+    eth_chainId: () => "0xa4b1",
+    eth_call: ([call]) => JSON.stringify(call).includes("00000000006c") ? prices : hostParams,
+    ...methods,
+  });
+}
+
+/** A node of the OP stack whose oracle names this price and these costs. */
+function opStackNode(price: Answerer, cost: Answerer): ScriptedRpc {
+  return node({
+    eth_getCode: () => "0x60",
+    eth_simulateV1: () => ran(),
+    eth_call: (params, self) => {
+      const text = JSON.stringify(params);
+      if (!text.includes("0x420000000000000000000000000000000000000f")) return hostParams;
+      return (text.includes("0xfe173b97") ? price : cost)(params, self);
+    },
+  });
+}
+
+const hostParams = hostVector.reads.hostParams.result;
+const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 
 function handledOf(simulation: Simulation): readonly boolean[] {
   assert.ok(simulation.kind === "accepted", JSON.stringify(simulation.kind));
@@ -116,7 +159,7 @@ for (const [name, changes, code] of refusals) {
   Deno.test(`simulation: eth_simulateV1 refuses a delivery: ${name}`, async () => {
     await using rpc = node({ eth_simulateV1: () => ran(changes) });
     const simulation = await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never);
-    assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
+    assert.equal(codeOf(simulation), code);
   });
 }
 
@@ -162,7 +205,7 @@ for (const [name, method, unknown, known] of behind) {
       });
       const { chain } = chainAt([rpc], {}, clock);
       const simulation = await whileTimePasses(clock, chain.simulator.simulate(deliveryOfPosts(2), never));
-      assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, expected);
+      assert.equal(codeOf(simulation), expected);
     }
   });
 }
@@ -198,7 +241,7 @@ for (
     for (const count of [1, 2]) {
       const before = countOf(rpc, "debug_traceCall");
       const simulation = await chain.simulator.simulate(deliveryOfPosts(count), never);
-      assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "untraceable");
+      assert.equal(codeOf(simulation), "untraceable");
       const tries = rpc.calls.slice().filter(({ method, params: [call] }) =>
         method === "debug_traceCall" && !JSON.stringify(call).includes('"data":"0x"')
       ).length;
@@ -231,25 +274,18 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   const top = { ...Object(trace(true)), calls: [dispatchOf("0x4000", [handledLog(0n)])] };
   await using rpc = node({
     debug_traceCall: () => top,
-    eth_getBlockByNumber: () => ({
-      number: "0x100",
-      hash: blockHash,
-      timestamp: "0x10",
-      baseFeePerGas: "0x50",
-    }),
+    eth_getBlockByNumber: () => blockOf("0x50"),
   });
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(simulation.kind === "accepted");
-  const traced = (): readonly unknown[] =>
-    rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params ?? [];
-  const [call, , options] = traced();
+  const [call, options] = lastTrace(rpc);
   const signed = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
   assert.ok(signed.kind === "signed");
   const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.submission.raw));
-  const { gas: gasTraced, maxFeePerGas: feeTraced, maxPriorityFeePerGas: tipTraced } = Object(call);
+  const { gas: gasTraced, maxFeePerGas: feeTraced, maxPriorityFeePerGas: tipTraced } = call;
   assert.deepEqual(
-    [gasTraced, feeTraced, tipTraced].map(BigInt),
+    [gasTraced, feeTraced, tipTraced].map((traced = "") => BigInt(traced)),
     [gas, maxFeePerGas, maxPriorityFeePerGas],
   );
   assert.equal(JSON.stringify(options).includes("stateOverrides"), false);
@@ -259,7 +295,7 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   const poor = chainAt([rpc], { gasPriceBufferPercent: 10 }).chain;
   const imagined = await poor.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(imagined.kind === "accepted");
-  const { stateOverrides } = Object(traced()[2]);
+  const { stateOverrides } = Object(lastTrace(rpc)[1]);
   assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 132n) }]);
   const input = { simulation: imagined, nonceAtLeast: undefined };
   const refused = await poor.sender.sign(deliveryOfPosts(1), input, never);
@@ -335,9 +371,7 @@ for (const [how, gasUsed, traces] of repeated) {
     assert.equal(countOf(rpc, "debug_traceCall"), 2 + traces);
     assert.equal(second.gasUsed, BigInt(gasUsed));
     // The transaction has the limit with which it was traced last: enough, and not much more.
-    const limit = BigInt(
-      Object(rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params[0]).gas,
-    );
+    const limit = BigInt(lastTrace(rpc)[0].gas ?? "");
     assert.equal(second.gasLimit, limit);
     const needed = gasLimitFor(BigInt(gasUsed));
     assert.ok(limit >= needed && limit * 4n <= needed * 5n);
@@ -351,8 +385,7 @@ Deno.test("simulation: a delivery whose price has changed since is traced again 
   rpc.on("eth_gasPrice", () => "0xc8");
   const before = countOf(rpc, "debug_traceCall");
   await chain.simulator.simulate(deliveryOfPosts(1), never);
-  const last = rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params[0];
-  assert.equal(Object(last).gasPrice, "0xc8");
+  assert.equal(lastTrace(rpc)[0].gasPrice, "0xc8");
   assert.equal(countOf(rpc, "debug_traceCall") - before, 2);
 });
 
@@ -370,19 +403,13 @@ Deno.test("simulation: a message that fails at the expected limit is traced with
   const failing = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.deepEqual(handledOf(failing), [false]);
   assert.equal(countOf(rpc, "debug_traceCall") - before, 2);
-  const last = rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params[0];
-  assert.equal(BigInt(Object(last).gas), chainGasLimit(1));
+  assert.equal(BigInt(lastTrace(rpc)[0].gas ?? ""), chainGasLimit(1));
 });
 
 Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts, at the price of the transaction", async () => {
   await using rpc = node({
     eth_simulateV1: () => ran({ logs: [handledLog(0n)] }),
-    eth_getBlockByNumber: () => ({
-      number: "0x100",
-      hash: blockHash,
-      timestamp: "0x10",
-      baseFeePerGas: "0x50",
-    }),
+    eth_getBlockByNumber: () => blockOf("0x50"),
   });
   const simulation = await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(simulation.kind === "accepted");
@@ -445,7 +472,7 @@ Deno.test("simulation: why a plain call fails without a reason of the host is no
   ) {
     reverting(data);
     const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
-    assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
+    assert.equal(codeOf(simulation), code);
   }
 });
 
@@ -490,18 +517,8 @@ Deno.test("simulation: while the endpoint that traces does not answer, nothing i
 });
 
 Deno.test("simulation: on Arbitrum the price is the higher of the node's and the precompile's", async () => {
-  const prices = (last: bigint): string =>
-    encodeAbiParameters(
-      [1, 2, 3, 4, 5, 6].map(() => ({ type: "uint256" as const })),
-      [9n, 9n, 9n, 9n, 9n, last],
-    );
   for (const [last, expected] of [[70n, 100n], [170n, 170n]] as const) {
-    await using rpc = node({
-      eth_chainId: () => "0xa4b1",
-      eth_call: ([call]) =>
-        JSON.stringify(call).includes("00000000006c") ? prices(last) : hostVector.reads.hostParams.result,
-      eth_simulateV1: () => ran(),
-    });
+    await using rpc = arbitrumNode(arbitrumPrices(9n, last), { eth_simulateV1: () => ran() });
     const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
     assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: expected });
     requests.count = 0;
@@ -516,17 +533,9 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
 });
 
 Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when the node gives no estimate", async () => {
-  // Wei for a byte on layer 1, and for a unit of gas.
   const [byteWei, gasWei] = [50_000n, 100n];
-  const prices = encodeAbiParameters(
-    [1, 2, 3, 4, 5, 6].map(() => ({ type: "uint256" as const })),
-    [9n, byteWei, 9n, 9n, 9n, gasWei],
-  );
   let estimate: unknown = "0x30000";
-  await using rpc = node({
-    eth_chainId: () => "0xa4b1",
-    eth_call: ([call]) =>
-      JSON.stringify(call).includes("00000000006c") ? prices : hostVector.reads.hostParams.result,
+  await using rpc = arbitrumNode(arbitrumPrices(byteWei, gasWei), {
     eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
     eth_estimateGas: () => estimate,
   });
@@ -546,38 +555,16 @@ Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when
 });
 
 Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a cost of 0", async () => {
-  const word = `0x${"00".repeat(31)}c8`;
-  await using rpc = node({
-    eth_getCode: () => "0x60",
-    eth_simulateV1: () => ran(),
-    eth_call: ([call]) => {
-      const text = JSON.stringify(call);
-      if (!text.includes("0x420000000000000000000000000000000000000f")) {
-        return hostVector.reads.hostParams.result;
-      }
-      return text.includes("0xfe173b97") ? word : new ScriptedError(3, "execution reverted");
-    },
-  });
+  await using rpc = opStackNode(() => word(200), () => new ScriptedError(3, "execution reverted"));
   const { chain } = chainAt([rpc]);
   assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
   assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
 
 Deno.test("simulation: a node that fails once at the oracle's price does not make a chain of the OP stack another one", async () => {
-  const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
   let isFailing = true;
-  await using rpc = node({
-    eth_getCode: () => "0x60",
-    eth_simulateV1: () => ran(),
-    eth_call: ([call]) => {
-      const text = JSON.stringify(call);
-      if (!text.includes("0x420000000000000000000000000000000000000f")) {
-        return hostVector.reads.hostParams.result;
-      }
-      if (!text.includes("0xfe173b97")) return word(1_000);
-      return isFailing ? new ScriptedError(-32603, "internal error") : word(200);
-    },
-  });
+  const price: Answerer = () => isFailing ? new ScriptedError(-32603, "internal error") : word(200);
+  await using rpc = opStackNode(price, () => word(1_000));
   const { chain } = chainAt([rpc]);
   assert.notEqual((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
   isFailing = false;
@@ -587,12 +574,7 @@ Deno.test("simulation: a node that fails once at the oracle's price does not mak
 });
 
 Deno.test("simulation: on Arbitrum a price that cannot be read is a fault, never a cost of 0", async () => {
-  await using rpc = node({
-    eth_chainId: () => "0xa4b1",
-    eth_call: ([call]) =>
-      JSON.stringify(call).includes("00000000006c")
-        ? new ScriptedError(-32603, "internal error")
-        : hostVector.reads.hostParams.result,
+  await using rpc = arbitrumNode(new ScriptedError(-32603, "internal error"), {
     eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
     eth_estimateGas: () => new ScriptedError(-32000, "gas required exceeds allowance (32000000)"),
   });
