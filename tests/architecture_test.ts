@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2932,
+  "consensus": 2929,
   "consensus/checks": 194,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3296,
@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 455,
   "core/beefy": 461,
-  "core/chains": 13_159,
+  "core/chains": 13_148,
   "core/checks": 1260,
-  "core/commands": 1584,
+  "core/commands": 1670,
   "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -261,10 +261,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 975,
   "core/pricing": 379,
   "core/rpc": 3684,
-  "core/runtime": 2169,
+  "core/runtime": 2061,
   "core/substrate": 270,
-  "core/telemetry": 2756,
-  "messaging": 1177,
+  "core/telemetry": 2761,
+  "messaging": 1174,
   "messaging/checks": 326,
   "messaging/commands": 2226,
   "messaging/config": 708,
@@ -276,10 +276,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 82_145,
+  "lines of src": 82_111,
   "lines of devnet": 34_704,
-  "lines of tests": 101_844,
-  "lines of the longest function of src": 72,
+  "lines of tests": 101_830,
+  "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
