@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2915,
+  "consensus": 2912,
   "consensus/checks": 194,
   "consensus/clients/arbitrum": 905,
   "consensus/clients/beefy": 3297,
@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_159,
+  "core/chains": 13_148,
   "core/checks": 1260,
-  "core/commands": 1596,
+  "core/commands": 1682,
   "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -261,10 +261,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 975,
   "core/pricing": 379,
   "core/rpc": 3684,
-  "core/runtime": 2169,
+  "core/runtime": 2061,
   "core/substrate": 270,
-  "core/telemetry": 2732,
-  "messaging": 1158,
+  "core/telemetry": 2737,
+  "messaging": 1155,
   "messaging/checks": 326,
   "messaging/commands": 2202,
   "messaging/config": 708,
@@ -276,10 +276,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_891,
+  "lines of src": 81_857,
   "lines of devnet": 34_120,
-  "lines of tests": 100_837,
-  "lines of the longest function of src": 72,
+  "lines of tests": 100_823,
+  "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,

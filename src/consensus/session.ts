@@ -15,6 +15,7 @@ import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { isAbortOf } from "../core/runtime/linked_abort.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 
@@ -66,7 +67,7 @@ export async function runSession(
   try {
     return await work(connections);
   } catch (error) {
-    if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
+    if (isAbortOf(signal, error)) return exitCodes.ok;
     throw error;
   } finally {
     const { hub, proved, hubConsensus, hubState } = connections;
@@ -77,8 +78,4 @@ export async function runSession(
       ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],
     ]);
   }
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }

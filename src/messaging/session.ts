@@ -17,6 +17,7 @@ import { type Ledger, LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { isAbortOf } from "../core/runtime/linked_abort.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import type { RelayWatch } from "./status/relay_watch.ts";
@@ -98,7 +99,7 @@ export async function withLedger(
     ledger.bindHub(config.hub.stateMachine);
     return await work(ledger);
   } catch (error) {
-    if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
+    if (isAbortOf(signal, error)) return exitCodes.ok;
     if (!(error instanceof LedgerFault)) throw error;
     deps.log.error("database_unusable", { code: error.code, explanation: error.message });
     return exitCodes.failed;
@@ -133,10 +134,6 @@ export async function openSession(
     chains: gated,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }
 
 /** Configured chain with its adapter. */

@@ -1,23 +1,38 @@
-/** What both programs open around their work: configuration, log, signals, status server and webhook. */
+/**
+ * Start and end of both programs around their work: report problems of the configuration, open the log, watch for
+ * signals, serve the status pages, and close everything again.
+ */
 import type { ProgramStatus } from "../checks/program_status.ts";
 import type { ProgramWatch } from "../checks/program_watch.ts";
 import { Webhook } from "../checks/webhook.ts";
 import type { ChainNames } from "../config/chain_names.ts";
+import { describeProblems } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
-import { type AppContext, type AppOptions, openApp, type ProcessEnv } from "../runtime/app.ts";
+import {
+  abortOnSignals,
+  type CommonArguments,
+  onHangup,
+  type ProcessEnv,
+  systemSignals,
+} from "../runtime/app.ts";
 import type { ListenOptions } from "../runtime/command_line.ts";
+import { rereader, type RereadOptions, runRounds, tellConfiguration } from "../runtime/config_rounds.ts";
 import type { ExitCode } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
 import { platformListener } from "../telemetry/http/http_listener.ts";
 import { serveStatus } from "../telemetry/http/status_server.ts";
+import type { Log, LogLevel } from "../telemetry/log.ts";
+import { type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
+import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
+import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
 import { createRedactor } from "../telemetry/redactor.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
 /** What a program is opened with. */
-export interface ProgramParts<C, Run> extends Pick<AppOptions<C>, "reading" | "readAgain" | "keepFixed"> {
-  readonly request: ProgramRequest<AppOptions<C>["arguments"] & ListenOptions, Run>;
+export interface ProgramParts<C, Run> extends Pick<RereadOptions<C>, "reading" | "readAgain" | "keepFixed"> {
+  readonly request: ProgramRequest<CommonArguments & ListenOptions, Run>;
   readonly world: ProcessEnv;
   readonly names: ChainNames;
   readonly watch:
@@ -25,31 +40,59 @@ export interface ProgramParts<C, Run> extends Pick<AppOptions<C>, "reading" | "r
     & { readonly checks: Pick<ProgramWatch<ProgramStatus>["checks"], "noteUnknown"> };
 }
 
-/** A program with a valid configuration. */
-export interface OpenProgram<C> extends AppContext<C> {
-  /** What every command gets. */
+/** A program with a valid configuration; the log is written when it is disposed of. */
+export interface OpenProgram<C> extends Disposable {
+  readonly config: C;
+  readonly log: Log;
+  /** Changes the minimum level that is logged, while the program runs. */
+  readonly setLogLevel: (level: LogLevel) => void;
+  /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
+  readonly signal: AbortSignal;
+  /** Ends the program at once, when everything that was logged is written. */
+  readonly exitNow: (code: ExitCode) => void;
+  /**
+   * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
+   * terminal SIGHUP says that the terminal is gone, and ends the program.
+   */
+  readonly inRounds: (work: (config: C, signal: AbortSignal) => Promise<ExitCode>) => Promise<ExitCode>;
+  /** What every command gets; it prints after everything that was logged before. */
   readonly commandRun: Omit<OperationRun<never>, "askRunning" | "here">;
   readonly webhook: Webhook;
   /** Serves the status pages, where they are wanted, while `work` runs. */
   readonly serve: (work: () => Promise<ExitCode>) => Promise<ExitCode>;
 }
 
+/** Characters of the status line: a line that the terminal breaks could not be taken away. */
+const STATUS_WIDTH = 79;
+
 /** Opens a program; an invalid configuration is only reported. */
-export function openProgram<C, Run>(
-  { request: { arguments: args, command }, world, names, watch, ...readings }: ProgramParts<C, Run>,
-): OpenProgram<C> | undefined {
-  const app = openApp(world, {
-    ...readings,
-    arguments: args,
-    hasResult: command.kind === "command" && command.hasResult,
-    tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
-    names,
-    onWarning: (...warning) => watch.noteWarning(...warning),
-    onEvent: (...event) => watch.noteEvent(...event),
-    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
+export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C> | undefined {
+  const { request: { arguments: args, command }, world, names, watch, reading } = parts;
+  const journal = world.readVariable("JOURNAL_STREAM");
+  world.closeEnvironment();
+  const { config } = reading;
+  if (config === undefined) {
+    world.writeError(describeProblems(args.config, reading));
+    return undefined;
+  }
+  const output = openOutput();
+  // Standard output holds the result of a command and nothing else.
+  const hasResult = command.kind === "command" && command.hasResult;
+  const logOutput = hasResult ? openErrorOutput() : output;
+  const secrets = [...listSecrets(config), ...reading.secrets];
+  const isJournal = isJournalStream(hasResult ? 2 : 1, journal);
+  const log = openProgramLog(parts, logOutput, { secrets, isJournal });
+  const isNews = command.kind === "relay" || command.tellsConfiguration;
+  tellConfiguration(log, { file: args.config, reading, isNews });
+  const exitNow = (code: ExitCode): void => {
+    log.flush();
+    logOutput.flush();
+    world.exit(code);
+  };
+  const { signal, dispose } = abortOnSignals(systemSignals, {
+    exit: exitNow,
+    onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
-  if (app === undefined) return undefined;
-  const { config, log, print, hasColour, signal } = app;
   const { listen: address, listenName } = args;
   const server = {
     openListener: platformListener,
@@ -59,11 +102,24 @@ export function openProgram<C, Run>(
     sources: watch.sources(),
   };
   return {
-    ...app,
+    config,
+    log,
+    setLogLevel: log.setLevel,
+    signal,
+    exitNow,
+    inRounds: (round) => {
+      const read = rereader({ ...parts, file: args.config, log }, config);
+      const onRequest = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
+      return runRounds({ read, watch: onRequest }, { first: config, signal }, round);
+    },
     commandRun: {
-      print,
+      print: (text) => {
+        logOutput.status(undefined);
+        log.flush();
+        output.write(text);
+      },
       printError: (text) => world.writeError(`${text}\n`),
-      hasColour,
+      hasColour: output.isTerminal && world.isColourWelcome,
       isJson: args.logFormat === "json",
       clock: systemClock,
       names,
@@ -74,9 +130,39 @@ export function openProgram<C, Run>(
       log,
       fetch: platformFetch,
       reasons: () => watch.reasons(),
-      redact: createRedactor([...listSecrets(config), ...readings.reading.secrets]),
+      redact: createRedactor(secrets),
       names,
     }),
     serve: (work) => serveStatus(server, work),
+    [Symbol.dispose]: () => {
+      logOutput.status(undefined);
+      dispose();
+      log.flush();
+      output.flush();
+    },
   };
+}
+
+function openProgramLog<C, Run>(
+  { request: { arguments: { logFormat, logLevel } }, world, names, watch }: ProgramParts<C, Run>,
+  output: LineOutput,
+  options: Pick<LogOptions, "secrets" | "isJournal">,
+): OpenLog {
+  const line = new ProgressLine(systemClock, (text) => output.status(text?.slice(0, STATUS_WIDTH)));
+  return openLog({
+    ...options,
+    format: logFormat,
+    level: logLevel,
+    write: (text) => output.write(text),
+    flush: () => output.flush(),
+    clock: systemClock,
+    hasColour: output.isTerminal && world.isColourWelcome,
+    ...output.isTerminal && logFormat === "human" && {
+      progress: (progress: WorkProgress) => line.report(progress),
+    },
+    names,
+    onWarning: (...warning) => watch.noteWarning(...warning),
+    onEvent: (...event) => watch.noteEvent(...event),
+    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
+  });
 }

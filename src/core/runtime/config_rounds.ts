@@ -6,7 +6,7 @@ import { type ConfigResult, renderDiagnostic } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { isAbortOf, linkedAbort } from "./linked_abort.ts";
 import { findChangedKeys } from "../config/changed_keys.ts";
 import {
   superviseWorkers,
@@ -68,9 +68,7 @@ async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<Ex
   try {
     return await work;
   } catch (error) {
-    const isReload = signal.aborted && signal.reason instanceof ReloadRequested;
-    const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
-    if (isReload && isAbort) return exitCodes.ok;
+    if (signal.reason instanceof ReloadRequested && isAbortOf(signal, error)) return exitCodes.ok;
     throw error;
   }
 }
@@ -92,8 +90,10 @@ export interface RereadOptions<C> {
   readonly file: string;
   /** The first reading. */
   readonly reading: ConfigResult<C>;
+  /** Reads the file again, for SIGHUP. */
   readonly readAgain: () => ConfigResult<C>;
-  readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
+  /** Replaces what a restart is needed for in `after`, and names it. */
+  readonly keepFixed: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
   readonly log: Pick<OpenLog, "debug" | "info" | "warn" | "error" | "hide">;
 }
 
@@ -132,7 +132,7 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
     }
     log.hide([...listSecrets(reading.config), ...reading.secrets]);
     tellConfiguration(log, { file, reading, isNews: true });
-    const { config, fixed } = keepFixed?.(used, reading.config) ?? { config: reading.config, fixed: [] };
+    const { config, fixed } = keepFixed(used, reading.config);
     if (fixed.length > 0) log.warn("configuration_reload.restart_needed", { changed: fixed.join(", ") });
     const changed = findChangedKeys(values, reading.values).filter((name) => !fixed.includes(name));
     values = reading.values;

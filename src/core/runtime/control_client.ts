@@ -49,12 +49,7 @@ export async function askControl(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ControlFault) throw error;
-    const reason = error instanceof DeadlineFault
-      ? `it gave no answer within ${error.afterMs / 1000} s`
-      : error instanceof Error
-      ? error.message
-      : String(error);
-    throw new ControlFault(`The running program cannot be asked through ${path}: ${reason}.`);
+    throw unreachable(path, error);
   } finally {
     signal.removeEventListener("abort", close);
     close();
@@ -94,10 +89,15 @@ async function connect(path: string): Promise<Deno.UnixConn | undefined> {
       return undefined;
     }
     if (error instanceof Deno.errors.PermissionDenied) throw refusal();
-    throw new ControlFault(
-      `The running program cannot be asked through ${path}: ${
-        error instanceof Error ? error.message : error
-      }.`,
-    );
+    throw unreachable(path, error);
   }
+}
+
+function unreachable(path: string, error: unknown): ControlFault {
+  const reason = error instanceof DeadlineFault
+    ? `it gave no answer within ${error.afterMs / 1000} s`
+    : error instanceof Error
+    ? error.message
+    : String(error);
+  return new ControlFault(`The running program cannot be asked through ${path}: ${reason}.`);
 }

@@ -40,3 +40,9 @@ export function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T>
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
 }
+
+/** True when an error says no more than that the signal was aborted. */
+export function isAbortOf(signal: AbortSignal, error: unknown): boolean {
+  return signal.aborted &&
+    (error === signal.reason || (error instanceof Error && error.name === "AbortError"));
+}

@@ -5,7 +5,7 @@
 import type { Log } from "../telemetry/log.ts";
 import type { Clock, Randomness } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import { linkedAbort, orAbort } from "./linked_abort.ts";
+import { isAbortOf, linkedAbort, orAbort } from "./linked_abort.ts";
 import { type Backoff, endpointBackoff, nextDelayMs } from "./retry.ts";
 
 /** Unrecoverable fault: the program ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
@@ -105,14 +105,13 @@ async function keepRunning(
       return;
     } catch (error) {
       // Another worker's fatal fault is the abort reason and is thrown by every wait.
-      if (signal.aborted && error === signal.reason) return;
+      if (isAbortOf(signal, error)) return;
       if (error instanceof FatalFault || isFatal?.(error) === true) {
         log.error("worker_failed", { worker: worker.name, error });
         throw error;
       }
       if (signal.aborted) {
-        const isAbort = error instanceof Error && error.name === "AbortError";
-        if (!isAbort) log.warn("shutdown_unclean.failed", { worker: worker.name, error });
+        log.warn("shutdown_unclean.failed", { worker: worker.name, error });
         return;
       }
       failures = clock.now() - startMs >= HEALTHY_AFTER_MS ? 1 : failures + 1;

@@ -13,37 +13,47 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
 
+type Ask = (line: string, signal?: AbortSignal) => Promise<string | undefined>;
+
 interface Scene {
   readonly path: string;
   readonly log: RecordedLog;
-  readonly ask: (line: string, signal?: AbortSignal) => Promise<string | undefined>;
+  readonly ask: Ask;
 }
 
-/** Serves `answer` at a socket in a folder of its own while `work` runs. */
-async function withSocket(
+/** Works with a path for a socket in a folder of its own. */
+async function inFolder(work: (path: string, ask: Ask) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "socket-" });
+  const path = `${folder}/relayer.db.sock`;
+  try {
+    await work(
+      path,
+      (line, signal = never) => askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal }),
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Serves `answer` at a socket while `work` runs. */
+function withSocket(
   answer: AnswerLine,
   work: (scene: Scene) => Promise<void>,
   clock: Clock = systemClock,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "socket-" });
-  const path = `${folder}/relayer.db.sock`;
-  const log = new RecordedLog();
-  const stop = new AbortController();
-  const socket = open(path, log, clock);
-  const served = socket.serve(answer, stop.signal);
-  try {
-    await work({
-      path,
-      log,
-      ask: (line, signal = never) =>
-        askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal }),
-    });
-  } finally {
-    socket.close();
-    stop.abort();
-    await served;
-    await Deno.remove(folder, { recursive: true });
-  }
+  return inFolder(async (path, ask) => {
+    const log = new RecordedLog();
+    const stop = new AbortController();
+    const socket = open(path, log, clock);
+    const served = socket.serve(answer, stop.signal);
+    try {
+      await work({ path, log, ask });
+    } finally {
+      socket.close();
+      stop.abort();
+      await served;
+    }
+  });
 }
 
 function open(path: string, log = new RecordedLog(), clock: Clock = systemClock): ControlSocket {
@@ -81,34 +91,26 @@ Deno.test("control socket: long lines travel whole in both directions", () =>
     assert.equal(await ask(line), line.repeat(100));
   }));
 
-Deno.test("control socket: the one of a dead process is nobody's, and is replaced", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "socket-" });
-  const path = `${folder}/relayer.db.sock`;
-  try {
-    const ask = (): Promise<string | undefined> =>
-      askControl({ clock: systemClock }, { path, line: "hello", afterMs: 20_000, signal: never });
-    assert.equal(await ask(), undefined, "no socket");
+Deno.test("control socket: the one of a dead process is nobody's, and is replaced", () =>
+  inFolder(async (path, ask) => {
+    assert.equal(await ask("hello"), undefined, "no socket");
     open(path).close();
     assert.ok((await Deno.lstat(path)).isSocket);
-    assert.equal(await ask(), undefined, "nobody answers there");
+    assert.equal(await ask("hello"), undefined, "nobody answers there");
     const socket = open(path);
     const served = socket.serve(shout, new AbortController().signal);
-    assert.equal(await ask(), "HELLO");
+    assert.equal(await ask("hello"), "HELLO");
     socket.close();
     await served;
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));
 
-Deno.test("control socket: another file, a missing folder or a long path is a warning, not the end", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "socket-" });
-  try {
-    await Deno.writeTextFile(`${folder}/file.sock`, "precious");
+Deno.test("control socket: another file, a missing folder or a long path is a warning, not the end", () =>
+  inFolder(async (file) => {
+    await Deno.writeTextFile(file, "precious");
     const cases: readonly (readonly [string, RegExp])[] = [
-      [`${folder}/file.sock`, /a file that is no socket has its name/],
-      [`${folder}/none/x.sock`, /No such file/],
-      [`${folder}/${"x".repeat(120)}.sock`, /longer than the 103 bytes/],
+      [file, /a file that is no socket has its name/],
+      [`${file}.none/x.sock`, /No such file/],
+      [`${file}${"x".repeat(120)}`, /longer than the 103 bytes/],
     ];
     for (const [path, expected] of cases) {
       const log = new RecordedLog();
@@ -116,11 +118,8 @@ Deno.test("control socket: another file, a missing folder or a long path is a wa
       assert.deepEqual(log.events("warn"), ["control_socket_unavailable"]);
       assert.match(String(log.lines[0]?.fields.explanation), expected);
     }
-    assert.equal(await Deno.readTextFile(`${folder}/file.sock`), "precious");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+    assert.equal(await Deno.readTextFile(file), "precious");
+  }));
 
 Deno.test("control socket: silent clients, endless lines and those that do not read are dropped; others are answered", async () => {
   const clock = new FakeClock();
@@ -195,13 +194,9 @@ async function untilAnswered(ask: Scene["ask"]): Promise<void> {
   }
 }
 
-Deno.test("control socket: between two rounds of a program requests wait, and are answered by the next", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "socket-" });
-  const path = `${folder}/relayer.db.sock`;
-  const socket = open(path);
-  try {
-    const ask = (line: string): Promise<string | undefined> =>
-      askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal: never });
+Deno.test("control socket: between two rounds of a program requests wait, and are answered by the next", () =>
+  inFolder(async (path, ask) => {
+    const socket = open(path);
     const early = ask("early");
     const first = new AbortController();
     const round = socket.serve((line) => Promise.resolve(`first ${line}`), first.signal);
@@ -213,30 +208,21 @@ Deno.test("control socket: between two rounds of a program requests wait, and ar
     assert.equal(await between, "second between");
     socket.close();
     await second;
-  } finally {
-    socket.close();
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));
 
-Deno.test("control socket: the end of a round ends the work of an answer, which is given anyway", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "socket-" });
-  const path = `${folder}/relayer.db.sock`;
-  const socket = open(path);
-  try {
+Deno.test("control socket: the end of a round ends the work of an answer, which is given anyway", () =>
+  inFolder(async (path, ask) => {
+    const socket = open(path);
     const round = new AbortController();
     const started = Promise.withResolvers<void>();
     const served = socket.serve((_, gone) => {
       started.resolve();
       return new Promise((resolve) => gone.addEventListener("abort", () => resolve("ended")));
     }, round.signal);
-    const asked = askControl({ clock: systemClock }, { path, line: "claim", afterMs: 20_000, signal: never });
+    const asked = ask("claim");
     await started.promise;
     round.abort();
     assert.equal(await asked, "ended");
     await served;
-  } finally {
     socket.close();
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));

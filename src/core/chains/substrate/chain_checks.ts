@@ -1,5 +1,4 @@
 /** Checks of a Substrate chain: what its node must be and have, the state that it keeps, and its offchain index. */
-import { compact } from "scale-ts";
 import {
   type CheckJob,
   type CheckRow,
@@ -8,7 +7,7 @@ import {
   keepsOut,
   REQUEST_TIMEOUT_MS,
 } from "../../checks/check_row.ts";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
@@ -18,7 +17,9 @@ import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
 import { type ChainUse, findUnmet } from "./assumptions.ts";
-import { chainHashFunction, decodeValue, type SubstrateNode } from "./node.ts";
+import { decodeValue, type SubstrateNode } from "./node.ts";
+import { hashFunction } from "../../merkle/substrate_proof.ts";
+import { substrateHeaderCodec } from "../../substrate/header.ts";
 
 /** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
 const ARCHIVE_DEPTH = 300n;
@@ -304,18 +305,11 @@ async function checkHashing(findings: Findings, block: Hash256, signal: AbortSig
   );
 }
 
-/** Hash of a header: SCALE of parent, compact number, roots and digest items. */
-export function headerHash(header: Header, hashing: HashAlgorithm): Hash256 {
-  const { stateRoot, extrinsicsRoot, logs } = header.fields;
-  const encoded = concatBytes(
-    fromHex(header.parent),
-    compact.enc(header.height),
-    fromHex(stateRoot),
-    fromHex(extrinsicsRoot),
-    compact.enc(logs.length),
-    ...logs,
-  );
-  return toHash256(chainHashFunction(hashing)(encoded));
+/** Hash of a header. */
+export function headerHash({ parent, height, fields }: Header, hashing: HashAlgorithm): Hash256 {
+  const digest = fields.logs.map((encoded) => ({ kind: "unknown", encoded } as const));
+  const header = { ...fields, parentHash: parent, number: Number(height), digest };
+  return toHash256(hashFunction(hashing)(substrateHeaderCodec.enc(header)));
 }
 
 /** Checks that the newest runtime has the pallets, and what this program assumes of calls, storage and events. */

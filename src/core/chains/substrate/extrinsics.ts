@@ -9,7 +9,8 @@ import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/clock.ts";
 import type { Delivery, SignedSubmission } from "../submission.ts";
 import { runtimeCalls } from "./assumptions.ts";
-import { chainHashFunction, type SubstrateNode } from "./node.ts";
+import type { SubstrateNode } from "./node.ts";
+import { hashFunction } from "../../merkle/substrate_proof.ts";
 import type { Runtime } from "./runtime.ts";
 import { constants, zstdCompressSync } from "node:zlib";
 
@@ -117,7 +118,7 @@ export function bareExtrinsic(node: SubstrateNode, call: Uint8Array): BareExtrin
 
 /** Hash of an extrinsic, length prefix included. */
 export function extrinsicHash(node: SubstrateNode, extrinsic: Uint8Array): Hash256 {
-  return toHash256(chainHashFunction(node.hashing)(extrinsic));
+  return toHash256(hashFunction(node.hashing)(extrinsic));
 }
 
 /** Converts an unsigned extrinsic to a submission. @param height best block when it was created. */

@@ -1,6 +1,6 @@
 /** Shared state of one Substrate chain's adapter: its node, identity and runtimes. */
 import type { Codec } from "scale-ts";
-import { blake2b256, type Hash256, keccak256 } from "../../encoding/bytes.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
 import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
@@ -31,11 +31,6 @@ export interface SubstrateNode {
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
   readonly finalBlocks: FinalBlocks;
-}
-
-/** The chain's own hash function. */
-export function chainHashFunction(hashing: HashAlgorithm): (data: Uint8Array) => Uint8Array {
-  return hashing === "Keccak" ? keccak256 : blake2b256;
 }
 
 /** Runtimes by version, loaded when first needed. Metadata is large, so only {@link MAX_RUNTIMES} are kept. */

@@ -60,9 +60,8 @@ export class SubstrateProofs implements ChainProofs {
   ): Promise<FeeProof> {
     const keys = commitments.map(childTrieKeys.requestCommitment);
     const { proof, values } = await this.#proveAndRead(keys, height, signal);
-    const fees = keys.map((key) =>
-      decodeValue(this.node, values.get(toHex(key)), requestMetadataCodec, "RequestCommitments")?.fee.fee ??
-        0n
+    const fees = values.map((value) =>
+      decodeValue(this.node, value, requestMetadataCodec, "RequestCommitments")?.fee.fee ?? 0n
     );
     return { proof, fees };
   }
@@ -79,7 +78,7 @@ export class SubstrateProofs implements ChainProofs {
   ): Promise<ReceiptProof> {
     const keys = commitments.map(childTrieKeys.requestReceipt);
     const { proof, values } = await this.#proveAndRead(keys, height, signal);
-    return { proof, relayers: keys.map((key) => this.#readRelayer(values.get(toHex(key)))) };
+    return { proof, relayers: values.map((value) => this.#readRelayer(value)) };
   }
 
   /** Proves values of the main trie at exactly `height`; one round trip, three where the node lacks `ismp_queryStateProof`. */
@@ -155,14 +154,14 @@ export class SubstrateProofs implements ChainProofs {
     keys: readonly Uint8Array[],
     height: bigint,
     signal: AbortSignal,
-  ): Promise<{ readonly proof: Uint8Array; readonly values: ReturnType<typeof readSubstrateProof> }> {
+  ): Promise<{ readonly proof: Uint8Array; readonly values: readonly (Uint8Array | undefined)[] }> {
     const [nodes, root] = await Promise.all([
       this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal),
       this.#fetchChildTrieRoot(height, signal),
     ]);
     try {
       const values = readSubstrateProof({ root, nodes, keys, hasher: this.node.hashing });
-      return { proof: this.#encodeStateProof(nodes), values };
+      return { proof: this.#encodeStateProof(nodes), values: keys.map((key) => values.get(toHex(key))) };
     } catch (error) {
       if (!(error instanceof TrieError)) throw error;
       const detail = `the proof does not verify: ${error.code}`;
