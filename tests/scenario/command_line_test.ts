@@ -151,7 +151,7 @@ Deno.test("command line: a password is asked for at the terminal and never shown
     const address = /a\.json: 0x([0-9a-f]{40})/i.exec(shown)?.[1]?.toLowerCase();
     const text = await Deno.readTextFile(`${folder}/a.json`);
     assert.equal(JSON.parse(text).address, address);
-    assert.ok("key" in openEthereumKeystore(JSON.parse(text), "passphrase"));
+    assert.ok("value" in openEthereumKeystore(JSON.parse(text), "passphrase"));
     assert.equal(((await Deno.stat(`${folder}/a.json`)).mode ?? 0) & 0o777, 0o600);
     const again = await runRelayerOnce([
       "keys",
